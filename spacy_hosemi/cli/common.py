@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +21,14 @@ from .streams import (
     reason,
     refuse_existing,
     say,
+    with_progress,
 )
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
     from ..component.pipe import HighOrderSemiCRF
+    from ..explain.outcomes import Answer
 
 hosemi_cli = typer.Typer(
     name="hosemi",
@@ -136,6 +139,22 @@ def load_pipeline(model: str) -> Language:
         hint = " Import the file that has it: --code FILE." if names else ""
         reason = reason.rstrip(". \n")
         fail(f"Cannot load the pipeline {model!r}", f"{reason}.{hint}{_nearby(model)}")
+
+
+def read_answers(model: str, data: Path, has_confidence: bool = False) -> list[Answer]:
+    """What a pipeline finds in the documents of a file; exit with a message if it
+    cannot be loaded, or they cannot be read."""
+    from spacy.training import Corpus
+
+    from ..explain.outcomes import answers
+
+    nlp = load_pipeline(model)
+    try:
+        examples = [*Corpus(data)(nlp)]
+    except Exception as e:  # msgpack and zlib have errors of their own
+        fail(f"Cannot read {str(data)!r}", f"Expected a .spacy file; {e!r}"[:200])
+    n = len(examples)
+    return answers(nlp, examples, partial(with_progress, total=n), has_confidence)
 
 
 def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:

@@ -12,14 +12,14 @@ from .common import (
     CodePath,
     check_corpus,
     hosemi_cli,
-    load_pipeline,
     print_json,
     print_table,
+    read_answers,
 )
-from .streams import clean, fail, with_progress
+from .streams import clean, fail
 
 if TYPE_CHECKING:
-    from ..explain.comparing import Answer, Change, Comparison, Difference
+    from ..explain.comparing import Change, Comparison, Difference
 
 
 @hosemi_cli.command("compare", no_args_is_help=True)
@@ -75,7 +75,7 @@ def compare_cli(
     from ..explain.comparing import compare_answers
 
     data = check_corpus(data, "GOLD")
-    answers = _answers(first, data), _answers(second, data)
+    answers = read_answers(first, data), read_answers(second, data)
     try:
         found = compare_answers(*answers, n_draws, seed)
     except ValueError as e:
@@ -84,22 +84,6 @@ def compare_cli(
         print_json({"first": first, "second": second, "comparison": found})
     else:
         _print(found, n_examples)
-
-
-def _answers(model: str, data: Path) -> list[Answer]:
-    """What a pipeline finds in the documents of a file; exit with a message if it
-    cannot be loaded, or they cannot be read."""
-    from spacy.training import Corpus
-
-    from ..explain.comparing import answers
-
-    nlp = load_pipeline(model)
-    try:
-        examples = [*Corpus(data)(nlp)]
-    except Exception as e:  # msgpack and zlib have errors of their own
-        fail(f"Cannot read {str(data)!r}", f"Expected a .spacy file; {e!r}"[:200])
-    n = len(examples)
-    return answers(nlp, examples, lambda some: with_progress(some, n))
 
 
 def _print(found: Comparison, n_examples: int) -> None:

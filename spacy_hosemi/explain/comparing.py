@@ -8,41 +8,17 @@ not spans, are drawn: spans of a document depend on each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.language import Language
-from spacy.training import Example
 
 from ..errors import Errors
-from ..labels.alignment import (
-    Characters,
-    is_annotated,
-    is_complete,
-    scored_entities,
-)
+from .outcomes import Answer
 
 # Draws that are worked on together: their counts take 8 bytes for each document.
 _TOGETHER = 200
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a pipeline finds in a document.
-
-    text (str): The document.
-    found, gold (FrozenSet[Tuple[int, int, str]]): Predicted and right spans, in
-        characters; without those where annotation is missing.
-    is_complete (bool): Whether no annotation is missing.
-    """
-
-    text: str
-    found: frozenset[Characters]
-    gold: frozenset[Characters]
-    is_complete: bool
 
 
 @dataclass(frozen=True)
@@ -108,28 +84,6 @@ class Comparison:
     n_of_label: dict[str, int]
     better: list[Change]
     worse: list[Change]
-
-
-def answers(
-    nlp: Language,
-    examples: Iterable[Example],
-    progress: Callable[[Iterable[Any]], Iterable[Any]] = iter,
-) -> list[Answer]:
-    """What a pipeline finds.
-
-    nlp (Language): Any pipeline that sets `doc.ents`.
-    examples (Iterable[Example]): Documents of that vocabulary, and their references;
-        the ones without annotation are left out, the others have predictions then.
-    progress (Callable): Called with the documents, yields them.
-    """
-    some = [example for example in examples if is_annotated(example)]
-    docs = nlp.pipe(example.predicted for example in some)
-    found = []
-    for doc, example in zip(progress(docs), some):
-        example.predicted = doc
-        spans, gold = map(frozenset, scored_entities(example))
-        found.append(Answer(doc.text, spans, gold, is_complete(example)))
-    return found
 
 
 def compare_answers(

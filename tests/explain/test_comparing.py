@@ -9,13 +9,8 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
-from spacy_hosemi.explain.comparing import (
-    Answer,
-    Change,
-    Draws,
-    answers,
-    compare_answers,
-)
+from spacy_hosemi.explain.comparing import Change, Draws, compare_answers
+from spacy_hosemi.explain.outcomes import Answer, answers
 
 from ..helpers import make_trained, references
 

@@ -1,0 +1,152 @@
+"""python -m spacy hosemi errors: what a pipeline gets wrong, by kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import (
+    AsJson,
+    CodePath,
+    Model,
+    check_corpus,
+    hosemi_cli,
+    print_json,
+    print_table,
+    read_answers,
+)
+from .streams import clean, fail
+
+if TYPE_CHECKING:
+    from ..explain.mistakes import Mistake, Mistakes, Seen
+
+# The longest text of a span that is shown.
+SHOWN = 40
+
+
+@hosemi_cli.command("errors", no_args_is_help=True)
+def errors_cli(
+    model: Model,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="GOLD",
+            help=".spacy file that the pipeline was not trained on; - reads one from "
+            "standard input.",
+        ),
+    ],
+    train: Annotated[
+        Path | None,
+        typer.Option(
+            "--train",
+            metavar="FILE",
+            help=".spacy file that it was trained on: says how it does on words and "
+            "lengths of spans that training has not shown.",
+        ),
+    ] = None,
+    n_examples: Annotated[
+        int,
+        typer.Option(
+            "--examples", min=0, metavar="N", help="Mistakes to show of each kind."
+        ),
+    ] = 5,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Show what a pipeline gets wrong: how often by kind and label, with examples, the
+    most confident ones first; which labels it takes for others; on which texts.
+
+    Any pipeline will do that sets doc.ents; confidences are those of hosemi. Spans are
+    compared by characters. A mistake is a group of gold and predicted spans that touch
+    each other, so a span that is too long is one mistake, not two. Its kind is that of
+    its borders; its label is that of the gold.
+
+    \b
+    Examples:
+      python -m spacy hosemi errors model/model-last dev.spacy --train train.spacy
+      python -m spacy hosemi errors model/model-last dev.spacy --examples 20
+      python -m spacy hosemi errors model/model-last dev.spacy --json
+    """
+    from ..explain.mistakes import find_mistakes
+
+    data = check_corpus(data, "GOLD")
+    seen = None if train is None else _seen(check_corpus(train, "--train"))
+    answers = read_answers(model, data, has_confidence=True)
+    if not any(one.gold or one.found for one in answers):
+        fail(
+            f"There is nothing to look at in {str(data)!r}",
+            f"Its {len(answers):,} annotated documents have no spans, and none is "
+            "predicted.",
+        )
+    found = find_mistakes(answers, seen)
+    if as_json:
+        by_kind = {kind: dict(counts) for kind, counts in found.by_kind().items()}
+        print_json({"model": model, "by_kind": by_kind, "found": found})
+    else:
+        _print(found, n_examples)
+
+
+def _seen(path: Path) -> Seen:
+    import spacy
+    from spacy.training import Corpus
+
+    from ..explain.mistakes import seen_in
+
+    try:
+        return seen_in(Corpus(path)(spacy.blank("xx")))
+    except Exception as e:  # msgpack and zlib have errors of their own
+        fail(f"Cannot read {str(path)!r}", f"Expected a .spacy file; {e!r}"[:200])
+
+
+def _print(found: Mistakes, n_examples: int) -> None:
+    from ..explain.mistakes import KINDS
+
+    print(
+        f"{found.n_gold:,} spans in gold, {found.n_found:,} predicted, "
+        f"{found.n_right:,} right; {found.n_exact:,} of {found.n_documents:,} records "
+        "exact"
+    )
+    counts = found.by_kind()
+    rows: list[tuple[Any, ...]] = [
+        (kind, f"{n.total():,}", _listed(n), KINDS[kind]) for kind, n in counts.items()
+    ]
+    rows.sort(key=lambda row: -counts[row[0]].total())
+    print_table("by kind", ("kind", "n", "labels", "meaning"), rows, "lrll")
+    rows = [
+        (label, _listed(Counter(others)))
+        for label, others in sorted(
+            found.confusion.items(), key=lambda x: -sum(x[1].values())
+        )
+    ]
+    print_table("taken for another", ("gold", "predicted"), rows, "ll")
+    rows = [
+        (x.name, f"{x.n:,}", f"{100 * x.n_right / x.n:.1f}")
+        for x in found.shares
+        if x.n
+    ]
+    print_table("by text", ("of", "n", "% right"), rows, "lrr")
+    for kind in [row for row in KINDS if row in counts] if n_examples else ():
+        own = [x for x in found.mistakes if x.kind == kind]
+        rows = [_row(x) for x in own[:n_examples]]
+        header = ("document", "gold", "predicted", "confidence")
+        print_table(f"{kind}: {len(own):,}", header, rows, "rllr")
+
+
+def _listed(counts: Counter[str]) -> str:
+    """RETURNS (str): The most frequent labels."""
+    found = [f"{clean(label)} {n:,}" for label, n in counts.most_common(4)]
+    return ", ".join(found) + (", ..." if len(counts) > 4 else "")
+
+
+def _row(mistake: Mistake) -> tuple[Any, ...]:
+    texts = [clean(text) for text in mistake.texts]
+    shown = [x if len(x) <= SHOWN else f"{x[: SHOWN - 3]}..." for x in texts]
+    spans = (*mistake.gold, *mistake.found)
+    named = [f"{clean(y)}: {text}" for (_, _, y), text in zip(spans, shown)]
+    n, p = len(mistake.gold), mistake.confidence
+    sides = " | ".join(named[:n]), " | ".join(named[n:])
+    return mistake.document, *sides, "" if p is None else f"{p:.3f}"

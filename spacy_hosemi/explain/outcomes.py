@@ -1,0 +1,75 @@
+"""What any pipeline finds in documents whose spans are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from ..labels.alignment import (
+    Characters,
+    is_annotated,
+    is_complete,
+    scored_entities,
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a pipeline finds in a document.
+
+    text (str): The document.
+    found, gold (FrozenSet[Tuple[int, int, str]]): Predicted and right spans, in
+        characters; without those where annotation is missing.
+    is_complete (bool): Whether no annotation is missing.
+    confidence (Dict[Tuple[int, int, str], float]): Of the predicted spans whose
+        probability the pipeline knows, if that was asked for.
+    """
+
+    text: str
+    found: frozenset[Characters]
+    gold: frozenset[Characters]
+    is_complete: bool
+    confidence: dict[Characters, float] = field(default_factory=dict, compare=False)
+
+
+def answers(
+    nlp: Language,
+    examples: Iterable[Example],
+    progress: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+    has_confidence: bool = False,
+) -> list[Answer]:
+    """What a pipeline finds.
+
+    nlp (Language): Any pipeline that sets `doc.ents`.
+    examples (Iterable[Example]): Documents of that vocabulary, and their references;
+        the ones without annotation are left out, the others have predictions then.
+    progress (Callable): Called with the documents, yields them.
+    has_confidence (bool): Whether confidences are asked for.
+    """
+    some = [example for example in examples if is_annotated(example)]
+    docs = nlp.pipe(example.predicted for example in some)
+    found = []
+    for doc, example in zip(progress(docs), some):
+        example.predicted = doc
+        spans, gold = map(frozenset, scored_entities(example))
+        known = confidences(doc) if has_confidence else {}
+        answer = Answer(doc.text, spans, gold, is_complete(example), known)
+        found.append(answer)
+    return found
+
+
+def confidences(doc: Doc) -> dict[Characters, float]:
+    """RETURNS (Dict[Tuple[int, int, str], float]): Of the entities of a document that
+    have one."""
+    if not Span.has_extension("confidence"):
+        return {}
+    pairs = (
+        ((ent.start_char, ent.end_char, ent.label_), ent._.confidence)
+        for ent in doc.ents
+    )
+    return {span: p for span, p in pairs if p is not None}

@@ -1,0 +1,184 @@
+"""Mistakes by kind: each wrong span is in one of them, whatever the spans."""
+
+import random
+
+import pytest
+import spacy
+import srsly
+from spacy.tokens import DocBin
+from spacy.training import Example
+from typer.testing import CliRunner
+
+from spacy_hosemi.cli import hosemi_cli
+from spacy_hosemi.explain.mistakes import (
+    KINDS,
+    Share,
+    find_mistakes,
+    mistakes_of,
+    seen_in,
+)
+from spacy_hosemi.explain.outcomes import Answer, answers
+
+from ..helpers import make_trained, references
+
+TEXT = "abcdefghij"
+
+
+def answer(gold, found, confidence=None):
+    return Answer(TEXT, frozenset(found), frozenset(gold), True, confidence or {})
+
+
+@pytest.mark.parametrize(
+    "kind, gold, found",
+    [
+        ("missed", [(1, 3, "A")], []),
+        ("spurious", [], [(1, 3, "A")]),
+        ("wrong label", [(1, 3, "A")], [(1, 3, "B")]),
+        ("too long", [(1, 3, "A")], [(1, 4, "A")]),
+        ("too long", [(1, 3, "A")], [(0, 4, "B")]),
+        ("too short", [(1, 4, "A")], [(2, 4, "A")]),
+        ("shifted", [(1, 4, "A")], [(2, 5, "A")]),
+        ("split", [(1, 5, "A")], [(1, 3, "A"), (3, 6, "B")]),
+        ("merged", [(1, 3, "A"), (3, 6, "B")], [(1, 6, "A")]),
+        ("mixed", [(1, 4, "A"), (4, 7, "A")], [(0, 2, "A"), (3, 5, "A"), (6, 8, "A")]),
+    ],
+)
+def test_kinds(kind, gold, found):
+    around = [(8, 9, "C")]  # right, so no mistake
+    (mistake,) = mistakes_of(answer([*gold, *around], [*found, *around]), 7)
+    assert (mistake.kind, mistake.document) == (kind, 7)
+    assert (sorted(mistake.gold), sorted(mistake.found)) == (gold, found)
+    assert mistake.texts == [TEXT[i:j] for i, j, _ in (*gold, *found)]
+
+
+def test_spans_side_by_side_are_two_mistakes():
+    found = [*mistakes_of(answer([(0, 2, "A")], [(2, 4, "A")]))]
+    assert [one.kind for one in found] == ["missed", "spurious"]
+
+
+def random_spans(draw):
+    cuts = sorted(draw.sample(range(len(TEXT) + 1), draw.randint(2, 8)))
+    pairs = [*zip(cuts, cuts[1:])]
+    return [(i, j, draw.choice("AB")) for i, j in pairs if draw.random() < 0.7]
+
+
+def test_each_wrong_span_is_in_one_mistake():
+    draw, kinds = random.Random(0), set()
+    for _ in range(3000):
+        one = answer(random_spans(draw), random_spans(draw))
+        found = [*mistakes_of(one)]
+        gold, wrong = (
+            [x for m in found for x in m.gold],
+            [x for m in found for x in m.found],
+        )
+        assert sorted(gold) == sorted(one.gold - one.found)
+        assert sorted(wrong) == sorted(one.found - one.gold)
+        for mistake in found:
+            kinds.add(mistake.kind)
+            spans = [*mistake.gold, *mistake.found]
+            # They touch each other, from the first to the last, and no other ones.
+            covered = {k for i, j, _ in spans for k in range(i, j)}
+            assert len(covered) == max(covered) - min(covered) + 1
+            others = [*(set(gold) | set(wrong)) - set(spans)]
+            assert not any(k in covered for i, j, _ in others for k in range(i, j))
+    assert kinds == set(KINDS)
+
+
+def test_counts_confusion_and_order():
+    some = [
+        answer([(0, 2, "A")], [(0, 2, "B")], {(0, 2, "B"): 0.4}),
+        answer([(0, 2, "A")], [(0, 2, "B")], {(0, 2, "B"): 0.9}),
+        answer([(0, 2, "A"), (4, 5, "B")], [(0, 2, "A"), (4, 6, "B")]),
+        Answer(TEXT, frozenset(), frozenset([(0, 2, "B")]), False),
+    ]
+    found = find_mistakes(some)
+    assert (found.n_documents, found.n_exact) == (3, 0)
+    assert (found.n_gold, found.n_found, found.n_right) == (5, 4, 1)
+    assert found.confusion == {"A": {"B": 2}}
+    assert found.by_kind() == {
+        "missed": {"B": 1},
+        "wrong label": {"A": 2},
+        "too long": {"B": 1},
+    }
+    assert [x.document for x in found.mistakes] == [1, 0, 2, 3]
+    assert [x.confidence for x in found.mistakes] == [0.9, 0.4, None, None]
+
+
+def test_by_text():
+    nlp = spacy.blank("en")
+    reference = nlp("Jo met Al in Rome")
+    reference.set_ents([reference.char_span(0, 2, "PER")])
+    seen = seen_in([Example(nlp.make_doc(reference.text), reference)])
+    assert seen.words == {"jo", "met", "al", "in", "rome"}
+    assert seen.longest == {"PER": 1}
+    text = "Jo Al met Eve"
+    one = Answer(
+        text,
+        frozenset([(0, 5, "PER")]),
+        frozenset([(0, 5, "PER"), (10, 13, "PER")]),
+        True,
+    )
+    shares = {x.name: (x.n, x.n_right) for x in find_mistakes([one], seen).shares}
+    assert shares["all words in training"] == (1, 1)
+    assert shares["a word that is not in training"] == (1, 0)
+    assert shares["longer than any of its label in training"] == (1, 1)
+    assert shares["spans of 1 word"] == (1, 0)
+    assert shares["spans of 2 to 3 words"] == (1, 1)
+    assert Share("documents of 4 to 4 words", 1, 0) in find_mistakes([one]).shares
+    assert find_mistakes([]).shares[0] == Share("spans of 1 word", 0, 0)
+
+
+# --- the command ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("errors")
+    make_trained(confidence=True).to_disk(folder / "model")
+    docs = references()
+    DocBin(docs=docs).to_disk(folder / "train.spacy")
+    wrong = docs[0]
+    wrong.set_ents([spacy.tokens.Span(wrong, 0, 1, "LOC")])
+    DocBin(docs=docs).to_disk(folder / "gold.spacy")
+    DocBin(docs=[spacy.blank("en")("no entity")]).to_disk(folder / "none.spacy")
+    spacy.blank("en").to_disk(folder / "blank")
+    return folder
+
+
+def run(*args, code=0):
+    result = CliRunner().invoke(hosemi_cli, ["errors", *map(str, args)])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_command(folder):
+    args = folder / "model", folder / "gold.spacy", "--train", folder / "train.spacy"
+    found = srsly.json_loads(run(*args, "--json"))
+    counts = found["by_kind"]
+    assert counts and set(counts) <= set(KINDS)
+    assert sum(sum(x.values()) for x in counts.values()) == len(
+        found["found"]["mistakes"]
+    )
+    assert found["found"]["mistakes"][0]["confidence"] > 0
+    shown = run(*args, "--examples", "1")
+    assert "a word that is not in training" not in shown  # there is none
+    assert "all words in training" in shown and "by kind" in shown
+    assert all(f"{kind}: " in shown for kind in counts)
+
+
+def test_command_refuses(folder, tmp_path):
+    model, gold = folder / "model", folder / "gold.spacy"
+    assert "There is nothing to look at" in run(
+        folder / "blank", folder / "none.spacy", code=2
+    )
+    assert "There is no file" in run(model, tmp_path / "no.spacy", code=2)
+    (tmp_path / "bad.spacy").write_bytes(b"no")
+    assert "Cannot read" in run(model, gold, "--train", tmp_path / "bad.spacy", code=2)
+
+
+def test_a_pipeline_without_confidences(folder):
+    nlp = spacy.load(folder / "blank")
+    some = [Example(nlp.make_doc(x.text), x) for x in references()]
+    found = answers(nlp, some, has_confidence=True)
+    assert all(one.confidence == {} for one in found)
+    assert {x.kind for x in find_mistakes(found).mistakes} == {"missed"}
