@@ -45,7 +45,7 @@ from typing import Any
 
 import harness
 import spacy
-from processes import in_process, peak_mb, reset_peak, size_mb
+from processes import in_process, peak_mb, reset_peak, resident_mb, size_mb
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -174,13 +174,6 @@ def load(system: str, saved: str, empty: str, data: str) -> dict[str, float]:
     )
     found["matches"] = n_matches[-1] / thousands
     return found
-
-
-def resident_mb() -> float:
-    """The resident size of this process, in MB."""
-    import psutil
-
-    return psutil.Process().memory_info().rss / harness.MB
 
 
 # ---------------------------------------------------------------------------- the table

@@ -30,9 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import harness
-import psutil
 import spacy
-from processes import in_process
+from processes import in_process, resident_mb
 from spacy.language import Language
 
 import spacy_hosemi
@@ -114,13 +113,13 @@ def soak(
     pipe.threads, pipe.confidence = threads, True
     if way == "collective":
         pipe.collective = 1.0
-    process, found = psutil.Process(), []
+    found = []
     texts = [text for text, _ in read_pairs(Path(data), "train")]
     began, source = time.process_time(), stream(texts, n, long_every)
     for _ in range(-(-n // every)):
         read_all(nlp, islice(source, every), way, threads)
         gc.collect()
-        found.append(process.memory_info().rss / harness.MB)
+        found.append(resident_mb())
     return {"mb": found, "seconds": time.process_time() - began}
 
 

@@ -194,10 +194,8 @@ NEEDED = {
     "crfsuite": "pycrfsuite",
     "settings": "pycrfsuite",
     "PAPERS": "pycrfsuite",
-    "gazetteers": "psutil",
     "service": "prometheus_client",
-    "soak": "psutil",
-    "spark": "pyspark",
+    "spark": "psutil",
 }
 
 
