@@ -266,6 +266,8 @@ def dirty(tmp_path_factory):
         "weights MODEL",
         "weights MODEL --feature LOWER",
         "calibrate MODEL DOCS --per-label",
+        "compare MODEL MODEL DOCS --draws 100",
+        "errors BLANK DOCS",
         "check DOCS --quick",
         "check DOCS --dev OTHER --quick",
     ],
@@ -275,6 +277,8 @@ def test_labels_with_control_characters(dirty, tmp_path, args):
     DocBin(docs=references(("[X Ada] was",))).to_disk(tmp_path / "other.spacy")
     model, docs = dirty
     paths = {"MODEL": model, "DOCS": docs, "OTHER": str(tmp_path / "other.spacy")}
+    paths["BLANK"] = str(tmp_path / "blank")
+    spacy.blank("en").to_disk(paths["BLANK"])
     command = ["hosemi", *(paths.get(x, x) for x in args.split())]
     printed = CliRunner().invoke(app, command, color=True)
     assert "\\x1b[31mA\\nB" in printed.output.replace("\n", "")

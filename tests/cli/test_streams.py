@@ -25,6 +25,8 @@ CORPUS = ["CORPUS.spacy"]
 ARGUMENTS = {
     ("weights",): [],
     ("calibrate",): CORPUS,
+    ("compare",): ["second", *CORPUS],
+    ("errors",): CORPUS,
     ("select",): CORPUS,
     ("prune",): [],
     ("parse",): ["lines.txt"],
