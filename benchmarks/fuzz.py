@@ -153,7 +153,7 @@ def read_all(
     n_untraced = max(n_runs // 2, n_runs - N_TRACED)
     n_accepted, seconds, start = 0, 0.0, time.process_time()
     lines: set[tuple[CodeType, int]] = set()
-    stdin, tracing = sys.stdin, sys.gettrace()
+    tracing = sys.gettrace()
     for k in range(n_runs):
         data = inputs.make()
         if k == n_untraced:
@@ -171,7 +171,6 @@ def read_all(
                 found.setdefault(at, (data, error))
         limit(0)
     sys.settrace(tracing)
-    sys.stdin = stdin
     finds += [f"{name}: {e!r} {at}, of {x[:200]!r}" for at, (x, e) in found.items()]
     rate = n_untraced / seconds if seconds else 0.0
     ran, total = _coverage(lines)

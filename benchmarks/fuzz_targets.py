@@ -149,8 +149,11 @@ def _annotations(format: str, **more: Any) -> Callable[[bytes], object]:
 
     def run(data: bytes) -> object:
         given: Any = SimpleNamespace(buffer=io.BytesIO(data), closed=False)
-        sys.stdin = given
-        return read_annotations("-", format, settings)
+        stdin, sys.stdin = sys.stdin, given
+        try:
+            return read_annotations("-", format, settings)
+        finally:
+            sys.stdin = stdin
 
     return run
 
