@@ -261,7 +261,7 @@ def test_columns_of_matches(problem):
 
 @pytest.mark.parametrize("n_sources", [0, 1, 3])
 def test_each_node_has_a_source(n_sources):
-    with pytest.raises(ValueError, match=f"{n_sources} sources of 2 nodes"):
+    with pytest.raises(ValueError, match=rf"\({n_sources},\) sources, \(2,\) nodes"):
         Trie(np.array([5, 6], np.uint64), np.ones(n_sources, np.uint8))
 
 
