@@ -126,7 +126,7 @@ class Inputs:
 
 
 def limit(seconds: float) -> None:
-    """From now on in so many seconds a TimeoutError is raised; 0: never."""
+    """Raise a TimeoutError after this many seconds; 0: never."""
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 

@@ -8,9 +8,9 @@
   until there are N. What is learnt means little; the time is that of N labels.
 - Lists: the first N of --lists, in the order of the alphabet.
 - Stream: one pipeline, trained on DATA, reads the documents of test.jsonl of DATA and
-  of train.jsonl of all folders of --more, each once, in one `nlp.pipe`. A row is
-  what lies between the row before and it: how many types (different tokens) have come
-  until then, and the speed since.
+  of train.jsonl of all folders of --more, shuffled, each once. A row has the tokens,
+  documents and types (different tokens) so far, and the time of the tokens since the
+  row before.
 
 All are first sight: a pipeline that was just loaded meets each document once, after a
 few of train. Figures are medians of the passes, in which the sizes take turns; the
@@ -42,13 +42,13 @@ from spacy_hosemi.configs import find_lists, make_config
 
 KINDS = ("labels", "lists", "stream")
 N_LABELS, N_LISTS = (5, 10, 20, 40, 80, 140), (0, 1, 2, 4, 8, 12)
-# Tokens are written where so many have come.
+# Numbers of tokens after which a row of the stream is written.
 STEPS = (1_000, 3_000, 10_000, 30_000, 100_000, 200_000, 400_000, 800_000)
 DECODINGS = ("viterbi", "mbr")
 
 
 def relabelled(lines: Sequence[bytes], n_labels: int) -> list[bytes]:
-    """Documents whose spans have about so many labels."""
+    """RETURNS (List[bytes]): Documents whose spans have at most N labels."""
     docs = [json.loads(line) for line in lines]
     labels = sorted({span[2] for doc in docs for span in doc["spans"]})
     parts = -(-n_labels // len(labels))
@@ -101,29 +101,46 @@ def sizes_table(
 ) -> tuple[str, dict[str, Any]]:
     """Time models that take turns."""
     seconds: dict[tuple[int, str], list[float]] = {}
-    n_tokens = 0
+    n_tokens: dict[int, int] = {}
+    ready = []
+    for n, model, splits in models:
+        nlp = spacy.load(model)
+        texts, warm = (
+            [x.reference.text for x in Corpus(path)(nlp)]
+            for path in (splits.test, splits.train)
+        )
+        n_tokens[n] = sum(len(nlp.make_doc(text)) for text in texts)
+        ready.append((n, model, warm[:N_WARM], texts))
     for _ in tqdm(range(n_passes), desc=title, disable=None):
-        for n, model, splits in models:
+        for n, model, warm, texts in ready:
             for decoding in DECODINGS:
                 system = pipeline(model, decoding=decoding)
-                nlp = spacy.load(model)
-                texts, warm = (
-                    [x.reference.text for x in Corpus(path)(nlp)]
-                    for path in (splits.test, splits.train)
-                )
-                n_tokens = sum(len(nlp.make_doc(text)) for text in texts)
-                found, _ = of_one(system, "doc-pipe", warm[:N_WARM], texts)
+                found, _ = of_one(system, "doc-pipe", warm, texts)
                 seconds.setdefault((n, decoding), []).append(found)
-    rows = []
-    for n, _, _ in models:
-        cells: list[Any] = [f"{n:,}"]
-        for decoding in DECODINGS:
-            cells.append(1e6 * median(seconds[n, decoding]) / n_tokens)
-        rows.append(cells)
+    rows = [
+        [f"{n:,}", *(1e6 * median(seconds[n, x]) / n_tokens[n] for x in DECODINGS)]
+        for n, *_ in ready
+    ]
     columns = [title, *(f"{x}: us/token|.2f" for x in DECODINGS)]
     return harness.table(columns, rows), {
         f"{title} {n} {decoding}": found for (n, decoding), found in seconds.items()
     }
+
+
+def cut(docs: Sequence[list[str]]) -> Iterator[list[list[str]]]:
+    """YIELDS (List[List[str]]): Documents in turn, until they have the tokens of each
+    of STEPS, and those that are left."""
+    batch: list[list[str]] = []
+    steps, total = list(STEPS), 0
+    for doc in docs:
+        batch.append(doc)
+        total += len(doc)
+        if steps and total >= steps[0]:
+            steps.pop(0)
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def stream_table(args: argparse.Namespace, folder: Path) -> tuple[str, dict[str, Any]]:
@@ -136,28 +153,18 @@ def stream_table(args: argparse.Namespace, folder: Path) -> tuple[str, dict[str,
     lines = [line for path in files for line in harness.read_lines(path)]
     words = [json.loads(line)["tokens"] for line in harness.shuffled(lines)]
     types: set[str] = set()
-    rows, clock, since, n_docs, total = [], 0.0, 0, 0, 0
-    steps = iter(STEPS)
-    step = next(steps)
-    batch: list[list[str]] = []
-    for of_doc in tqdm(words, desc="stream", disable=None):
-        batch.append(of_doc)
-        total += len(of_doc)
-        since += len(of_doc)
-        types.update(of_doc)
-        if total < step and of_doc is not words[-1]:
-            continue
-        docs = [Doc(nlp.vocab, words=one) for one in batch]
-        n_docs += len(docs)
+    rows, total, n_docs = [], 0, 0
+    for batch in tqdm(cut(words), desc="stream", total=len(STEPS) + 1, disable=None):
+        docs = [Doc(nlp.vocab, words=of_doc) for of_doc in batch]
         began = time.process_time()
         for _ in component.pipe(docs):
             pass
-        clock = time.process_time() - began
-        rows.append(
-            [f"{total:,}", n_docs, len(types), 1e6 * clock / since, resident_mb()]
-        )
-        batch, since = [], 0
-        step = next(steps, sys.maxsize)
+        seconds = time.process_time() - began
+        n_tokens = sum(map(len, batch))
+        total, n_docs = total + n_tokens, n_docs + len(batch)
+        types.update(word for of_doc in batch for word in of_doc)
+        microseconds = 1e6 * seconds / n_tokens
+        rows.append([f"{total:,}", n_docs, len(types), microseconds, resident_mb()])
     columns = ["tokens", "documents|,", "types|,", "us/token|.2f", "resident MB|,.0f"]
     return harness.table(columns, rows), {"stream": rows}
 

@@ -12,8 +12,8 @@ process of its own, with each number of threads:
 - pipe: `nlp.pipe` with `confidence = true`, in a `memory_zone` for each 1,000 texts;
 - collective: `extract` with `collective = 1`, which makes documents.
 
-Printed is the resident memory, in MB, after so many thousand documents, and by how much
-the largest one is above that after the first 200,000.
+The table has the resident memory, in MB, by thousands of documents, and its growth: the
+largest value after the first 200,000 documents, above the value there, in percent.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def read_all(nlp: Language, texts: Iterator[str], way: str, threads: int) -> Non
 def soak(
     model: str, data: str, way: str, threads: int, n: int, every: int, long_every: int
 ) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): "mb": after each so many documents; "seconds": CPU."""
+    """RETURNS (Dict[str, Any]): "mb": after every N documents; "seconds": CPU."""
     nlp = spacy.load(model)
     pipe: Any = nlp.get_pipe("hosemi")
     pipe.threads, pipe.confidence = threads, True
@@ -147,7 +147,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     n = -(-args.documents // every)
     columns = ["way", "threads|d", "growth %|.1f", "texts a CPU s|,.0f"]
     columns += [f"{every * k / 1000:,.0f}|,.0f" for k in range(1, n + 1)]
-    text = f"{args.documents:,} documents; MB after so many thousand of them."
+    text = f"{args.documents:,} documents; resident MB by thousands of them."
     table = harness.table(columns, rows)
     path = args.output / "soak.md"
     harness.report(args, "Memory over a stream", text, table, path=path, curves=curves)

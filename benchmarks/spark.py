@@ -17,8 +17,8 @@ own:
 
 Printed are rows a second of the first job and of later ones (the median: models are
 loaded, words are new in the first job only), CPU s for 1,000 rows in later jobs, with
-all of Spark's; and the largest memory of a worker of `hosemi` that has one partition of
-so many rows, and of ten times as many.
+all of Spark's; and the peak memory of a worker of `hosemi` with one partition of --rows
+rows, and with one of ten times as many.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WORKER = harness.ROOT / "benchmarks" / "spark_worker.py"
 
 
 def write_rows(data: Path, path: Path, n: int) -> None:
-    """Write so many rows to a file of Parquet, with the columns id and text."""
+    """Write n rows to a file of Parquet, with the columns id and text."""
     texts = [*stream([text for text, _ in read_pairs(data, "train")], n, 0)]
     ids = [f"{k}" for k in range(len(texts))]
     pq.write_table(pa.table({"id": ids, "text": texts}), path)

@@ -192,7 +192,7 @@ class Errors(metaclass=_Coded):
     )
     HS314 = (
         "{path} has more than {most:,} bytes when it is decompressed; expected at most "
-        "{times} times its size, and 64 MB. If it is right, decompress it by gunzip, "
+        "{times} times its size, plus 64 MB. If it is right, decompress it by gunzip, "
         "and give that file."
     )
     HS315 = (
@@ -592,7 +592,7 @@ class Errors(metaclass=_Coded):
     )
     HS316 = (
         "the archive {path} unpacks to {found:,} bytes in {n:,} files, or to more; "
-        "expected at most {most:,} bytes, 100 times its size and 256 MB, in "
+        "expected at most {most:,} bytes, 100 times its size plus 256 MB, in "
         "{most_files:,} files. If it is right, unpack it, and give the folder."
     )
     HS338 = (
@@ -618,7 +618,7 @@ class Errors(metaclass=_Coded):
     )
     HS351 = (
         "the documents of both pipelines are not the same: {first:,} and {second:,}, "
-        "or others. Expected answers to the same documents, in the same order."
+        "or their texts or gold spans differ. Expected the same ones in the same order."
     )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "

@@ -30,8 +30,8 @@ from .saving import digest_of, load
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 
-# An archive may have so many times its size when it is unpacked, and so many bytes and
-# files: weights are packed already, and those that are 0 are few.
+# An unpacked archive has at most _MOST_BYTES plus _MOST_TIMES the size of the archive,
+# in _MOST_FILES files: weights are packed already, so a real model grows little.
 _MOST_TIMES, _MOST_BYTES, _MOST_FILES = 100, 2**28, 10_000
 
 # What an archive raises that is damaged; and OSError and ValueError, such as of a name

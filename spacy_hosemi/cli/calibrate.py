@@ -21,6 +21,7 @@ from .common import (
     load_component,
     print_json,
     print_table,
+    reading,
     save_pipeline,
 )
 from .streams import clean, fail, say, with_progress
@@ -165,10 +166,8 @@ def calibrate_cli(
             "Nothing is chosen that could be saved",
             "Leave out one of the options that begin with --no, or --output.",
         )
-    try:
+    with reading(data):
         examples = read_examples(nlp, pipe, data)
-    except Exception as e:  # msgpack and zlib have errors of their own
-        fail(f"Cannot read {str(data)!r}", f"Expected a .spacy file; {e!r}"[:200])
     try:
         found = calibrate(
             pipe,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from functools import partial
 from pathlib import Path
@@ -127,6 +128,15 @@ def save_pipeline(nlp: Language, output: Path) -> None:
     say(f"Saved the pipeline to {output}")
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Exit with a message if a .spacy file cannot be read."""
+    try:
+        yield
+    except Exception as e:  # msgpack and zlib have errors of their own
+        fail(f"Cannot read {str(path)!r}", f"Expected a .spacy file; {e!r}"[:200])
+
+
 def load_pipeline(model: str) -> Language:
     """A saved pipeline; exit with a message if it cannot be loaded."""
     from spacy.util import load_model
@@ -143,18 +153,19 @@ def load_pipeline(model: str) -> Language:
 
 def read_answers(model: str, data: Path, has_confidence: bool = False) -> list[Answer]:
     """What a pipeline finds in the documents of a file; exit with a message if it
-    cannot be loaded, or they cannot be read."""
+    cannot be loaded, fails, or they cannot be read."""
     from spacy.training import Corpus
 
     from ..explain.outcomes import answers
 
     nlp = load_pipeline(model)
-    try:
+    with reading(data):
         examples = [*Corpus(data)(nlp)]
-    except Exception as e:  # msgpack and zlib have errors of their own
-        fail(f"Cannot read {str(data)!r}", f"Expected a .spacy file; {e!r}"[:200])
-    n = len(examples)
-    return answers(nlp, examples, partial(with_progress, total=n), has_confidence)
+    progress = partial(with_progress, total=len(examples))
+    try:
+        return answers(nlp, examples, progress, has_confidence)
+    except ValueError as e:
+        fail(f"Cannot predict with {model!r}", str(e))
 
 
 def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:

@@ -17,6 +17,7 @@ from .common import (
     print_json,
     print_table,
     read_answers,
+    reading,
 )
 from .streams import clean, fail
 
@@ -61,9 +62,9 @@ def errors_cli(
     most confident ones first; which labels it takes for others; on which texts.
 
     Any pipeline will do that sets doc.ents; confidences are those of hosemi. Spans are
-    compared by characters. A mistake is a group of gold and predicted spans that touch
-    each other, so a span that is too long is one mistake, not two. Its kind is that of
-    its borders; its label is that of the gold.
+    compared by characters. Gold and predicted spans that overlap are one mistake, so a
+    span that is too long is not missed and spurious as well. The kind says what is
+    wrong with the borders; the label is that of the gold.
 
     \b
     Examples:
@@ -96,10 +97,8 @@ def _seen(path: Path) -> Seen:
 
     from ..explain.mistakes import seen_in
 
-    try:
+    with reading(path):
         return seen_in(Corpus(path)(spacy.blank("xx")))
-    except Exception as e:  # msgpack and zlib have errors of their own
-        fail(f"Cannot read {str(path)!r}", f"Expected a .spacy file; {e!r}"[:200])
 
 
 def _print(found: Mistakes, n_examples: int) -> None:
@@ -116,12 +115,9 @@ def _print(found: Mistakes, n_examples: int) -> None:
     ]
     rows.sort(key=lambda row: -counts[row[0]].total())
     print_table("by kind", ("kind", "n", "labels", "meaning"), rows, "lrll")
-    rows = [
-        (label, _listed(Counter(others)))
-        for label, others in sorted(
-            found.confusion.items(), key=lambda x: -sum(x[1].values())
-        )
-    ]
+    confusion = {y: Counter(others) for y, others in found.confusion.items()}
+    by_total = sorted(confusion.items(), key=lambda pair: -pair[1].total())
+    rows = [(label, _listed(others)) for label, others in by_total]
     print_table("taken for another", ("gold", "predicted"), rows, "ll")
     rows = [
         (x.name, f"{x.n:,}", f"{100 * x.n_right / x.n:.1f}")

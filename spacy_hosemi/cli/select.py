@@ -19,6 +19,7 @@ from .common import (
     load_component,
     print_json,
     print_table,
+    reading,
 )
 from .streams import check_file, fail, open_output, say, with_progress
 
@@ -92,10 +93,8 @@ def select_cli(
     if output is not None:
         check_file(output, overwrite)
     nlp, pipe = load_component(model, component)
-    try:
+    with reading(data):
         docs = read_docs(data, nlp)
-    except Exception as e:  # msgpack and zlib have errors of their own
-        fail(f"Cannot read {str(data)!r}", f"Expected a .spacy file; {e!r}"[:200])
     try:
         measured = with_progress(measure(nlp, pipe, docs, by), len(docs))
         found = choose(measured, n, total)

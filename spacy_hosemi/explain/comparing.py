@@ -26,11 +26,10 @@ class Difference:
     """A score of two pipelines, from 0 to 1.
 
     first, second (float): Of each.
-    low, high (float): 95 % of all draws have a difference, second - first, between
-        these.
-    p (float): Twice the share of draws in which the worse one is not worse: at most
-        so probable is a difference of this size if there is none. At least 2 divided by
-        the number of draws, and 1.
+    low, high (float): The difference, second - first, lies between them in 95 % of the
+        draws.
+    p (float): Two-sided: twice the share of draws in which the pipeline with the lower
+        score reaches or passes the other one. From 2 / n_draws to 1.
     """
 
     first: float
@@ -42,13 +41,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Change:
-    """A span that one pipeline has right and the other has not.
+    """A span that one of two pipelines predicts.
 
-    document (int): Its number, from 0.
+    document (int): The number of its document, from 0.
     start, end (int): In characters.
-    label, text (str): What is right, or, for a wrong span, what was predicted.
-    is_gold (bool): Whether the span is right; else only one of the two predicts it,
-        and should not.
+    label, text (str): Of the span.
+    is_gold (bool): Whether it is right.
     """
 
     document: int
@@ -70,9 +68,9 @@ class Comparison:
         without other ones; None if there are no complete documents.
     labels (Dict[str, Difference]), n_of_label (Dict[str, int]): F1 of each label, and
         the number of its right spans.
-    better, worse (List[Change]): What the second pipeline has right and the first has
-        not, and the other way round: spans that are found or missed, and wrong spans
-        that are not predicted any more or now.
+    better (List[Change]): Right spans that only the second predicts, and wrong ones
+        that only the first does.
+    worse (List[Change]): The other way round.
     """
 
     n_documents: int
@@ -92,10 +90,11 @@ def compare_answers(
     n_draws: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Compare two pipelines.
+    """Compare two pipelines by the paired bootstrap.
 
     first, second (Sequence[Answer]): Of each, for the same documents.
     n_draws (int), seed (int): Of the bootstrap.
+    RETURNS (Comparison): The same for the same seed.
     RAISES (ValueError): HS350 there is no document with a right or a predicted span;
         HS351 the documents are not the same.
     """
@@ -106,26 +105,26 @@ def compare_answers(
     labels = sorted({y for one in (*first, *second) for *_, y in one.gold | one.found})
     is_record = np.array([one.is_complete for one in first])
     exact = np.array([[x.found == x.gold for x in some] for some in (first, second)])
-    draws = Draws(len(first), n_draws, seed)
-    by_label = {y: _counts(first, second, y) for y in labels}
-    of_all = np.sum([*by_label.values()], axis=0)
+    by_label = _counts(first, second, labels)
     of_records = np.stack([*(exact & is_record), is_record]).T.astype(float)
-    differences = draws.differences(
+    f1, *of_labels, records = differences(
         [
-            (_f1, of_all),
-            *((_f1, by_label[y]) for y in labels),
+            (_f1, by_label.sum(axis=0)),
+            *((_f1, counts) for counts in by_label),
             (_share, of_records),
-        ]
+        ],
+        n_draws,
+        seed,
     )
     better, worse = _changes(first, second)
     return Comparison(
         len(first),
         int(is_record.sum()),
         sum(len(one.gold) for one in first),
-        differences[0],
-        differences[-1] if is_record.any() else None,
-        dict(zip(labels, differences[1:-1])),
-        {y: int(by_label[y][:, 4].sum()) for y in labels},
+        f1,
+        records if is_record.any() else None,
+        dict(zip(labels, of_labels)),
+        dict(zip(labels, by_label[:, :, 4].sum(axis=1).astype(int).tolist())),
         better,
         worse,
     )
@@ -135,37 +134,28 @@ def compare_answers(
 _Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
-class Draws:
-    """Documents drawn with replacement.
+def differences(
+    scores: Sequence[tuple[_Score, NDArray[np.float64]]], n_draws: int, seed: int
+) -> list[Difference]:
+    """The paired bootstrap.
 
-    n_documents, n_draws, seed (int): How many documents, how often.
+    scores (Sequence[Tuple[Callable, float64 [D, C]]]): What makes scores of sums over D
+        documents, and what is summed.
+    n_draws (int), seed (int): Of the bootstrap.
+    RETURNS (List[Difference]): Of each score, all of them on the same draws.
     """
-
-    def __init__(self, n_documents: int, n_draws: int, seed: int) -> None:
-        self._n_documents, self._n_draws = n_documents, n_draws
-        self._rng = np.random.default_rng(seed)
-
-    def differences(
-        self, scores: Sequence[tuple[_Score, NDArray[np.float64]]]
-    ) -> list[Difference]:
-        """RETURNS (List[Difference]): Of each score, all of them on the same draws.
-
-        scores (Sequence[Tuple[Callable, float64 [D, C]]]): What makes scores of sums
-            over documents, and what is summed.
-        """
-        n, left = self._n_documents, self._n_draws
-        of_draws: list[list[NDArray[np.float64]]] = [[] for _ in scores]
-        while left > 0:
-            size = min(_TOGETHER, left)
-            times = self._rng.multinomial(n, np.full(n, 1 / n), size).astype(float)
-            for found, (score, counts) in zip(of_draws, scores):
-                pair = score(times @ counts)
-                found.append(pair[:, 1] - pair[:, 0])
-            left -= size
-        return [
-            _difference(score(counts.sum(axis=0)), np.concatenate(found))
-            for found, (score, counts) in zip(of_draws, scores)
-        ]
+    rng, n = np.random.default_rng(seed), len(scores[0][1])
+    of_draws: list[list[NDArray[np.float64]]] = [[] for _ in scores]
+    for start in range(0, n_draws, _TOGETHER):
+        size = min(_TOGETHER, n_draws - start)
+        times = rng.multinomial(n, np.full(n, 1 / n), size).astype(float)
+        for found, (score, counts) in zip(of_draws, scores):
+            pair = score(times @ counts)
+            found.append(pair[:, 1] - pair[:, 0])
+    return [
+        _difference(score(counts.sum(axis=0)), np.concatenate(found))
+        for found, (score, counts) in zip(of_draws, scores)
+    ]
 
 
 def _difference(pair: NDArray[np.float64], drawn: NDArray[np.float64]) -> Difference:
@@ -176,18 +166,21 @@ def _difference(pair: NDArray[np.float64], drawn: NDArray[np.float64]) -> Differ
 
 
 def _counts(
-    first: Sequence[Answer], second: Sequence[Answer], label: str
+    first: Sequence[Answer], second: Sequence[Answer], labels: Sequence[str]
 ) -> NDArray[np.float64]:
-    """RETURNS (float64 [D, 5]): Of each document the right and the predicted spans of
-    the first, the same of the second, and the gold spans, with a label."""
-    rows = []
-    for pair in zip(first, second):
-        row = []
-        for one in pair:
-            found = {span for span in one.found if span[2] == label}
-            row += [len(found & one.gold), len(found)]
-        rows.append([*row, sum(span[2] == label for span in pair[0].gold)])
-    return np.array(rows, float)
+    """RETURNS (float64 [L, D, 5]): By label and document the right and the predicted
+    spans of the first, the same of the second, and the gold spans."""
+    number = {label: y for y, label in enumerate(labels)}
+    counts = np.zeros((len(labels), len(first), 5))
+    for d, pair in enumerate(zip(first, second)):
+        gold = pair[0].gold
+        for k, one in enumerate(pair):
+            for span in one.found:
+                counts[number[span[2]], d, 2 * k] += span in gold
+                counts[number[span[2]], d, 2 * k + 1] += 1
+        for span in gold:
+            counts[number[span[2]], d, 4] += 1
+    return counts
 
 
 def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,27 +15,27 @@ from .outcomes import Answer
 
 # In the order in which they are shown.
 KINDS = {
-    "missed": "no predicted span touches a gold one",
-    "spurious": "a predicted span touches no gold one",
+    "missed": "no predicted span overlaps the gold one",
+    "spurious": "the predicted span overlaps no gold one",
     "wrong label": "the borders are right",
     "too long": "the predicted span contains the gold one",
     "too short": "the gold span contains the predicted one",
     "shifted": "each has a part that the other has not",
     "split": "several predicted spans for one gold span",
     "merged": "one predicted span for several gold spans",
-    "mixed": "several predicted spans and several gold spans touch each other",
+    "mixed": "several predicted spans overlap several gold spans",
 }
 WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """Gold and predicted spans that touch each other and are not the same.
+    """Gold and predicted spans that overlap each other, none of them right.
 
     kind (str): One of KINDS.
     document (int): Its number among the answers.
-    gold, found (List[Tuple[int, int, str]]): In characters; of one the borders and the
-        label may both be wrong: its kind is that of the borders.
+    gold, found (List[Tuple[int, int, str]]): In characters. Where borders and label are
+        wrong, `kind` says what is wrong with the borders.
     texts (List[str]): Of the gold spans, then of the predicted ones.
     confidence (Optional[float]): The largest one of the predicted spans.
     """
@@ -74,8 +74,8 @@ class Mistakes:
         without a mistake.
     n_gold, n_found, n_right (int): Spans.
     mistakes (List[Mistake]): The most confident ones first.
-    confusion (Dict[str, Dict[str, int]]): By the label of a gold span, how often spans
-        of another label touch it.
+    confusion (Dict[str, Dict[str, int]]): By the label of gold spans, the labels of the
+        predicted spans that overlap them with another label.
     shares (List[Share]): Gold spans by their words, gold spans by their length, and
         documents by their length.
     """
@@ -139,7 +139,7 @@ def find_mistakes(answers: Sequence[Answer], seen: Seen | None = None) -> Mistak
     confusion: dict[str, Counter[str]] = {}
     for mistake in found:
         for gold in mistake.gold:
-            others = (x[2] for x in mistake.found if _touch(gold, x))
+            others = (x[2] for x in mistake.found if _overlap(gold, x))
             confusion.setdefault(gold[2], Counter()).update(
                 label for label in others if label != gold[2]
             )
@@ -181,7 +181,7 @@ def mistakes_of(answer: Answer, document: int = 0) -> Iterator[Mistake]:
 def _mistake(
     group: Sequence[tuple[int, int, str, bool]], answer: Answer, document: int
 ) -> Mistake:
-    """RETURNS (Mistake): Of spans that touch each other."""
+    """RETURNS (Mistake): Of spans that overlap each other."""
     gold = [(i, j, y) for i, j, y, is_gold in group if is_gold]
     found = [(i, j, y) for i, j, y, is_gold in group if not is_gold]
     known = [p for x in found if (p := answer.confidence.get(x)) is not None]
@@ -207,7 +207,7 @@ def _kind(gold: Sequence[Characters], found: Sequence[Characters]) -> str:
     return "too short" if i <= a and b <= j else "shifted"
 
 
-def _touch(one: Characters, other: Characters) -> bool:
+def _overlap(one: Characters, other: Characters) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
 

@@ -43,18 +43,20 @@ def answers(
     progress: Callable[[Iterable[Any]], Iterable[Any]] = iter,
     has_confidence: bool = False,
 ) -> list[Answer]:
-    """What a pipeline finds.
+    """What a pipeline finds, without documents that its error handler leaves out.
 
     nlp (Language): Any pipeline that sets `doc.ents`.
     examples (Iterable[Example]): Documents of that vocabulary, and their references;
         the ones without annotation are left out, the others have predictions then.
     progress (Callable): Called with the documents, yields them.
     has_confidence (bool): Whether confidences are asked for.
+    RETURNS (List[Answer]): In the order of the documents.
+    RAISES (ValueError): A component fails.
     """
-    some = [example for example in examples if is_annotated(example)]
-    docs = nlp.pipe(example.predicted for example in some)
+    pairs = ((x.predicted, x) for x in examples if is_annotated(x))
     found = []
-    for doc, example in zip(progress(docs), some):
+    # The example goes along: an error handler may leave a document out.
+    for doc, example in progress(nlp.pipe(pairs, as_tuples=True)):
         example.predicted = doc
         spans, gold = map(frozenset, scored_entities(example))
         known = confidences(doc) if has_confidence else {}

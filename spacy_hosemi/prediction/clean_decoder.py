@@ -202,7 +202,7 @@ class StoredCleanPosterior(CleanPosterior):
 
 
 class CleanBatchPosteriors(BatchPosteriors):
-    """See `BatchPosteriors`; of documents some of which were made clean.
+    """See `BatchPosteriors`; some of the documents were made clean.
 
     posteriors (BatchPosteriors): Of all documents as they were decoded.
     places (Mapping[int, WordPlaces]): Of those that were made clean.

@@ -42,8 +42,8 @@ _CHUNK = 20_000
 # evaluation with 3,000 labels. Sums are formed by block: other numbers, other bits.
 _DOCS, _TOKENS, _SCORES = 64, 4_000, 2_000_000
 
-# Chunks of a shard, of which there are not more than so many: each shard adds a whole
-# gradient to the sum, so a few large ones cost less.
+# A shard has _SHARD chunks, or more where these would be more than _MOST_SHARDS shards:
+# each shard adds a whole gradient to the sum, so a few large ones cost less.
 _SHARD, _MOST_SHARDS = 16, 1024
 
 
@@ -52,7 +52,7 @@ class ShardSum(NamedTuple):
 
     losses (float64 [D]): Of each document, in nats.
     matrix (float64): Derivatives by the weights of the rows that the shard reads, in
-        the order of `rows_of_shard`; in the shape of the `matrix` of so many rows.
+        the order of `rows_of_shard`; in the shape of a `matrix` of these rows.
     pattern (float64 [M]), length (float64 [L, D']): By those of all patterns, lengths.
     """
 

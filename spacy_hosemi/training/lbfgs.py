@@ -132,8 +132,8 @@ SETTINGS = (
         "spark_partitions",
         OrNull(Whole(1)),
         None,
-        "Each iteration is a job of Apache Spark with so many tasks; the weights are "
-        "the same for any number, and without Spark.",
+        "Tasks of the job of Apache Spark that each iteration is; null: no Spark. The "
+        "weights are the same for any number, and without Spark.",
     ),
     Setting(
         "log",
@@ -195,9 +195,10 @@ def make_lbfgs(
     threads (int): That share each iteration; the same weights for any number.
     patience (Optional[int]): Stop after this many iterations without a better F1 on the
         documents of dev, and keep the weights that were best there.
-    spark_partitions (Optional[int]): Compute each gradient as a job of Apache Spark
-        with so many tasks, in the session of the program or a new one; the same weights
-        for any number, and without Spark. Not for labels in a tree by levels (HS341).
+    spark_partitions (Optional[int]): Tasks of the job of Apache Spark that computes
+        each gradient, in the session of the program or a new one; None: no Spark. The
+        weights are the same for any number, and without Spark. Not for labels in a tree
+        by levels (HS341).
     RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
         place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
         objective is not smooth, HS271 and HS272 if the file `checkpoint` does not fit.

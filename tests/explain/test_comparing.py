@@ -9,7 +9,7 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
-from spacy_hosemi.explain.comparing import Change, Draws, compare_answers
+from spacy_hosemi.explain.comparing import Change, compare_answers, differences
 from spacy_hosemi.explain.outcomes import Answer, answers
 
 from ..helpers import make_trained, references
@@ -126,7 +126,7 @@ def test_what_cannot_be_compared():
 def test_draws_are_shared():
     """One score twice is the same twice."""
     counts = np.random.default_rng(0).random((30, 5))
-    one, other = Draws(30, 500, 1).differences([(lambda x: x[..., :2], counts)] * 2)
+    one, other = differences([(lambda x: x[..., :2], counts)] * 2, 500, 1)
     assert one == other
 
 

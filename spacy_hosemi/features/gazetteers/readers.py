@@ -29,8 +29,8 @@ TOKEN_KEYS = ("TEXT", "ORTH", "LOWER", "NORM", "LEMMA")
 # The largest limit that csv.field_size_limit takes on every platform.
 _NO_LIMIT = 2**31 - 1
 
-# A file may have so many times its size when it is decompressed, and so many bytes:
-# names have three to ten times as many. A longer line is no entry.
+# A decompressed file has at most MOST_BYTES plus MOST_TIMES the compressed size: names
+# have three to ten times that size. A line has at most MOST_CHARS characters.
 MOST_TIMES, MOST_BYTES = 100, 2**26
 MOST_CHARS = 2**20
 

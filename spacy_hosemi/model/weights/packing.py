@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 
 from ...errors import Errors
 
-# Of an array there may be at most so many values, and so many more for each byte that
-# is stored of it: untrained weights of 500 labels have 30.
+# An array has at most _MOST_VALUES values plus _VALUES_A_BYTE for each stored byte:
+# untrained weights of 500 labels have 30 a byte.
 _MOST_VALUES, _VALUES_A_BYTE = 2**24, 256
 
-# Of names likewise, in bytes: names of real features have 5 to 10.
+# Names have at most _MOST_BYTES bytes plus _BYTES_A_BYTE for each stored byte: names of
+# real features have 5 to 10.
 _MOST_BYTES, _BYTES_A_BYTE = 2**26, 200
 
-# Bits are inflated by so many bytes at a time.
+# Bytes of bits that are inflated at a time.
 _PORTION = 2**20
 
 
