@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import spacy
 import srsly
+from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.training import Example
 from typer.testing import CliRunner
@@ -182,3 +183,25 @@ def test_documents_without_annotation_are_left_out():
     doc = nlp.make_doc("In Paris .")
     bare = Example(nlp.make_doc(doc.text), doc)
     assert answers(nlp, [bare]) == []
+
+
+@Language.component("refuses_paris")
+def refuse_paris(doc):
+    if "Paris" in doc.text:
+        raise ValueError("no Paris here")
+    return doc
+
+
+def test_a_pipeline_that_fails(folder, tmp_path):
+    nlp = spacy.load(folder / "b")
+    nlp.add_pipe("refuses_paris")
+    nlp.to_disk(tmp_path / "c")
+    printed = run(tmp_path / "c", folder / "a", folder / "gold.spacy", code=2)
+    assert "Cannot predict with" in printed and "no Paris here" in printed
+    nlp.set_error_handler(lambda *_: None)
+    examples = [Example(nlp.make_doc(x.text), x) for x in references()]
+    found = answers(nlp, examples)
+    kept = [x for x in references() if "Paris" not in x.text]
+    assert 0 < len(kept) < len(examples)
+    assert [one.text for one in found] == [x.text for x in kept]
+    assert [len(one.gold) for one in found] == [len(x.ents) for x in kept]
