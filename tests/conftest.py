@@ -1,3 +1,4 @@
+import csv
 import gc
 import os
 import sys
@@ -78,6 +79,14 @@ def all_exceptions():
         yield
 
 
+@pytest.fixture(autouse=True)
+def limit_of_csv():
+    """The limit is one for the whole process: nothing of ours may leave another."""
+    before = csv.field_size_limit()
+    yield
+    assert csv.field_size_limit() == before
+
+
 @pytest.fixture(scope="module")
 def tokenizer_exceptions():
     """English pipelines that the tests of a module make have all exceptions."""
@@ -142,6 +151,8 @@ def spark(tmp_path_factory):
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark")))
+            # Workers may get functions of the tests.
+            .config("spark.executorEnv.PYTHONPATH", str(ROOT))
             .getOrCreate()
         )
     yield session

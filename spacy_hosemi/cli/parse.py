@@ -160,7 +160,7 @@ def parse_cli(
         others = ", ".join(x for x, one in WRITERS.items() if one.has_alternatives)
         fail(f"{form!r} has no place for alternatives", f"-k needs one of: {others}.")
     check_encoding(encoding)
-    readers = [(path, _reader_of(path, column, text_key)) for path in files]
+    readers = [(path, _reader_of(path, column, text_key, max_chars)) for path in files]
     check_different({"--output": output, "--errors": errors})
     if output != "-":
         check_file(output, overwrite)
@@ -181,7 +181,9 @@ def parse_cli(
         raise SystemExit(FAULTY)
 
 
-def _reader_of(path: str, column: str | None, text_key: str | None) -> TextReader:
+def _reader_of(
+    path: str, column: str | None, text_key: str | None, max_chars: int
+) -> TextReader:
     """What reads the texts of a file. Exit if that is not clear, or if it is not
     there."""
     from ..formats.inputs import read_column, read_json_lines, read_plain
@@ -192,7 +194,8 @@ def _reader_of(path: str, column: str | None, text_key: str | None) -> TextReade
     if column is not None and text_key is not None:
         fail("--column and --text-key are given", "Expected at most one of them.")
     if column is not None:
-        return partial(read_column, column=column, delimiter=_TABLES.get(suffix))
+        given = {"delimiter": _TABLES.get(suffix), "max_chars": max_chars}
+        return partial(read_column, column=column, **given)
     if text_key is not None or suffix in _OBJECTS:
         return partial(read_json_lines, key=text_key or "text")
     if suffix in _TABLES:
@@ -244,13 +247,10 @@ def _read_all(
 ) -> Iterator[Line]:
     """The lines of all files, numbered through; those that are bad go to the log. With
     a bar on a terminal."""
-    import csv
-
     from tqdm import tqdm
 
     from ..formats.inputs import NoColumn
 
-    csv.field_size_limit(min(max_chars, 2**31 - 1))
     sizes = [Path(x).stat().st_size for x, _ in readers if x != "-"]
     total = sum(sizes) if len(sizes) == len(readers) else None
     # disable=None: shown on a terminal only.

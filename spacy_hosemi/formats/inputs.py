@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator
 
+from ..text.rows import LONGEST_CELL, next_row
 from .json_records import object_of, parse_json, string_of
 from .lines import Line, delimiter_of
 from .texts import Fault, has_half
@@ -54,13 +55,17 @@ def _read_object(line: Line, key: str) -> Line | Fault:
 
 
 def read_column(
-    lines: Lines, column: str, delimiter: str | None = None
+    lines: Lines,
+    column: str,
+    delimiter: str | None = None,
+    max_chars: int = LONGEST_CELL,
 ) -> Iterator[Line | Fault]:
     """Texts of one column of a table, whose first line has the names of the columns.
 
     column (str): Its name.
     delimiter (Optional[str]): Between values; None: the one that the first line has
         most of.
+    max_chars (int): A row with a longer value is bad.
     YIELDS (Union[Line, Fault]): The text of each row, with the line on which the row
         begins.
     RAISES (NoColumn): There is no such column.
@@ -80,7 +85,7 @@ def read_column(
     while True:
         source.first = 0
         try:
-            row = next(rows, None)
+            row = next_row(rows, max_chars)
         except csv.Error as e:
             yield from source.bad()
             message = f"no row of a table ({e}); expected values as in CSV"

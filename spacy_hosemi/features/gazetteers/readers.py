@@ -19,15 +19,13 @@ from pathlib import Path
 from typing import IO
 
 from ...errors import Errors, Warnings
+from ...text.rows import next_row
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".txt", ".jsonl", *DELIMITERS)
 
 # Keys of a token pattern whose value is the text of the token.
 TOKEN_KEYS = ("TEXT", "ORTH", "LOWER", "NORM", "LEMMA")
-
-# The largest limit that csv.field_size_limit takes on every platform.
-_NO_LIMIT = 2**31 - 1
 
 # A decompressed file has at most MOST_BYTES plus MOST_TIMES the compressed size: names
 # have three to ten times that size. A line has at most MOST_CHARS characters.
@@ -376,17 +374,13 @@ def _read_rows(
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         number = reader.line_num + 1
-        # The limit is global to the process: lift it for one row at a time.
-        limit = csv.field_size_limit(_NO_LIMIT)
         try:
-            cells = next(reader)
-        except StopIteration:
-            return
+            cells = next_row(reader)
         except csv.Error as error:
             raise ValueError(
                 Errors.HS088.format(path=path, line=number, found=error)
             ) from error
-        finally:
-            csv.field_size_limit(limit)
+        if cells is None:
+            return
         if any(map(str.strip, cells)):
             yield number, cells

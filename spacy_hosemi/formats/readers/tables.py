@@ -12,6 +12,7 @@ import io
 from collections.abc import Iterator
 
 from ...errors import Errors
+from ...text.rows import next_row
 from ..align import Aligner
 from ..lines import delimiter_of
 from ..sources import Source
@@ -26,7 +27,6 @@ META = frozenset(
     ("id", "doc_id", "docid", "doc", "group", "key", "source", "index", "")
 )
 N_SAMPLED = 20
-LONGEST = 100_000_000  # characters of a cell: csv refuses those above 131,072
 
 Table = list[tuple[int, list[str]]]  # rows with their lines
 
@@ -44,12 +44,12 @@ def _recognizes(source: Source) -> bool:
 
 
 def _rows(text: str) -> Table:
-    csv.field_size_limit(LONGEST)
     delimiter = delimiter_of(text.partition("\n")[0])
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     found, line = [], 1
-    for row in reader:
-        found.append((line, row))
+    while (row := next_row(reader)) is not None:
+        if any(map(str.strip, row)):
+            found.append((line, row))
         line = reader.line_num + 1
     return found
 
@@ -60,7 +60,6 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
     except csv.Error as e:
         yield Fault(source.path, None, f"is no table that can be read: {e}")
         return
-    rows = [(line, row) for line, row in rows if any(x.strip() for x in row)]
     if not rows:
         return
     names = [name.strip() for name in rows[0][1]]
