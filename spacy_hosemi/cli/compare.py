@@ -107,9 +107,17 @@ def _print(found: Comparison, n_examples: int) -> None:
         shown = [_row(change, wrong) for change in changes[:n_examples]]
         columns = ("document", "label", "span", "")
         print_table(f"{title}: {len(changes):,}", columns, shown, "rlll")
-    one = found.f1
+    print()
+    for name, one in (("F1", found.f1), ("exact records", found.records)):
+        if one is not None:
+            print(f"The difference of {name} {_verdict(one)}.")
+
+
+def _verdict(one: Difference) -> str:
     if one.low <= 0.0 <= one.high:
-        print("\nThe difference of F1 may be chance: 0 is among 95 % of the draws.")
+        return "may be chance: 0 is among 95 % of the draws"
+    side = "above" if one.low > 0.0 else "below"
+    return f"is hardly chance: 95 % of the draws are {side} 0"
 
 
 def _cells(one: Difference) -> tuple[str, ...]:
