@@ -674,6 +674,17 @@ class Errors(metaclass=_Coded):
         "keep has {found}, and forbid has it too; expected it in one of them. Remove "
         "it from the other."
     )
+    HS317 = (
+        "the component {name!r} finds labels in a tree level by level, and so what "
+        "decides between two spans is no single sum; expected labels without a tree, "
+        "or a tree with at most exact_up_to labels and no tok2vec. Raise "
+        "hierarchy.exact_up_to."
+    )
+    HS318 = (
+        "the document {text!r} was not predicted by {name!r}, or its tokens are others "
+        "now; expected one that it was applied to. Call nlp(text), or the component, "
+        "first."
+    )
     HS099 = (
         "spans_threshold is set, spans_key is {key!r} and encoding is {encoding!r}; "
         "expected a spans_key under which the spans are written, and encoding = "

@@ -36,8 +36,8 @@ hosemi_cli = typer.Typer(
     cls=CommandGroup,
     help="Convert annotations, write a config, turn lines of text into records; look "
     "into hosemi components and their lists; make them smaller; choose what to "
-    "annotate next; show what pipelines get wrong, compare them; say how far "
-    "confidences can be trusted.",
+    "annotate next; say why a span is predicted; show what pipelines get wrong, "
+    "compare them; say how far confidences can be trusted.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

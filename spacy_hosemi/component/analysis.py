@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, overload
 
 from spacy.tokens import Doc, Span
 
 from ..core import Marginals
 from ..core.parallel.coroutines import finish
+from ..errors import Errors
 from ..features import naming
 from ..features.clean_docs import CleanDoc, are_clean, clean_doc
 from ..features.instances import check_doc, instances
 from ..hierarchy.answers import LeafMarginals
+from ..hierarchy.decoder import segment_decoder
 from ..labels.inventory import Span as SpanTriple
 from ..labels.partial import AnySpan
 from ..prediction.answers import (
@@ -21,11 +23,13 @@ from ..prediction.answers import (
     posteriors,
     total_entropy,
 )
-from ..prediction.clean_decoder import CleanMarginals
-from ..prediction.corrections import read_corrections
+from ..prediction.clean_decoder import CleanDecoder, CleanMarginals
+from ..prediction.corrections import read_corrections, read_span
+from ..prediction.explanation import Explanation, explain, explain_words
 from ..prediction.problem import JointMarginals
 from ..prediction.ranked import Answer, make_rows, ranked
-from .annotations import as_predicted, remove_excluded
+from ..prediction.records import own_entities
+from .annotations import as_predicted, is_predicted, remove_excluded
 from .predicting import Predicting
 
 
@@ -139,6 +143,49 @@ class Analyzing(Predicting):
         remove_excluded(doc, corrections)
         self.set_annotations([doc], [prediction])
         return doc
+
+    @overload
+    def explain(self, doc: Doc, span: None = None) -> list[Explanation]: ...
+    @overload
+    def explain(self, doc: Doc, span: Span | SpanTriple) -> Explanation: ...
+    def explain(
+        self, doc: Doc, span: Span | SpanTriple | None = None
+    ) -> Explanation | list[Explanation]:
+        """Why a span was predicted, or why it was not: the most probable segmentation
+        that has the span against the most probable one that does not have it.
+
+        log P(best with the span) / P(best without it) is a sum: of features, with their
+        values and weights, entries of lists, label patterns, lengths and scores of a
+        tok2vec. Other spans are free in both, whatever `decoding` is. Corrections of
+        `redecode` are not remembered.
+
+        doc (Doc): n tokens, as predicted by the component.
+        span (Optional[Union[Span, Tuple[int, int, str]]]): Any, predicted or not; None:
+            each entity that the component found. In a label tree the name of an inner
+            node stands for all labels below it.
+        RETURNS (Union[Explanation, List[Explanation]]): Of the span; of each entity.
+        RAISES (ValueError): HS060 no segmentation is possible; HS095 no span of the
+            document; HS096 unknown label; HS317 labels in a tree are decoded level by
+            level; HS318 the component has not predicted the document.
+        """
+        check_doc(doc)
+        decoder, schema = self.decoder, self.decoder.state.schema
+        flat = segment_decoder(decoder, self.name)
+        if not is_predicted(doc, self.name):
+            raise ValueError(Errors.HS318.format(text=doc[:8].text, name=self.name))
+        own = [(x.start, x.end, x.label_) for x in own_entities(doc, self.name)]
+        asked: list[Any] = own
+        if span is not None:
+            labels = schema.projection.names()
+            args = doc, schema.inventory, labels, self.reads_clean
+            asked = [read_span("span", span, *args)]
+        before, _ = as_predicted(doc, self.name)
+        clean = decoder.cleaned(before) if isinstance(decoder, CleanDecoder) else None
+        if clean is None:
+            found = explain(flat, before, asked, {*own})
+        else:
+            found = explain_words(flat, before, clean, asked, {*own})
+        return found if span is None else found[0]
 
     def ranked(self, doc: Doc, k: int = 1) -> list[Answer]:
         """The segmentation that `doc.ents` gets, then the other most probable ones.

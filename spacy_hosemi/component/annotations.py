@@ -228,6 +228,12 @@ def before_prediction(doc: Doc, name: str, given: dict[str, Any] | None) -> Doc 
     return found
 
 
+def is_predicted(doc: Doc, name: str) -> bool:
+    """Whether a component has predicted a document, with the tokens that it has now."""
+    records = [x.by_name[name] for x in find_records(doc) if name in x.by_name]
+    return any(x.get("given", {}).get("tokens", len(doc)) == len(doc) for x in records)
+
+
 def as_predicted(doc: Doc, name: str) -> tuple[Doc, list[Span]]:
     """A document as a component has met it, if it still has all entities of the
     component; else as it is.

@@ -1,5 +1,7 @@
 """What a trained component learnt and why it predicts what it does, as plain data."""
 
+from ..prediction.contributions import Contribution
+from ..prediction.explanation import Explanation
 from .pruning import SHARES, Pruned, choose, find_threshold, try_pruning
 from .weights import (
     Family,
@@ -18,6 +20,8 @@ from .weights import (
 
 __all__ = [
     "SHARES",
+    "Contribution",
+    "Explanation",
     "Family",
     "FeatureWeight",
     "PatternWeight",

@@ -354,7 +354,7 @@ def _copy_attributes(doc: Doc, tokens: _Tokens, words: _Words, clean: Doc) -> No
 
 def _copy_user_data(doc: Doc, starts: Sequence[int], clean: Doc) -> None:
     """All but what is of spans, which a clean document does not have."""
-    places = {doc[i].idx: token.idx for i, token in zip(starts, clean)}
+    places: dict[int, int] = {}  # if an attribute of a token asks for them
     for key, value in doc.user_data.items():
         if not isinstance(key, tuple) or len(key) != 4 or key[0] != "._.":
             clean.user_data[key] = value
@@ -362,5 +362,8 @@ def _copy_user_data(doc: Doc, starts: Sequence[int], clean: Doc) -> None:
         mark, name, start, end = key
         if start is None:
             clean.user_data[key] = value
-        elif end is None and start in places:
+            continue
+        if end is None and not places:
+            places = {doc[i].idx: token.idx for i, token in zip(starts, clean)}
+        if end is None and start in places:
             clean.user_data[(mark, name, places[start], None)] = value

@@ -13,6 +13,7 @@ from thinc.api import Model
 
 from ..core import viterbi_many
 from ..core.parallel.coroutines import Steps, finish
+from ..errors import Errors
 from ..labels.inventory import Segment, Span
 from ..labels.partial import NOTHING, PartialLabels
 from ..model.active_features import read_docs
@@ -26,13 +27,13 @@ from ..prediction.decoder import (
     DecodingOptions,
     FlatDecoder,
     Prediction,
-    Scorer,
     complete,
     untrained,
 )
 from ..prediction.existing_entities import read_existing
 from ..prediction.posterior import FlatPosterior, Path, by_instance, confidence_steps
 from ..prediction.problem import Problem, Problems
+from ..prediction.scorer import Scorer
 from ..prediction.thresholds import Thresholds, least_of
 from .answers import LeafPosterior, mbr_spans
 from .candidates import PartialNodes, Place, top_candidates
@@ -62,6 +63,22 @@ def make_decoder(
     return CleanDecoder(_make_decoder(state, options, model, inner))
 
 
+def segment_decoder(decoder: Decoder, name: str) -> FlatDecoder:
+    """What decodes all labels of documents, or of their clean words, at once.
+
+    decoder (Decoder): From `make_decoder`.
+    name (str): Of its component.
+    RAISES (ValueError): HS317 labels in a tree are decoded level by level.
+    """
+    if isinstance(decoder, CleanDecoder):
+        decoder = decoder.decoder
+    if isinstance(decoder, FlattenedDecoder):
+        decoder = decoder.of_leaves
+    if not isinstance(decoder, FlatDecoder):
+        raise ValueError(Errors.HS317.format(name=name))
+    return decoder
+
+
 def _make_decoder(
     state: ModelState,
     options: DecodingOptions,
@@ -85,21 +102,24 @@ def _make_decoder(
 
 
 class FlattenedDecoder(Decoder):
-    """For trees with few labels: decodes the leaves as labels without a tree."""
+    """For trees with few labels: decodes the leaves as labels without a tree.
+
+    of_leaves (FlatDecoder): Decodes them.
+    """
 
     def __init__(
         self, state: ModelState, options: DecodingOptions, flat: FlatTree
     ) -> None:
         self.state, self.options, self.flat = state, options, flat
         scorer = DocScorer(flat.weights, is_single=False)
-        self._decoder = FlatDecoder(state, options, scorer, flat)
+        self.of_leaves = FlatDecoder(state, options, scorer, flat)
 
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[list[Prediction]]:
         if not self.state.weights.is_trained:
             return [untrained(corrections) for _ in docs]
-        decoder, flat, options = self._decoder, self.flat, self.options
+        decoder, flat, options = self.of_leaves, self.flat, self.options
         problems = yield from decoder.problem_steps(docs, corrections)
         found = yield from decoder.best_steps(problems.flat)
         ways = None
@@ -120,7 +140,7 @@ class FlattenedDecoder(Decoder):
         return predictions
 
     def posterior(self, doc: Doc) -> FlattenedPosterior:
-        left = self._decoder.posterior(doc)
+        left = self.of_leaves.posterior(doc)
         return FlattenedPosterior(left.decoder, left.problems, self.flat)
 
 

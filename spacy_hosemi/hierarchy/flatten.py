@@ -38,15 +38,19 @@ class LeafInventory(LabelInventory):
         super().__init__(labels, "segments", outside)
         self._tree = tree
 
+    def labels_below(self, label: str) -> Sequence[str]:
+        """RETURNS (Sequence[str]): The leaves below a name of the tree."""
+        node = self._tree.node_of(label)
+        return () if node is None else self._tree.leaves(node)
+
     def names_within(self, spans: Iterable[Span], n_tokens: int) -> Bools:
         """See `LabelInventory`; the name of an inner node stands for all leaves
         below."""
         found = np.ones((n_tokens, len(self.names)), bool)
         for start, end, name in spans:
-            node = self._tree.node_of(name)
-            below = [] if node is None else self._tree.leaves(node)
+            below = [self.index[label] for label in self.labels_below(name)]
             found[start:end] = False
-            found[start:end, [self.index[label] for label in below]] = True
+            found[start:end, below] = True
         return found
 
 

@@ -7,7 +7,7 @@ its label is a tag: a linear chain.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,10 @@ class LabelInventory:
         self.names = (OUTSIDE, *(p + label for label in self.labels for p in prefixes))
         self.index = {name: y for y, name in enumerate(self.names)}
         self.on_tokens = encoding != "segments"
+
+    def labels_below(self, label: str) -> Sequence[str]:
+        """RETURNS (Sequence[str]): The labels that a name stands for: itself."""
+        return (label,)
 
     def encode(self, spans: Iterable[Span], n_tokens: int) -> list[Segment]:
         """The segmentation that has exactly these spans.

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..features import TRANSITION_ROLES, Listed, Segments
+from ..features import Listed, Reading, Segments
 from ..features.kernels.key_table import RowTable
+from ..features.segment_features import NO_SEGMENTS
 from ..features.word_cache import doc_of
-from .observed_features import NO_PLACES, PlaceRows, place_rows
+from .observed_features import PlaceRows, place_rows
 from .weights.state import WeightState
 
 Floats = NDArray[np.float64]
@@ -79,13 +80,46 @@ def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -
     RETURNS (Rows): Features that the state knows; positions count from the first
         document.
     """
-    extractor, table = state.extractor, state.table
-    reading = extractor.read(docs, is_train)
+    reading = state.extractor.read(docs, is_train)
+    return _known(state, reading)
+
+
+class PartReader:
+    """The active features of some tokens of a document, as they are read within it.
+
+    state (WeightState): Knows the features.
+    doc (Doc): n tokens.
+
+    segments (SegmentRows): Those of all its segments.
+    """
+
+    def __init__(self, state: WeightState, doc: Doc) -> None:
+        self._state, self._n_tokens = state, len(doc)
+        self._found = state.extractor.values_of([doc])
+        self.segments = known_segments(self._found.segments, state.table)
+
+    def read(self, start: int, end: int) -> Rows:
+        """RETURNS (Rows): Of the tokens from start to end, which count from start; of
+        no segments."""
+        extractor, features = self._state.extractor, self._state.extractor.features
+        low, high = (
+            max(start - features.reach, 0),
+            min(end + features.reach, self._n_tokens),
+        )
+        values, here = self._found.values[low:high], slice(start - low, end - low)
+        keys = {
+            role: np.ascontiguousarray(extractor.keys(values, role)[here])
+            for role in features.token_roles
+        }
+        listed = tuple(one.part(start, end) for one in self._found.listed)
+        return _known(self._state, Reading(keys, NO_SEGMENTS, listed))
+
+
+def _known(state: WeightState, reading: Reading) -> Rows:
+    """Those of the features that were read that the state knows."""
+    table, roles = state.table, state.extractor.features.transition_roles
     found = {role: table.rows(keys) for role, keys in reading.keys.items()}
-    roles = [role for role in TRANSITION_ROLES if extractor.features.roles[role]]
-    places = (
-        place_rows({role: found.pop(role) for role in roles}) if roles else NO_PLACES
-    )
+    places = place_rows({role: found.pop(role) for role in roles})
     tokens = {role: RoleRows(*of_role) for role, of_role in found.items()}
     for listed in reading.listed:
         tokens[listed.role] = with_listed(tokens[listed.role], listed, table)

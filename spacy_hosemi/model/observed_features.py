@@ -20,7 +20,7 @@ from ..features import TRANSITION_ROLES
 
 FIRST, EACH = TRANSITION_ROLES
 # What the entries of each role add to.
-_ADDS_TO = {FIRST: ROLES.index("start"), EACH: ROLES.index("inside")}
+ADDS_TO = {FIRST: ROLES.index("start"), EACH: ROLES.index("inside")}
 
 Ints = NDArray[np.int32]
 Keys = NDArray[np.uint64]
@@ -54,7 +54,7 @@ def place_rows(found: Mapping[str, tuple[Ints, Ints]]) -> PlaceRows:
         (
             np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first)),
             rows,
-            np.full(len(rows), _ADDS_TO[role], np.uint8),
+            np.full(len(rows), ADDS_TO[role], np.uint8),
         )
         for role, (first, rows) in found.items()
     ]

@@ -27,7 +27,7 @@ from ..values import ByName, Number, Setting, read_all
 from .active_features import Rows, read_docs
 from .tok2vec import add_scores, make_output, taking_turns
 from .weights.families import family_values
-from .weights.potentials import DocScorer, score_docs, score_together
+from .weights.potentials import DocScorer, score_docs, score_together, zeros
 from .weights.shim import Weights
 from .weights.state import WeightState
 
@@ -144,12 +144,25 @@ class NeuralScorer:
         self._model = model
         self._sparse = DocScorer(state)
 
+    @property
+    def state(self) -> WeightState:
+        """RETURNS (WeightState): Its sparse weights."""
+        return self._sparse.state
+
     def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
         """See `DocScorer`; the tok2vec is run last."""
         potentials = [*(yield from self._sparse.steps(docs))]
         with taking_turns(self._model):
             add_scores(self._model, docs, potentials, is_train=False)
         return potentials
+
+    def of_encoder(self, docs: Sequence[Doc]) -> Sequence[Potentials]:
+        """RETURNS (Sequence[Potentials]): What the tok2vec adds to the scores of all
+        instances of documents."""
+        found = [zeros(self.state, len(doc)) for doc in docs]
+        with taking_turns(self._model):
+            add_scores(self._model, docs, found, is_train=False)
+        return found
 
 
 def _sparse(

@@ -79,11 +79,16 @@ class CleanDecoder(Decoder):
         read = [cleaned[k].doc if k in cleaned else doc for k, doc in enumerate(docs)]
         return DocBatch(read), cleaned
 
+    def cleaned(self, doc: Doc) -> CleanDoc | None:
+        """RETURNS (Optional[CleanDoc]): A document as the other decoder sees it; None:
+        as it is."""
+        return None if are_clean([doc])[0] else _clean(doc, self.options.name)
+
     def posterior(self, doc: Doc) -> Posterior:
         """See `Decoder`."""
-        if are_clean([doc])[0]:
+        clean = self.cleaned(doc)
+        if clean is None:
             return self.decoder.posterior(doc)
-        clean = _clean(doc, self.options.name)
         return CleanPosterior(self.decoder.posterior(clean.doc), clean.places)
 
 

@@ -48,8 +48,9 @@ def read_corrections(
             expected = "a list of spans, each a Span or (start, end, label) in tokens"
             args = {"name": name, "found": shown(spans), "expected": expected}
             raise TypeError(Errors.HS043.format(**args))
-    kept = [_read_span("keep", x, doc, inventory, labels) for x in keep]
-    forbidden = [_read_span("forbid", x, doc, inventory, labels) for x in forbid]
+    args = doc, inventory, labels, clean_text
+    kept = [read_span("keep", x, *args) for x in keep]
+    forbidden = [read_span("forbid", x, *args) for x in forbid]
     known = sorted((i, j, y) for i, j, y in dict.fromkeys(kept) if y is not None)
     found = PartialLabels(tuple(known), tuple(dict.fromkeys(forbidden)))
     for left, right in pairwise(found.required):
@@ -61,27 +62,33 @@ def read_corrections(
             raise ValueError(Errors.HS098.format(found=span))
         if bisect_right(starts, span[0]) != bisect_right(starts, span[1] - 1):
             reason = 'which crosses a sentence start in the scope "sents"'
-            raise _no_span("keep", span, reason, doc)
-        ends = doc[span[0]], doc[span[1] - 1]
-        if clean_text and not all(clean_word(token.text) for token in ends):
-            reason = "which begins or ends with whitespace or what cannot be seen"
-            raise _no_span("keep", span, reason, doc)
+            raise no_span("keep", span, reason, doc)
     return found
 
 
-def _no_span(name: str, span: Any, reason: str, doc: Doc) -> ValueError:
+def no_span(name: str, span: Any, reason: str, doc: Doc) -> ValueError:
+    """RETURNS (ValueError): HS095."""
     return ValueError(
         Errors.HS095.format(name=name, found=span, reason=reason, n_tokens=len(doc))
     )
 
 
-def _read_span(
+def read_span(
     name: str,
     given: Given,
     doc: Doc,
     inventory: LabelInventory,
     labels: Collection[str],
+    clean_text: bool = False,
 ) -> AnySpan:
+    """A span as a user gives it.
+
+    name (str): What it is; "forbid": it need not be possible, nor have a label.
+    given (Union[Span, Tuple[int, int, Optional[str]]]): The span.
+    doc, inventory, labels, clean_text: As for `read_corrections`.
+    RETURNS (Tuple[int, int, Optional[str]]): In tokens.
+    RAISES (ValueError): HS095 no span of the document; HS096 unknown label.
+    """
     if isinstance(given, DocSpan):
         span: Any = (given.start, given.end, given.label_ or None)
         reason = "" if given.doc is doc else "a span of another document"
@@ -90,12 +97,16 @@ def _read_span(
         reason = "" if len(span) == 3 else "which is no span"
     if not reason:
         reason = _wrong_place(span[0], span[1], doc)
-    is_kept = name == "keep"
-    if not reason and is_kept and (inventory.on_tokens or inventory.outside != "none"):
-        if doc[span[0]].is_space or doc[span[1] - 1].is_space:
+    is_kept = name != "forbid"
+    if not reason and is_kept:
+        ends = doc[span[0]], doc[span[1] - 1]
+        may_begin = not inventory.on_tokens and inventory.outside == "none"
+        if not may_begin and any(token.is_space for token in ends):
             reason = "which begins or ends with whitespace"
+        elif clean_text and not all(clean_word(token.text) for token in ends):
+            reason = "which begins or ends with whitespace or what cannot be seen"
     if reason:
-        raise _no_span(name, span, reason, doc)
+        raise no_span(name, span, reason, doc)
     if span[2] not in labels and (is_kept or span[2] is not None):
         raise ValueError(Errors.HS096.format(name=name, found=span, expected=labels))
     return span

@@ -34,19 +34,12 @@ from .path_confidence import joint_probability, path_confidence_steps
 from .permitted_tags import best_permitted
 from .posterior import FlatPosterior, Path, Posterior, StoredPosterior
 from .problem import LazyProblems, Problem, Problems
+from .scorer import Scorer
 from .thresholds import Thresholds, least_of
 
 # Documents, or tokens, that are worked on together: enough that the cost of a call does
 # not count, and few enough that their scores stay in the cache of the processor.
 BATCH, BATCH_TOKENS = 128, 2000
-
-
-class Scorer(Protocol):
-    """From instances to potentials."""
-
-    def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
-        """RETURNS (Sequence[Potentials]): Of instances of the same vocabulary."""
-        ...
 
 
 class DecodingOptions(NamedTuple):
@@ -188,7 +181,7 @@ class FlatDecoder(Decoder):
         self.state, self.options = state, options
         self.automaton, self.inventory = labels.automaton, labels.inventory
         self.projection: Projection = labels.projection
-        self._scorer = scorer
+        self.scorer = scorer
         gazetteers = state.weights.extractor.gazetteers
         self._matches = gazetteers.entities if gazetteers.has_hard else None
         # Whether nothing but the document itself may limit or change its problem.
@@ -244,7 +237,7 @@ class FlatDecoder(Decoder):
         segmentations."""
         options, docs = self.options, as_batch(docs)
         if options.scope == "doc":
-            scores = yield from self._scorer.steps(docs)
+            scores = yield from self.scorer.steps(docs)
             borders: Sequence[int] = range(len(docs) + 1)
             is_free = not (corrections or any(docs.has_ents) or any(docs.has_limits))
             if is_free and self._is_plain and isinstance(scores, ManyPotentials):
@@ -254,7 +247,7 @@ class FlatDecoder(Decoder):
             of_docs = [instances(doc, options.scope) for doc in docs]
             parts = [*chain(*of_docs)]
             borders = [0, *accumulate(map(len, of_docs))]
-            scores = yield from self._scorer.steps([x.tokens for x in parts])
+            scores = yield from self.scorer.steps([x.tokens for x in parts])
         projected = self.projection.project(corrections) if corrections else NOTHING
         flat = []
         for d, doc in enumerate(docs):
@@ -294,9 +287,13 @@ class FlatDecoder(Decoder):
         existing: PartialLabels | None,
         corrections: PartialLabels,
     ) -> Problem:
-        matches = self._matches(instance.tokens) if self._matches else ()
+        matches = self.hard_matches(instance.tokens)
         args = instance, potentials, existing, corrections, matches
         return make_problem(*args, self.automaton, self.inventory)
+
+    def hard_matches(self, tokens: Doc) -> list[Span]:
+        """RETURNS (List[Tuple[int, int, str]]): See `Gazetteers.entities`."""
+        return self._matches(tokens) if self._matches else []
 
     def best_steps(self, problems: Sequence[Problem]) -> Steps[list[list[Span]]]:
         """RETURNS (List[List[Tuple[int, int, str]]]): The best spans of each instance,

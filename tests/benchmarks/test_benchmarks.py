@@ -54,6 +54,7 @@ RUNS = [
     "dirty_text DATA --only ligatures",
     "tokenizers DATA --passes 1",
     "estimates DATA",
+    "explain_time DATA --models MODEL --tokens 60",
     "faults DATA --kills 2 --corruptions 20",
     "soak DATA --documents 60 --threads 1 --max-iter 1 --long-every 0 --output OUT",
     "spark DATA --rows 20 --jobs 1 --rounds 1 --ways processes --max-iter 1 "

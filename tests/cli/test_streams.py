@@ -27,6 +27,7 @@ ARGUMENTS = {
     ("calibrate",): CORPUS,
     ("compare",): ["second", *CORPUS],
     ("errors",): CORPUS,
+    ("explain",): ["Ada wrote."],
     ("select",): CORPUS,
     ("prune",): [],
     ("parse",): ["lines.txt"],

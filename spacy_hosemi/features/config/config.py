@@ -179,6 +179,12 @@ class FeatureSet:
         return self._read_as(self.token_roles)
 
     @property
+    def reach(self) -> int:
+        """How far from a token its templates read, in tokens."""
+        offsets = (abs(x.offset) for template in self.templates for x in template.atoms)
+        return max(offsets, default=0)
+
+    @property
     def scored_roles(self) -> tuple[str, ...]:
         """The roles of tokens whose features have weights for labels."""
         return tuple(r for r in self.token_roles if r not in TRANSITION_ROLES)

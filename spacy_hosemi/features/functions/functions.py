@@ -73,6 +73,13 @@ class Listed:
         """RETURNS (str): The readable name of the k-th feature."""
         return f"{self.function}={self.texts[k]}"
 
+    def part(self, start: int, end: int) -> Listed:
+        """RETURNS (Listed): Those of some tokens, which count from `start`."""
+        here = slice(*np.searchsorted(self.token, [start, end]).tolist())
+        strength = None if self.strength is None else self.strength[here]
+        token, keys, texts = self.token[here] - start, self.keys[here], self.texts[here]
+        return Listed(self.role, self.function, token, keys, strength, texts)
+
 
 @dataclass
 class _Cache:

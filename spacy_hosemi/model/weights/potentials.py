@@ -105,6 +105,16 @@ class DocScorer:
         args = segments, places, found.first, self._is_single
         return _split(state, by_role, *args)
 
+    def of_encoder(self, docs: Sequence[Doc]) -> None:
+        """There is no tok2vec."""
+
+
+def zeros(state: WeightState, n_tokens: int) -> Potentials:
+    """RETURNS (Potentials): Scores of 0, of as many labels as a state has."""
+    inside, start, end = np.zeros((3, n_tokens, len(state.tail)))
+    rest = np.zeros_like(state.length), np.zeros_like(state.tail), _NO_CELLS
+    return Potentials(inside, start, end, *rest, np.zeros_like(state.pattern))
+
 
 def _token_scores(state: WeightState) -> TokenScores:
     weights, pairs = state.of_features, state.pairs

@@ -95,8 +95,21 @@ class WeightState(Cached):
             column = np.tile(np.arange(n_columns, dtype=np.int32), len(rows))
             return feature, column, rows[feature].astype(np.int64) * n_columns + column
         slot = self.pairs.slots(rows).astype(np.int64)
-        feature = np.repeat(index, self.pairs.sizes[rows])
+        feature = np.repeat(index, self.pairs.sizes_of(rows))
         return feature, self.pairs.columns[slot], slot
+
+    def weights_at(self, rows: Ints, columns: Ints) -> Floats:
+        """RETURNS (float64 [K]): The weight of each of some features in a column, as a
+        saved model has it; 0 where there is none.
+
+        rows (int32 [K]), columns (int32 [K]): The features, and a column of each; -1:
+            none.
+        """
+        found, weights = np.zeros(len(rows)), self.of_features.reshape(-1)
+        feature, column, place = self.slots(rows)
+        is_asked = column == columns[feature]
+        found[feature[is_asked]] = weights[place[is_asked]].astype(np.float32)
+        return found
 
 
 def of_rows(state: WeightState, rows: Ints) -> WeightState:

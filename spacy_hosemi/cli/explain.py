@@ -1,0 +1,193 @@
+"""python -m spacy hosemi explain: why spans are predicted, or why they are not."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import (
+    AsJson,
+    CodePath,
+    Component,
+    Model,
+    hosemi_cli,
+    load_component,
+    print_json,
+    print_table,
+)
+from .streams import clean, fail, open_input
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from ..explain import Contribution, Explanation
+
+# The longest text and name that is shown, and the longest line of a file.
+SHOWN, MAX_CHARS = 40, 1_000_000
+
+
+@hosemi_cli.command("explain", no_args_is_help=True)
+def explain_cli(
+    model: Model,
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT|FILE",
+            help="A text; or a file with a text on each line, - for standard input.",
+        ),
+    ],
+    span: Annotated[
+        str | None,
+        typer.Option(
+            "--span",
+            metavar="START:END:LABEL",
+            help="Explain only this span, predicted or not: its characters, the end "
+            "exclusive, and its label; or, with --label, its text, where that stands "
+            "first.",
+            show_default="all spans that are predicted",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            "-l",
+            metavar="LABEL",
+            help="Of --span; without that, explain predicted spans of this label.",
+        ),
+    ] = None,
+    top: Annotated[
+        int,
+        typer.Option(
+            "--top", min=1, metavar="N", help="Contributions to show of each."
+        ),
+    ] = 10,
+    component: Component = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Say why spans are predicted, or why one is not.
+
+    The most probable segmentation that has the span is compared with the most probable
+    one that does not have it. The log of the ratio of their probabilities is a sum of
+    contributions, the largest ones first: features and lists with the tokens they are
+    read of, label patterns, lengths, scores of a tok2vec. What is above 0 speaks for
+    the span. "for" is what the token is labelled in the segmentation with the span,
+    "against" what it is in the other one.
+
+    \b
+    Examples:
+      python -m spacy hosemi explain model/model-last "Frege, G. (1892). Sinn."
+      python -m spacy hosemi explain m references.txt --label title --top 5
+      python -m spacy hosemi explain m "Frege, G. Sinn." --span 11:15:title
+      python -m spacy hosemi explain m "Frege, G. Sinn." --span Sinn --label journal
+      python -m spacy hosemi explain m references.txt --json > why.json
+    """
+    nlp, pipe = load_component(model, component)
+    if label is not None and label not in pipe.schema.projection.names():
+        names = ", ".join(pipe.schema.projection.names())
+        fail(f"There is no label {label!r} in {model!r}", f"Expected one of: {names}.")
+    report = []
+    for one in _texts(text):
+        doc = nlp(one)
+        if span is not None:
+            found = [pipe.explain(doc, _find_span(doc, span, label))]
+        else:
+            found = [x for x in pipe.explain(doc) if label in (None, x.label)]
+        report.append({"text": one, "explanations": found})
+        if not as_json:
+            _print(doc, found, top)
+    if as_json:
+        print_json({"model": model, "component": pipe.name, "documents": report})
+
+
+def _texts(text: str) -> list[str]:
+    """RETURNS (List[str]): The text; or those of the lines of a file, without empty
+    ones. Exit if a line cannot be read."""
+    from ..formats.lines import read_lines
+    from ..formats.texts import Fault
+
+    if text != "-" and not _is_file(text):
+        return [text]
+    found = []
+    with open_input(text) as file:
+        for line in read_lines(file, text, MAX_CHARS):
+            if isinstance(line, Fault):
+                fail(f"Cannot read {text!r}", str(line))
+            if line.text.strip():
+                found.append(line.text)
+    return found
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long, or a character that no name has
+        return False
+
+
+def _find_span(doc: Doc, given: str, label: str | None) -> tuple[int, int, str]:
+    """RETURNS (Tuple[int, int, str]): In tokens. Exit if there is no such span."""
+    if label is None:
+        match = re.fullmatch(r"(\d+):(\d+):(.+)", given)
+        if match is None:
+            fail(
+                f"--span is {given!r}",
+                "Expected START:END:LABEL, in characters; or a text, with --label.",
+            )
+        start, end, label = int(match[1]), int(match[2]), match[3]
+    else:
+        start = doc.text.find(given)
+        if start < 0 or not given:
+            fail(f"There is no {given!r} in the text", "Expected a part of it.")
+        end = start + len(given)
+    found = doc.char_span(start, end)
+    if found is None:
+        near = doc.char_span(start, end, alignment_mode="expand")
+        hint = "" if near is None else f"; near is {near.start_char}:{near.end_char}"
+        fail(
+            f"The characters {start} to {end} are not whole tokens",
+            f"Expected a span that begins and ends with tokens{hint}.",
+        )
+    return found.start, found.end, label
+
+
+def _print(doc: Doc, found: Sequence[Explanation], top: int) -> None:
+    print(f"\n{clean(doc.text)}")
+    if not found:
+        print("nothing to explain: no span was predicted")
+    for one in found:
+        answer = "predicted" if one.is_answer else "not predicted"
+        title = f"{one.label}: {_short(one.text)}"
+        rows = [_row(part, doc) for part in one.contributions[:top]]
+        rest = one.contributions[top:]
+        if rest:
+            total = math.fsum(part.score for part in rest)
+            rows.append((f"{total:+.3f}", f"{len(rest):,} more", "", "", "", ""))
+        header = ("score", "of", "read", "text", "for", "against")
+        print_table(title, header, rows, "rlllll")
+        print(f"{answer}, P = {one.probability:.3f}")
+        if one.difference is None:
+            print(f"because of {clean('; or '.join(one.limits))}")
+            continue
+        print(f"log P(best with it) / P(best without it) = {one.difference:+.3f}")
+        for name, spans in (("with it", one.spans), ("without it", one.instead)):
+            shown = [f"{y}: {_short(doc[i:j].text)}" for i, j, y in spans]
+            print(f"only {name}: {clean(' | '.join(shown)) or 'no span'}")
+
+
+def _row(part: Contribution, doc: Doc) -> tuple[str, ...]:
+    name = part.name if part.entry is None else f"{part.name} ({part.entry})"
+    text = "" if part.start is None else doc[part.start : part.end].text
+    columns = part.role or "", _short(text), part.label or "", part.other or ""
+    return f"{part.score:+.3f}", f"{part.kind} {_short(name)}", *columns
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."

@@ -1,0 +1,293 @@
+"""What the difference of the scores of two segmentations is the sum of.
+
+Scores of segments that both have cancel out, so only tokens where they differ are read.
+All contributions are those of the scores that decide: divided by the temperature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import PatternAutomaton, Potentials
+from ..core.potentials import ROLES
+from ..labels.inventory import Segment
+from ..model.active_features import RoleRows
+from ..model.observed_features import ADDS_TO, EACH, FIRST
+from ..model.weights.state import WeightState
+from .path_pair import PathPair, Scoring, places
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+_Place = dict[str, Any]  # the role, tokens and labels of a `Contribution`
+
+KINDS = {
+    "feature": "a feature of a token or segment",
+    "list": "a feature that reads a list of names",
+    "pattern": "a label pattern",
+    "length": "the length of a segment",
+    "encoder": "what the tok2vec adds",
+    "collective": "equal words elsewhere in the document",
+    "rounding": "scores of words are kept in single precision",
+}
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """A part of the difference of two scores.
+
+    kind (str): One of `KINDS`.
+    name (str): Such as "LOWER[-1]=the"; of a pattern its labels, of a length the number
+        of tokens, of "collective" the word.
+    score (float): What it adds to the difference: value * weight / temperature.
+    value (float): How often, or how much, it counts.
+    weight (float): That in the column that the first segmentation reads minus that in
+        the column that the second one reads.
+    role (Optional[str]): Where it is read, such as "start".
+    start, end (Optional[int]): The tokens that it is read of, half-open.
+    label, other (Optional[str]): The columns that the first and the second segmentation
+        read: a label, a tag, or of a transition a label pattern; None: none.
+    source, entry (Optional[str]): The list, and its entry that matches.
+    """
+
+    kind: str
+    name: str
+    score: float
+    value: float
+    weight: float
+    role: str | None = None
+    start: int | None = None
+    end: int | None = None
+    label: str | None = None
+    other: str | None = None
+    source: str | None = None
+    entry: str | None = None
+
+    def moved(self, move: Callable[[Any], Any]) -> Contribution:
+        """RETURNS (Contribution): Elsewhere; move: from (start, end, any) to that."""
+        if self.start is None:
+            return self
+        start, end, _ = move((self.start, self.end, None))
+        return replace(self, start=start, end=end)
+
+
+class _Read(NamedTuple):
+    """A weight that one of the two segmentations reads; sign: 1.0 for the first."""
+
+    row: int
+    role: str
+    start: int
+    end: int
+    column: int
+    sign: float
+    value: float
+    weight: float
+
+
+def contributions(
+    scoring: Scoring,
+    first: Sequence[Segment],
+    second: Sequence[Segment],
+    difference: float,
+) -> list[Contribution]:
+    """What score(first) - score(second) is the sum of.
+
+    scoring (Scoring): Of an instance.
+    first, second (Sequence[Tuple[int, int, int]]): Two of its segmentations; both are
+        possible.
+    difference (float): Of their scores.
+    RETURNS (List[Contribution]): Those that are not 0, the largest ones first.
+    """
+    pair = PathPair(scoring, first, second)
+    found = [
+        *_of_features(pair),
+        *_of_encoder(pair),
+        *_of_equal_words(pair),
+        *_of_patterns(pair),
+        *_of_lengths(pair),
+    ]
+    found = [one for one in found if one.score]
+    rest = difference - math.fsum(one.score for one in found)
+    if rest:
+        found.append(Contribution("rounding", "single precision", rest, 1.0, rest))
+    return sorted(found, key=lambda one: (-abs(one.score), one.name, one.start or 0))
+
+
+# features
+
+
+def _of_features(pair: PathPair) -> Iterator[Contribution]:
+    scoring = pair.scoring
+    names, functions = scoring.state.names, scoring.state.extractor.features.functions
+    columns = column_names(scoring.automaton)
+    for reads in _merged(_reads(pair)):
+        one = reads[0]
+        role, _, name = names[one.row].partition(":")
+        weight = math.fsum(x.sign * x.weight for x in reads)
+        by_sign = {x.sign: columns[x.column] for x in reads}
+        is_listed = name.partition("=")[0] in functions.functions
+        evidence = (
+            None if is_listed else scoring.lists.find(name, role, one.start, one.end)
+        )
+        yield Contribution(
+            kind="list" if evidence else "feature",
+            name=name,
+            score=one.value * weight / scoring.temperature,
+            value=one.value,
+            weight=weight,
+            role=role,
+            start=one.start,
+            end=one.end,
+            label=by_sign.get(1.0),
+            other=by_sign.get(-1.0),
+            source=evidence.source if evidence else None,
+            entry=evidence.entry if evidence else None,
+        )
+
+
+def column_names(automaton: PatternAutomaton) -> list[str]:
+    """RETURNS (List[str]): The labels, then the observed patterns."""
+    return [*automaton.labels, *(" ".join(z) for z in automaton.observed)]
+
+
+def _reads(pair: PathPair) -> Iterator[_Read]:
+    """All weights of features that are read where two segmentations differ."""
+    state, low, reader = pair.scoring.state, pair.start, pair.scoring.reader
+    rows = reader.read(low, pair.end)
+    for role, of_role in rows.tokens.items():
+        yield from _of_tokens(pair, role, of_role)
+    segments = reader.segments
+    for sign, only, completed in pair.sides:
+        for i, j, y in only:
+            at = np.flatnonzero((segments.start == i) & (segments.end == j))
+            place = "whole", i, j, y, sign
+            yield from _weights(state, segments.row[at], segments.strength[at], *place)
+        for (i, j, _), column in completed:
+            for role in (FIRST, EACH):
+                here = places(role, i, j, low)
+                is_read = rows.places.role == ADDS_TO[role]
+                is_read &= rows.places.position >= here.start
+                is_read &= rows.places.position < here.stop
+                for k in np.flatnonzero(is_read).tolist():
+                    token = low + int(rows.places.position[k])
+                    place = role, token, token + 1, column, sign
+                    row = rows.places.row[k : k + 1]
+                    yield from _weights(state, row, np.ones(1), *place)
+
+
+def _of_tokens(pair: PathPair, role: str, rows: RoleRows) -> Iterator[_Read]:
+    """The features of one role of tokens, where the columns differ."""
+    low, strength = pair.start, rows.strength
+    token = np.repeat(np.arange(pair.end - low), np.diff(rows.first))
+    first, second = pair.columns(role)
+    differs = np.flatnonzero(first[token] != second[token])
+    row, token = rows.row[differs], token[differs]
+    value = np.ones(len(row)) if strength is None else strength[differs]
+    for sign, columns in ((1.0, first), (-1.0, second)):
+        column = columns[token]
+        weight = pair.scoring.state.weights_at(row, column)
+        read = row, token, column, value, weight
+        for r, i, y, v, w in zip(*(array.tolist() for array in read)):
+            if y >= 0:
+                yield _Read(r, role, low + i, low + i + 1, y, sign, v, w)
+
+
+def _weights(
+    state: WeightState,
+    rows: Ints,
+    values: Floats,
+    role: str,
+    start: int,
+    end: int,
+    column: int,
+    sign: float,
+) -> Iterator[_Read]:
+    """Of some features that are read at one place."""
+    weights = state.weights_at(rows, np.full(len(rows), column, np.int32))
+    for row, value, weight in zip(rows.tolist(), values.tolist(), weights.tolist()):
+        yield _Read(row, role, start, end, column, sign, value, weight)
+
+
+def _merged(reads: Iterable[_Read]) -> Iterator[list[_Read]]:
+    """What each feature has at one place for both segmentations: one or two reads. A
+    feature that is active several times, as of a bag, has the sum of its values."""
+    found: dict[Any, _Read] = {}
+    for one in reads:
+        key = one[:6]
+        value = found[key].value + one.value if key in found else one.value
+        found[key] = one._replace(value=value)
+    pairs: dict[Any, list[_Read]] = {}
+    for one in found.values():
+        is_transition = one.role in (FIRST, EACH)
+        apart = (one.column, one.sign) if is_transition else None
+        pairs.setdefault((*one[:4], apart), []).append(one)
+    yield from pairs.values()
+
+
+# other scores
+
+
+def _of_encoder(pair: PathPair) -> Iterator[Contribution]:
+    if (encoder := pair.scoring.encoder) is not None:
+        for weight, place in _dense(pair, encoder):
+            score = weight / pair.scoring.temperature
+            yield Contribution("encoder", "tok2vec", score, 1.0, weight, **place)
+
+
+def _of_equal_words(pair: PathPair) -> Iterator[Contribution]:
+    scoring = pair.scoring
+    if scoring.alone is not None:
+        parts = _dense(pair, scoring.alone)
+        for (whole, place), (part, _) in zip(_dense(pair, scoring.potentials), parts):
+            score, name = whole - part, scoring.tokens[place["start"]].text
+            weight = score * scoring.temperature
+            yield Contribution("collective", name, score, 1.0, weight, **place)
+
+
+def _dense(pair: PathPair, scores: Potentials) -> Iterator[tuple[float, _Place]]:
+    """What the scores of each token in each role add to the difference, and where."""
+    names = pair.scoring.automaton.labels
+    for role in ROLES:
+        of_role, (first, second) = getattr(scores, role), pair.columns(role)
+        for k in np.flatnonzero(first != second).tolist():
+            i, columns = pair.start + k, (first[k], second[k])
+            left, right = (of_role[i, c] if c >= 0 else 0.0 for c in columns)
+            label, other = (names[c] if c >= 0 else None for c in columns)
+            place = {"role": role, "start": i, "end": i + 1}
+            yield float(left - right), {**place, "label": label, "other": other}
+
+
+def _of_patterns(pair: PathPair) -> Iterator[Contribution]:
+    scoring, automaton = pair.scoring, pair.scoring.automaton
+    counts: Counter[int] = Counter()
+    for sign, labels in zip((1, -1), pair.labels()):
+        for m in automaton.completed(labels):
+            counts[m] += sign
+    for m, n in counts.items():
+        if n:
+            added = float(n * scoring.potentials.pattern[m])
+            weight = added / n * scoring.temperature
+            name = " ".join(automaton.patterns[m])
+            yield Contribution("pattern", name, added, float(n), weight)
+
+
+def _of_lengths(pair: PathPair) -> Iterator[Contribution]:
+    scoring, potentials = pair.scoring, pair.scoring.potentials
+    n_explicit = potentials.length.shape[1]
+    for sign, segments, _ in pair.sides:
+        for i, j, y in segments:
+            n, name = j - i, scoring.automaton.labels[y]
+            added = float(potentials.length[y, min(n, n_explicit) - 1])
+            if n > n_explicit:
+                added += (n - n_explicit) * float(potentials.tail[y])
+            place: _Place = {"label" if sign > 0 else "other": name}
+            place |= {"start": i, "end": j}
+            shown = f"{n} tokens" if n > 1 else "1 token"
+            weight = sign * added * scoring.temperature
+            yield Contribution("length", shown, sign * added, 1.0, weight, **place)

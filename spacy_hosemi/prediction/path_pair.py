@@ -1,0 +1,128 @@
+"""Two segmentations of an instance: what their scores are made of, and where they
+differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..core import PatternAutomaton, Potentials
+from ..labels.inventory import Segment
+from ..model.active_features import PartReader
+from ..model.observed_features import FIRST
+from ..model.weights.state import WeightState
+from .list_evidence import ListEvidence
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What the scores of an instance are made of.
+
+    tokens (Doc): n tokens.
+    automaton (PatternAutomaton): Of all labels.
+    state (WeightState): The weights of features.
+    potentials (Potentials): All scores, divided by the temperature.
+    temperature (float): What they were divided by.
+    encoder (Optional[Potentials]): What a tok2vec has added before that.
+    alone (Optional[Potentials]): All scores without those that equal words add,
+        divided by the temperature; None: nothing was added.
+    """
+
+    tokens: Doc
+    automaton: PatternAutomaton
+    state: WeightState
+    potentials: Potentials
+    temperature: float
+    encoder: Potentials | None = None
+    alone: Potentials | None = None
+
+    @cached_property
+    def reader(self) -> PartReader:
+        """Reads the features of its tokens."""
+        return PartReader(self.state, self.tokens)
+
+    @cached_property
+    def lists(self) -> ListEvidence:
+        """The entries of lists that it has."""
+        return ListEvidence(self.state.extractor, self.tokens)
+
+
+class PathPair:
+    """Where two segmentations differ.
+
+    sides (Tuple): For each the sign, the segments that only it has, and the segments
+        with the columns of observed patterns that only it completes.
+    start, end (int): The tokens of all these segments.
+    """
+
+    def __init__(
+        self, scoring: Scoring, first: Sequence[Segment], second: Sequence[Segment]
+    ) -> None:
+        self.scoring, self.first, self.second = scoring, first, second
+        columns = self._completed(first), self._completed(second)
+        self.sides = (
+            (1.0, sorted({*first} - {*second}), sorted(columns[0] - columns[1])),
+            (-1.0, sorted({*second} - {*first}), sorted(columns[1] - columns[0])),
+        )
+        read = [
+            segment
+            for _, segments, completed in self.sides
+            for segment in (*segments, *(segment for segment, _ in completed))
+        ]
+        self.start = min(start for start, _, _ in read)
+        self.end = max(end for _, end, _ in read)
+
+    def _completed(self, segments: Sequence[Segment]) -> set[tuple[Segment, int]]:
+        """The segments that complete observed patterns, with the columns of these."""
+        automaton = self.scoring.automaton
+        if not automaton.observed:
+            return set()
+        labels = np.array([y for *_, y in segments], np.int32)
+        first = np.array([0, len(segments)], np.intp)
+        where, columns = automaton.observed_read(labels, first)
+        return {(segments[k], c) for k, c in zip(where.tolist(), columns.tolist())}
+
+    def labels(self) -> tuple[list[int], list[int]]:
+        """RETURNS (Tuple[List[int], List[int]]): The labels of segments of both, with
+        those before and behind of which patterns may consist, which are the same."""
+        longest = max(map(len, self.scoring.automaton.patterns), default=0)
+        paths = self.first, self.second
+        before = _n_common(*paths) - longest
+        behind = _n_common(*(path[::-1] for path in paths)) - longest
+        found = (path[max(before, 0) : len(path) - max(behind, 0)] for path in paths)
+        first, second = ([y for *_, y in path] for path in found)
+        return first, second
+
+    def columns(self, role: str) -> tuple[Ints, Ints]:
+        """RETURNS (Tuple[int32 [K], int32 [K]]): The columns of labels that each
+        segmentation reads at each token from `start` on; -1: none."""
+        found = np.full((2, self.end - self.start), -1, np.int32)
+        for columns, (_, segments, _) in zip(found, self.sides):
+            for i, j, y in segments:
+                columns[places(role, i, j, self.start)] = y
+        return found[0], found[1]
+
+
+def _n_common(first: Sequence[Segment], second: Sequence[Segment]) -> int:
+    """RETURNS (int): How many segments at their begin are the same."""
+    return sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second))
+    )
+
+
+def places(role: str, start: int, end: int, first: int) -> slice:
+    """Where a segment reads a role, in tokens from `first` on."""
+    start, end = start - first, end - first
+    if role in ("start", FIRST):
+        return slice(start, start + 1)
+    if role == "end":
+        return slice(end - 1, end)
+    return slice(start + 1, end) if role == "within" else slice(start, end)

@@ -1,0 +1,90 @@
+"""hosemi explain: which texts and spans, tables and JSON."""
+
+import math
+import re
+
+import pytest
+import srsly
+
+from ..helpers import make_trained
+from .test_streams import invoke
+
+TEXT = "Ada Lovelace wrote to Mary in Paris."
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    make_trained().to_disk(folder)
+    return folder
+
+
+def explained(*args, **more):
+    result = invoke("explain", *args, "--json", **more)
+    assert result.exit_code == 0, result.output
+    return srsly.json_loads(result.stdout)["documents"]
+
+
+def test_all_spans(model):
+    (doc,) = explained(model, TEXT)
+    assert doc["text"] == TEXT
+    found = [(x["label"], x["text"]) for x in doc["explanations"]]
+    assert found[0] == ("PER", "Ada Lovelace") and len(found) > 1
+    for one in doc["explanations"]:
+        total = math.fsum(x["score"] for x in one["contributions"])
+        assert total == pytest.approx(one["difference"], abs=1e-6)
+        assert one["is_answer"]
+
+
+def test_tables(model):
+    result = invoke("explain", model, TEXT, "--top", 3)
+    assert result.exit_code == 0 and result.stderr == ""
+    assert " PER: Ada Lovelace " in result.stdout
+    assert "predicted, P = 0.9" in result.stdout
+    assert "log P(best with it) / P(best without it) = +" in result.stdout
+    assert "only with it: PER: Ada Lovelace" in result.stdout
+    tables = result.stdout.split(" PER: Ada Lovelace ")[1].split("predicted")[0]
+    rows = [x for x in tables.splitlines() if re.match(r"[+-]\d", x)]
+    assert len(rows) == 4 and re.search(r"\d+ more", rows[3])
+
+
+def test_one_span_of_characters_or_of_text(model):
+    (doc,) = explained(model, TEXT, "--span", "22:26:LOC")
+    (one,) = doc["explanations"]
+    assert (one["text"], one["label"], one["is_answer"]) == ("Mary", "LOC", False)
+    assert one["difference"] < 0
+    assert explained(model, TEXT, "--span", "Mary", "--label", "LOC") == [doc]
+    (some,) = explained(model, TEXT, "--label", "LOC")
+    assert {x["label"] for x in some["explanations"]} == {"LOC"}
+
+
+def test_lines_of_a_file(model, tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text(f"{TEXT}\n\nNobody wrote.\n", "utf8")
+    found = explained(model, path)
+    assert [doc["text"] for doc in found] == [TEXT, "Nobody wrote."]
+    assert found[1]["explanations"] == []
+    assert found == explained(model, "-", input=path.read_bytes())
+    result = invoke("explain", model, path)
+    assert "nothing to explain: no span was predicted" in result.stdout
+    path.write_bytes(b"\xff\xfe\xff")
+    result = invoke("explain", model, path)
+    assert result.exit_code == 2 and result.stderr.startswith("Error: Cannot read")
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["--span", "Mary"], "Expected START:END:LABEL"),
+        (["--span", "Bob", "--label", "PER"], "There is no 'Bob' in the text"),
+        (["--span", "", "--label", "PER"], "There is no '' in the text"),
+        (["--span", "0:2:PER"], "not whole tokens.*near is 0:3"),
+        (["--span", "90:99:PER"], "not whole tokens"),
+        (["--span", "0:3:CITY"], "HS096"),
+        (["--label", "CITY"], "There is no label 'CITY'.*LOC, PER"),
+    ],
+)
+def test_bad_spans(model, args, message):
+    result = invoke("explain", model, TEXT, *args)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert re.search(message, result.stderr)
