@@ -620,6 +620,29 @@ class Errors(metaclass=_Coded):
         "the documents of both pipelines are not the same: {first:,} and {second:,}, "
         "or their texts or gold spans differ. Expected the same ones in the same order."
     )
+    HS352 = (
+        "{found:,} of {total:,} documents have complete annotation and a probability; "
+        "expected at least {expected:,}: with fewer, even answers without an error are "
+        "no evidence for an error of at most {error:g} at delta = {delta:g}. Annotate "
+        "more, or promise less."
+    )
+    HS353 = (
+        "{found:,} of {total:,} texts are among those that the model was trained or "
+        "calibrated with, such as {text!r}; expected new ones: on those that it knows "
+        "a model is too often right."
+    )
+    HS354 = (
+        "the annotation has labels that the pipeline has not: {found}; expected labels "
+        "among {expected}. Train with them, or leave these spans out."
+    )
+    HS355 = (
+        "the annotation has no span; expected the spans of each document as doc.ents."
+    )
+    HS356 = (
+        "no threshold could be shown to keep an error of at most {error:g} at delta = "
+        "{delta:g}{label}: of {found:,}, too many of the most probable are wrong. "
+        "{hint}"
+    )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "
         "setting in one place. Give them as parameters."
@@ -802,6 +825,11 @@ class Warnings(metaclass=_Coded):
     HSW77 = (
         'fit.l2 = "auto" was interrupted after {found} of {total} values: training '
         "goes on with {kept}. Train again to try all."
+    )
+    HSW73 = (
+        "the guarantee of {name} was given for other weights, lists or settings than "
+        "it has now, and holds no longer: nothing is marked as accepted. Run `python "
+        "-m spacy hosemi guarantee` again."
     )
     HSW76 = (
         'fit.l2 = "auto": {found} of {total} documents of dev have the words of a '

@@ -37,7 +37,8 @@ hosemi_cli = typer.Typer(
     help="Convert annotations, write a config, turn lines of text into records; look "
     "into hosemi components and their lists; make them smaller; choose what to "
     "annotate next; say why a span is predicted; show what pipelines get wrong, "
-    "compare them; say how far confidences can be trusted.",
+    "compare them; say how far confidences can be trusted, and which answers need no "
+    "eye.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -152,21 +153,24 @@ def load_pipeline(model: str) -> Language:
         fail(f"Cannot load the pipeline {model!r}", f"{reason}.{hint}{_nearby(model)}")
 
 
-def read_answers(model: str, data: Path, has_confidence: bool = False) -> list[Answer]:
+def read_answers(
+    model: str | Language, data: Path, has_confidence: bool = False
+) -> list[Answer]:
     """What a pipeline finds in the documents of a file; exit with a message if it
     cannot be loaded, fails, or they cannot be read."""
     from spacy.training import Corpus
 
     from ..explain.outcomes import answers
 
-    nlp = load_pipeline(model)
+    nlp = load_pipeline(model) if isinstance(model, str) else model
     with reading(data):
         examples = [*Corpus(data)(nlp)]
     progress = partial(with_progress, total=len(examples))
     try:
         return answers(nlp, examples, progress, has_confidence)
     except ValueError as e:
-        fail(f"Cannot predict with {model!r}", str(e))
+        name = model if isinstance(model, str) else nlp.meta["name"]
+        fail(f"Cannot predict with {name!r}", str(e))
 
 
 def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:
@@ -201,6 +205,18 @@ def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSem
             "All its weights are 0. Expected a pipeline that `spacy train` wrote.",
         )
     return nlp, pipe
+
+
+def labels_of(nlp: Language, pipe: HighOrderSemiCRF) -> list[str]:
+    """The labels of a component, the names above them in a tree, and the labels of
+    other components that set entities."""
+    others = [
+        label
+        for name in nlp.pipe_names
+        if "doc.ents" in nlp.get_pipe_meta(name).assigns
+        for label in nlp.pipe_labels.get(name, ())
+    ]
+    return [*dict.fromkeys([*pipe.labels, *pipe.schema.projection.names(), *others])]
 
 
 def _nearby(model: str) -> str:

@@ -16,6 +16,7 @@ from .common import (
     Model,
     Overwrite,
     hosemi_cli,
+    labels_of,
     load_component,
 )
 from .streams import (
@@ -27,11 +28,10 @@ from .streams import (
     log_faults,
     open_input,
     open_output,
+    say,
 )
 
 if TYPE_CHECKING:
-    from spacy.language import Language
-
     from ..component.pipe import HighOrderSemiCRF
     from ..formats.inputs import TextReader
     from ..formats.lines import Line
@@ -138,7 +138,8 @@ def parse_cli(
 
     There is a record for each line, in order; lines of several files are numbered
     through. Lines that cannot be read are left out and named, and the rest goes on.
-    Memory does not grow with the number of lines.
+    Memory does not grow with the number of lines. Where `hosemi guarantee` has chosen a
+    threshold, each record, or each field, is marked: accept or review.
 
     Exit code: 0 all lines were read, 1 some were bad, 2 nothing could be done.
 
@@ -150,8 +151,10 @@ def parse_cli(
       python -m spacy hosemi parse m table.csv --column citation -F bib -o refs.bib
     """
     from ..component.extraction import extract_records
+    from ..component.fingerprint import guarantee_in_force
     from ..formats.sources import check_encoding
     from ..formats.writers import WRITERS, WriterOptions
+    from .verdicts import Marker
 
     chosen = WRITERS.get(form)
     if chosen is None:
@@ -167,7 +170,10 @@ def parse_cli(
     nlp, pipe = load_component(model, component)
     nlp.max_length = max(nlp.max_length, max_chars)
     meta = f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
-    options = WriterOptions(meta, _export_fields(form, pipe), _labels(nlp, pipe))
+    fields, labels = _export_fields(form, pipe), labels_of(nlp, pipe)
+    guarantee = guarantee_in_force(pipe)
+    options = WriterOptions(meta, fields, labels, guarantee is not None)
+    marker = Marker(guarantee)
     with log_faults(errors, overwrite) as log:
         lines = _read_all(readers, max_chars, encoding, log)
         first = [*islice(lines, 1)]  # nothing is written where nothing can be read
@@ -176,7 +182,9 @@ def parse_cli(
             *args, k=k, has_tokens=chosen.has_tokens, threads=threads
         )
         with open_output(output, overwrite) as file:
-            chosen.write(records, file, options)
+            chosen.write(marker.mark(records), file, options)
+    if said := marker.summary():
+        say(said)
     if log.n:
         raise SystemExit(FAULTY)
 
@@ -225,18 +233,6 @@ def _export_fields(form: str, pipe: HighOrderSemiCRF) -> Mapping[str, str]:
             "setting export_fields.",
         )
     return found
-
-
-def _labels(nlp: Language, pipe: HighOrderSemiCRF) -> list[str]:
-    """The labels of a component, the names above them in a tree, and the labels of
-    other components that set entities."""
-    others = [
-        label
-        for name in nlp.pipe_names
-        if "doc.ents" in nlp.get_pipe_meta(name).assigns
-        for label in nlp.pipe_labels.get(name, ())
-    ]
-    return [*dict.fromkeys([*pipe.labels, *pipe.schema.projection.names(), *others])]
 
 
 def _read_all(

@@ -16,6 +16,7 @@ from ..hierarchy.projection import make_projection
 from ..labels.inventory import LabelInventory
 from ..labels.label_schema import LabelSchema, read_schema
 from ..prediction.decoder import DecodingOptions
+from ..prediction.guarantee import Guarantee
 from ..prediction.thresholds import Thresholds, check_labels
 from ..training.objectives import Objective, is_smooth
 from ..training.trainer import Trainer
@@ -23,6 +24,7 @@ from ..values import Choice, read
 from .advice import Advice
 from .facts import TrainingFacts, read_facts
 from .saved_files import FORMAT
+from .seen_texts import SeenTexts, read_seen
 from .serialization import Configs, check_shapes
 from .settings import (
     LEARNT,
@@ -59,6 +61,8 @@ class Configured:
     settings (Settings): All of them.
     hierarchy (Optional[Hierarchy]): Settings of a label tree.
     facts (Optional[TrainingFacts]): Of the documents that it was initialized with.
+    seen_texts (Optional[SeenTexts]): Texts that training or calibration has seen; None:
+        they were not noted.
     """
 
     name: str
@@ -66,6 +70,7 @@ class Configured:
     settings: Settings
     hierarchy: Hierarchy | None
     facts: TrainingFacts | None
+    seen_texts: SeenTexts | None
     _trainer: Trainer
     _objective: Objective
     _configs: Configs
@@ -99,6 +104,7 @@ class Configured:
     min_confidence = _Attribute[Thresholds]()
     temperature = _Attribute[float]()
     threads = _Attribute[int]()
+    guarantee = _Attribute[Guarantee | None]()
     export_fields = _Attribute["tuple[tuple[str, str], ...] | None"]()
 
     @property
@@ -139,7 +145,11 @@ class Configured:
     def cfg(self) -> dict[str, Any]:
         """What is saved beside the model: the settings, labels and label patterns, and
         facts of the training."""
-        facts = {"trained_on": self.facts.to_cfg()} if self.facts else {}
+        facts: dict[str, Any] = {}
+        if self.facts:
+            facts["trained_on"] = self.facts.to_cfg()
+        if self.seen_texts is not None:
+            facts["seen_texts"] = self.seen_texts.to_cfg()
         return {"format": FORMAT, **self.settings.cfg, **self.schema.to_cfg(), **facts}
 
     @cfg.setter
@@ -236,6 +246,7 @@ class Configured:
         free = {k: value for k, value in changed.items() if k not in LEARNT}
         self.settings = Settings(**{**given, **free})
         self.facts, self._advice = read_facts(cfg.get("trained_on")), Advice()
+        self.seen_texts = read_seen(cfg.get("seen_texts"))
         self._configs.show(self.settings.cfg)
         warn_untrainable(self.settings, self.name)
         # Before initialization rules may name labels that there are not yet.

@@ -103,6 +103,7 @@ def make_hosemi(
     min_confidence: ThresholdsConfig,
     temperature: float,
     threads: int,
+    guarantee: dict[str, Any] | None,
     export_fields: dict[str, str] | list[list[str]] | None,
     hierarchy: Any,
     scorer: Callable[..., Any] | None,

@@ -36,6 +36,7 @@ from .facts import training_facts
 from .optimizable import Optimizable
 from .penalty_search import PenaltySearch
 from .resources import read_sources
+from .seen_texts import SeenTexts
 from .settings import check_trainable
 
 
@@ -106,6 +107,7 @@ class Initializable(Optimizable):
             check_patience(fit.patience, scored)
         if search is not None:
             search.use(self._scored(examples, annotations), scored)
+        seen = examples
         clean, annotations = self._clean(examples, annotations)
         examples = [*clean]
         docs = [eg.predicted for eg in examples]
@@ -128,6 +130,8 @@ class Initializable(Optimizable):
                 fit = watching(fit, self._trainer, self._options_of_fit(), scored)
         self._trainer.initialize(corpus, docs, self.settings.cfg, self.objective, fit)
         self.facts, self._advice = facts, Advice()
+        self.seen_texts = SeenTexts()
+        self._note_seen([*seen, *others])
         if search is not None:
             self._use_choice(search)
         return reports

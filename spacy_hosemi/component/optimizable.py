@@ -159,6 +159,11 @@ class Optimizable(Configured):
         docs, known = self._read(examples)
         return read_corpus(docs, known, self.schema, self.settings.scope, self.name)
 
+    def _note_seen(self, examples: Iterable[Example]) -> None:
+        """Note the texts that weights or settings are chosen by."""
+        if self.seen_texts is not None:
+            self.seen_texts.add(example.predicted.text for example in examples)
+
     def _check_sparse(self, what: str) -> None:
         """RAISES (ValueError): HS053 the model has more than weights of features."""
         if self.model.layers:

@@ -33,6 +33,7 @@ from .arguments import check_examples, check_initialization
 from .confidence import register_extension
 from .fitting import Fitting, fitted
 from .scorer import score_entities
+from .seen_texts import SeenTexts
 from .serialization import Configs, has_config, load, save, unreadable
 from .settings import Settings
 
@@ -78,6 +79,7 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         self._check(self.settings, objective)
         self._choose_features()
         self._configs, self.facts, self._advice = Configs(), None, Advice()
+        self.seen_texts = SeenTexts()
         self.use_labels(())
         self._id = uuid4().hex
         self._number = 0  # of the last decoder; a copy goes on from it
@@ -180,6 +182,7 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         with self._published.change():
             if not trainer.is_initialized:
                 raise ValueError(Errors.HS102.format(name=self.name))
+            self._note_seen(examples)
             docs, known = self._read(examples, self._named)
             labels = trainer.schema.projection.labels
             for label in sorted(labels_of(known).difference(labels)):

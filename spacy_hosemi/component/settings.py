@@ -18,6 +18,7 @@ from ..errors import Errors, Warnings
 from ..features.instances import SCOPES
 from ..formats.references.fields import KEYS
 from ..labels.inventory import ENCODINGS, OUTSIDES, SELECTIONS, SMOOTHINGS
+from ..prediction.guarantee import Guarantee, GuaranteeKind
 from ..prediction.thresholds import Thresholds, ThresholdsKind, write_thresholds
 from ..values import (
     Choice,
@@ -244,6 +245,12 @@ class Settings:
         "scores, best segmentations and probabilities.",
     )
 
+    guarantee: Guarantee | None = _key(
+        OrNull(GuaranteeKind()),
+        None,
+        "The threshold above which records or spans need no eye, and what is promised "
+        "of them; null: none was chosen.",
+    )
     export_fields: tuple[tuple[str, str], ...] | None = _key(
         OrNull(FieldNames()),
         None,
@@ -272,6 +279,8 @@ class Settings:
         """By name, as JSON and a config can have them."""
         found = {name: getattr(self, name) for name in NAMES}
         found["min_confidence"] = write_thresholds(self.min_confidence)
+        if self.guarantee is not None:
+            found["guarantee"] = self.guarantee.to_cfg()
         for name in ("label_rules", "observed_patterns", "export_fields"):
             found[name] = _as_list(found[name])
         return found

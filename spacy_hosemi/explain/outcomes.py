@@ -28,6 +28,8 @@ class Answer:
     is_complete (bool): Whether no annotation is missing.
     confidence (Dict[Tuple[int, int, str], float]): Of the predicted spans whose
         probability the pipeline knows, if that was asked for.
+    record_confidence (Optional[float]): Of all of them together, if that was asked for
+        and is known.
     """
 
     text: str
@@ -35,6 +37,7 @@ class Answer:
     gold: frozenset[Characters]
     is_complete: bool
     confidence: dict[Characters, float] = field(default_factory=dict, compare=False)
+    record_confidence: float | None = field(default=None, compare=False)
 
 
 def answers(
@@ -60,7 +63,8 @@ def answers(
         example.predicted = doc
         spans, gold = map(frozenset, scored_entities(example))
         known = confidences(doc) if has_confidence else {}
-        answer = Answer(doc.text, spans, gold, is_complete(example), known)
+        whole = record_confidence(doc) if has_confidence else None
+        answer = Answer(doc.text, spans, gold, is_complete(example), known, whole)
         found.append(answer)
     return found
 
@@ -75,3 +79,12 @@ def confidences(doc: Doc) -> dict[Characters, float]:
         for ent in doc.ents
     )
     return {span: p for span, p in pairs if p is not None}
+
+
+def record_confidence(doc: Doc) -> float | None:
+    """RETURNS (Optional[float]): The probability of exactly the entities of a document,
+    if it is known."""
+    if not Doc.has_extension("record_confidence"):
+        return None
+    found: float | None = doc._.record_confidence
+    return found

@@ -78,6 +78,9 @@ class ExtractedRecord:
     best (Segmentation): What was predicted.
     alternatives (List[Segmentation]): The most probable other ones.
     tokens (List[WordToken]): Of the text, for tools that want them.
+    verdict (Optional[str]): "accept" or "review": whether the record needs no eye;
+        None: nothing is promised of records.
+    verdicts (List[str]): Of each field of `best`, if something is promised of fields.
     """
 
     line: int
@@ -85,3 +88,5 @@ class ExtractedRecord:
     best: Segmentation
     alternatives: list[Segmentation] = field(default_factory=list)
     tokens: list[WordToken] = field(default_factory=list)
+    verdict: str | None = None
+    verdicts: list[str] = field(default_factory=list)

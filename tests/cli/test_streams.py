@@ -28,6 +28,7 @@ ARGUMENTS = {
     ("compare",): ["second", *CORPUS],
     ("errors",): CORPUS,
     ("explain",): ["Ada wrote."],
+    ("guarantee",): [*CORPUS, "--record-error", "0.05"],
     ("select",): CORPUS,
     ("prune",): [],
     ("parse",): ["lines.txt"],

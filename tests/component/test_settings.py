@@ -68,6 +68,7 @@ TAKEN = {
     "incorrect_spans_key": ["'1'", "'x'", "'False'", "null"],
     "spans_threshold": ["null"],  # 1.0 needs a spans_key, too
     "clean_text": ["true"],
+    "guarantee": ["null"],
     "confidence": ["true"],
     "min_confidence": ["1.0", "[]", "{}"],
     "temperature": ["2**31", "2**63", "1e308", "1.0", "1.5"],

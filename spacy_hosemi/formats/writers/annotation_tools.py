@@ -25,8 +25,13 @@ def _task(record: ExtractedRecord, model: str) -> dict[str, Any]:
     found = [record.best, *record.alternatives]
     names = [model, *(f"{model} ({rank})" for rank in range(2, len(found) + 1))]
     predictions = [_prediction(x, name) for x, name in zip(found, names)]
-    data = {_DATA: record.text, "line": record.line}
+    data = {_DATA: record.text, "line": record.line, **_verdict(record)}
     return {"data": data, "predictions": predictions}
+
+
+def _verdict(record: ExtractedRecord) -> dict[str, str]:
+    """By it tools can sort and filter."""
+    return {} if record.verdict is None else {"verdict": record.verdict}
 
 
 def _prediction(one: Segmentation, name: str) -> dict[str, Any]:
@@ -83,7 +88,8 @@ def _prodigy_task(record: ExtractedRecord) -> dict[str, Any]:
         }
         for x in record.best.fields
     ]
-    meta = {"line": record.line, "score": rounded(record.best.confidence)}
+    score = rounded(record.best.confidence)
+    meta = {"line": record.line, "score": score, **_verdict(record)}
     return {"text": record.text, "tokens": tokens, "spans": spans, "meta": meta}
 
 
@@ -95,4 +101,4 @@ def write_doccano(
         labels = [[x.start, x.end, x.label] for x in record.best.fields]
         found = {"text": record.text, "label": labels}
         more = {"line": record.line, "score": rounded(record.best.confidence)}
-        file.write(to_json({**found, **more}) + "\n")
+        file.write(to_json({**found, **more, **_verdict(record)}) + "\n")

@@ -51,8 +51,13 @@ def write_list(objects: Iterable[Any], file: IO[Any]) -> None:
 
 def as_object(record: ExtractedRecord) -> dict[str, Any]:
     """RETURNS (Dict[str, Any]): "line", "text", "record_confidence", "spans", each with
-    "start", "end", "label", "value", "confidence"; "alternatives" if there are any."""
+    "start", "end", "label", "value", "confidence"; "alternatives" if there are any;
+    "verdict" of the record or of each span, if something is promised of them."""
     found = {"line": record.line, "text": record.text, **_segmentation(record.best)}
+    if record.verdict is not None:
+        found["verdict"] = record.verdict
+    for span, verdict in zip(found["spans"], record.verdicts):
+        span["verdict"] = verdict
     if record.alternatives:
         found["alternatives"] = [*map(_segmentation, record.alternatives)]
     return found

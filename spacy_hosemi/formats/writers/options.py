@@ -14,8 +14,11 @@ class WriterOptions:
     fields (Mapping[str, str]): For each label the field of BibTeX that it is, see
         `references.fields`; labels that are not named are left out.
     labels (Sequence[str]): The labels that have a column in a table of records.
+    has_verdicts (bool): Whether tables have a column for the verdicts of records, or of
+        fields.
     """
 
     model: str = "hosemi"
     fields: Mapping[str, str] = field(default_factory=dict)
     labels: Sequence[str] = ()
+    has_verdicts: bool = False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import IO, Any
 
 from ..records import ExtractedRecord
@@ -23,6 +24,8 @@ COLUMNS = (
 
 # Columns of a table of records, before and after those of the labels.
 FIRST, LAST = ("line", "record_confidence"), ("text",)
+# The last column, where something is promised of records or fields.
+VERDICT = "verdict"
 # Between the values of a label that a record has several times.
 SEPARATOR = " | "
 
@@ -33,24 +36,29 @@ def write_csv(
     """Write a row for each field; of a record without fields one with an empty
     label."""
     rows = _Rows(file)
-    rows.write(COLUMNS)
+    rows.write((*COLUMNS, VERDICT) if options.has_verdicts else COLUMNS)
     for record in records:
         whole = rounded(record.best.confidence)
         before = record.line, record.text
-        for x in record.best.fields:
+        own = record.verdicts or repeat(record.verdict)
+        for x, verdict in zip(record.best.fields, own):
             here: tuple[Any, ...] = x.start, x.end, x.label, x.value
-            rows.write((*before, *here, rounded(x.confidence), whole))
+            row = (*before, *here, rounded(x.confidence), whole)
+            rows.write((*row, verdict) if options.has_verdicts else row)
         if not record.best.fields:
-            rows.write((*before, "", "", "", "", "", whole))
+            row = (*before, "", "", "", "", "", whole)
+            rows.write((*row, record.verdict) if options.has_verdicts else row)
 
 
 def write_table(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
     """Write a row for each record, with a column for each of `options.labels`: its
-    values, joined by " | ", or nothing. Fields of other labels are left out."""
+    values, joined by " | ", or nothing. Fields of other labels are left out. Verdicts
+    of fields have no place."""
     rows = _Rows(file)
-    rows.write((*FIRST, *label_columns(options.labels), *LAST))
+    last = (*LAST, VERDICT) if options.has_verdicts else LAST
+    rows.write((*FIRST, *label_columns(options.labels, last), *last))
     for record in records:
         values: dict[str, list[str]] = {label: [] for label in options.labels}
         for field in record.best.fields:
@@ -58,21 +66,24 @@ def write_table(
                 values[field.label].append(field.value)
         cells = map(SEPARATOR.join, values.values())
         whole = rounded(record.best.confidence)
-        rows.write((record.line, whole, *cells, record.text))
+        row = (record.line, whole, *cells, record.text)
+        rows.write((*row, record.verdict) if options.has_verdicts else row)
 
 
-def label_columns(labels: Iterable[str]) -> Iterator[str]:
+def label_columns(labels: Iterable[str], last: Sequence[str] = LAST) -> Iterator[str]:
     """The names of the columns of labels: a label named like another column, such as
     "text", gets "_label" at its end.
 
     labels (Iterable[str]): Different ones.
+    last (Sequence[str]): The columns after them.
     YIELDS (str): A name for each, in their order.
     """
     labels = [*labels]
-    taken = {*FIRST, *LAST, *labels}
+    others = *FIRST, *last
+    taken = {*others, *labels}
     for label in labels:
         name = label
-        while name in (*FIRST, *LAST) or (name != label and name in taken):
+        while name in others or (name != label and name in taken):
             name += "_label"
         taken.add(name)
         yield name

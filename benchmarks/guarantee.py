@@ -1,0 +1,337 @@
+"""Whether `hosemi guarantee` keeps its promises, and how much it accepts.
+
+    python benchmarks/guarantee.py --known
+    python benchmarks/guarantee.py ../data/anystyle ../data/usaddress --max-train 400
+
+--known: documents are drawn from a model whose probabilities are known, and so is the
+true share of wrong records above any threshold. In each of --draws draws of --records
+records a threshold is chosen; "exceeded" is the share of draws in which the true share
+is above the promise, which must be about delta at most: of 1,000 draws at delta = .05,
+6.6 % or more come by chance once in a hundred times. "doubled" applies the same
+thresholds to probabilities of the model with doubled weights: as the promise was not
+made for those, they are to fail.
+
+DATA: one model is fitted on train, and dev and test are divided at random --splits
+times: one half chooses the threshold, the other is judged. "risk" is the mean share of
+wrong records (or spans) among the accepted ones; "exceeded" the share of splits where
+that is above the promise, "surely" where it is above by more than the chance of the
+judged half explains (binomial test at .05; records only). "chain" is a linear chain
+with the same features (tags, pairs of labels), and its probability of the whole tag
+sequence. "ours / chain" compares the accepted shares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import (
+    SEED,
+    at_least,
+    draw,
+    existing,
+    make_parser,
+    read_lines,
+    report,
+    run,
+    table,
+)
+from numpy.typing import NDArray
+from scipy.stats import binom
+from spacy.training import Corpus
+from spacy.util import load_model_from_config
+from thinc.api import Config
+from training import config_lang, make_splits
+
+from spacy_hosemi.configs import KINDS, make_config
+from spacy_hosemi.core import (
+    PatternAutomaton,
+    Potentials,
+    log_partition,
+    sample,
+    viterbi,
+)
+from spacy_hosemi.explain.guarantees import (
+    Chosen,
+    choose_for_records,
+    choose_for_spans,
+)
+from spacy_hosemi.explain.outcomes import Answer, answers
+
+ERRORS = 0.01, 0.02, 0.05, 0.1
+Floats = NDArray[np.float64]
+
+# ------------------------------------------------------------------------ a known model
+
+
+@dataclass(frozen=True)
+class Known:
+    """Documents of a model that is known.
+
+    confidence (float64 [D]): Of each document the probability of its best segmentation.
+    doubled (float64 [D]): The same with doubled weights.
+    drawn (bool [D, S]): Whether a segmentation drawn from the model is another one.
+    """
+
+    confidence: Floats
+    doubled: Floats
+    drawn: NDArray[np.bool_]
+
+    def risk(self, is_accepted: NDArray[np.bool_]) -> float:
+        """RETURNS (float): The true share of wrong ones among some documents, 0 of
+        none."""
+        if not is_accepted.any():
+            return 0.0
+        return float((1 - self.confidence[is_accepted]).mean())
+
+
+def known_model(n_docs: int, n_samples: int, seed: int = SEED) -> Known:
+    """Draw documents of 3 to 8 tokens with random scores, and their segmentations."""
+    rng = np.random.default_rng(seed)
+    labels = "O", "A", "B"
+    pairs = [(x, y) for x in labels for y in labels]
+    automaton = PatternAutomaton(labels, pairs)
+    confidence, doubled, drawn = [], [], []
+    for k in range(n_docs):
+        n = int(rng.integers(3, 9))
+        size = np.exp(rng.normal(2.0, 0.7))  # some documents are clear, some are not
+        scores = Potentials.zeros(automaton, n)
+        scores.inside[:] = size * rng.normal(0, 1, scores.inside.shape)
+        scores.start[:] = size * rng.normal(0, 1, scores.start.shape)
+        scores.tail[:] = 0.0
+        scores.pattern[:] = rng.normal(0, 1, scores.pattern.shape)
+        best, score = viterbi(automaton, scores)
+        confidence.append(np.exp(score - log_partition(automaton, scores)))
+        samples = sample(automaton, scores, n_samples, seed=k)
+        drawn.append([[*one] != [*best] for one in samples])
+        for name in ("inside", "start", "pattern"):
+            getattr(scores, name)[:] *= 2
+        doubled.append(np.exp(2 * score - log_partition(automaton, scores)))
+    found = np.array(confidence), np.array(doubled), np.array(drawn)
+    return Known(*found)
+
+
+def exceeded(
+    known: Known, n_draws: int, n_records: int, error: float, delta: float
+) -> tuple[float, float, float]:
+    """RETURNS (Tuple[float, float, float]): The share of draws in which the true share
+    of wrong ones is above the promise; the same with doubled weights; the mean share
+    of accepted records."""
+    rng = np.random.default_rng(SEED)
+    above, above_doubled, accepted = [], [], []
+    for _ in range(n_draws):
+        some = rng.integers(0, len(known.confidence), n_records)
+        is_wrong = known.drawn[some, rng.integers(0, known.drawn.shape[1], n_records)]
+        found = choose_for_records(known.confidence[some], is_wrong, error, delta)
+        least = 2.0 if found.threshold is None else found.threshold
+        above.append(known.risk(known.confidence >= least) > error)
+        above_doubled.append(known.risk(known.doubled >= least) > error)
+        accepted.append((known.confidence >= least).mean())
+    return (
+        float(np.mean(above)),
+        float(np.mean(above_doubled)),
+        float(np.mean(accepted)),
+    )
+
+
+def measure_known(args: argparse.Namespace) -> None:
+    """Print the table of --known."""
+    known = known_model(args.pool, 50)
+    rows = []
+    for error in args.errors:
+        numbers = args.draws, args.records, error, args.delta
+        shares = exceeded(known, *numbers)
+        rows.append([f"{error:g}", *(100 * share for share in shares)])
+    columns = ("error", "% exceeded|.1f", "% exceeded, doubled|.1f", "% accepted|.1f")
+    note = f"{args.draws} draws of {args.records} records, delta {args.delta:g}"
+    report(
+        args, "Promises where the truth is known", note, table(columns, rows), rows=rows
+    )
+
+
+# ---------------------------------------------------------------------------- real data
+
+CHAIN = {"encoding": "BIO", "max_order": 1, "decoding": "viterbi"}
+
+
+def fitted_answers(
+    config: Path, train: Path, judged: Path, changes: dict[str, Any], max_iter: int
+) -> list[Answer]:
+    """Fit a config with other settings, and predict."""
+    settings = Config().from_disk(config, interpolate=False)
+    settings["components"]["hosemi"].update(changes)
+    nlp = load_model_from_config(settings, auto_fill=True)
+    component: Any = nlp.get_pipe("hosemi")
+    how: Any = {"l2": 0.1, "progress": False, "max_iter": max_iter}
+    component.fit(Corpus(train)(nlp), nlp=nlp, **how)
+    found = answers(nlp, Corpus(judged)(nlp), has_confidence=True)
+    return [one for one in found if one.is_complete]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a system finds, as arrays.
+
+    confidence (float64 [D]), is_wrong (bool [D]): Of records.
+    spans (List[Tuple[float64 [..], bool [..]]]): The same for the spans of each.
+    """
+
+    confidence: Floats
+    is_wrong: NDArray[np.bool_]
+    spans: list[tuple[Floats, NDArray[np.bool_]]]
+
+
+def as_arrays(found: Sequence[Answer]) -> Found:
+    """What the tests read of answers."""
+    spans = [
+        (
+            np.array([*one.confidence.values()]),
+            np.array([span not in one.gold for span in one.confidence], bool),
+        )
+        for one in found
+    ]
+    confidence = np.array([one.record_confidence or 0.0 for one in found])
+    return Found(confidence, np.array([x.found != x.gold for x in found]), spans)
+
+
+def halves(n: int, n_splits: int) -> Iterator[NDArray[np.bool_]]:
+    """YIELDS (bool [n]): Which half chooses."""
+    rng = np.random.default_rng(SEED)
+    for _ in range(n_splits):
+        is_first = np.zeros(n, bool)
+        is_first[rng.permutation(n)[: n // 2]] = True
+        yield is_first
+
+
+def judge_records(
+    found: Found, is_first: NDArray[np.bool_], error: float, delta: float
+) -> tuple[int, int, int]:
+    """RETURNS (Tuple[int, int, int]): In the other half: all, accepted, wrong ones."""
+    args = found.confidence[is_first], found.is_wrong[is_first]
+    least = _least(choose_for_records(*args, error, delta))
+    accepted = (found.confidence >= least) & ~is_first
+    return (
+        int((~is_first).sum()),
+        int(accepted.sum()),
+        int(found.is_wrong[accepted].sum()),
+    )
+
+
+def judge_spans(
+    found: Found, is_first: NDArray[np.bool_], error: float, delta: float
+) -> tuple[int, int, int]:
+    """The same for spans."""
+    some = [x for x, chooses in zip(found.spans, is_first) if chooses]
+    record = np.repeat(np.arange(len(some)), [len(p) for p, _ in some])
+    confidence, is_wrong = (np.concatenate(x) for x in zip(*some))
+    args = record, confidence, is_wrong, len(some)
+    chosen = choose_for_spans(*args, error, delta)
+    least, n, n_accepted, n_wrong = _least(chosen), 0, 0, 0
+    for (p, wrong), chooses in zip(found.spans, is_first):
+        if not chooses:
+            first = np.argsort(-p, kind="stable")[: chosen.most]
+            own = first[p[first] >= least]
+            n, n_accepted = n + len(p), n_accepted + len(own)
+            n_wrong += int(wrong[own].sum())
+    return n, n_accepted, n_wrong
+
+
+def _least(chosen: Chosen) -> float:
+    return 2.0 if chosen.threshold is None else chosen.threshold
+
+
+def rows_of(
+    name: str, systems: dict[str, Found], args: argparse.Namespace
+) -> list[list[Any]]:
+    """The rows of one data set."""
+    rows = []
+    n = len(systems["hosemi"].confidence)
+    splits = [*halves(n, args.splits)]
+    ways = {"records": judge_records, "spans": judge_spans}
+    for what in args.what:
+        for error in args.errors:
+            shares = {}
+            row: list[Any] = [name, what, f"{error:g}"]
+            for system, found in systems.items():
+                counts = [ways[what](found, x, error, args.delta) for x in splits]
+                total, accepted, wrong = np.array(counts).T
+                risk = wrong / np.maximum(accepted, 1)
+                surely = binom.sf(wrong - 1, np.maximum(accepted, 1), error) < 0.05
+                surely &= wrong > 0
+                shares[system] = float((accepted / total).mean())
+                row += [100 * shares[system], 100 * float(risk.mean())]
+                row += [100 * float((risk > error).mean())]
+                row += [100 * float(surely.mean()) if what == "records" else None]
+            ours, chain = shares["hosemi"], shares["chain"]
+            row.append(ours / chain if chain else None)
+            rows.append(row)
+    return rows
+
+
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Measure what was asked for."""
+    if args.known:
+        measure_known(args)
+        return
+    rows = []
+    for data in args.data:
+        lines = {x: read_lines(data / f"{x}.jsonl") for x in ("train", "test")}
+        dev = read_lines(data / "dev.jsonl") if (data / "dev.jsonl").exists() else []
+        config = folder / f"{data.name}.cfg"
+        text = make_config(args.kind, lang=args.lang)
+        config.write_text(text, encoding="utf8")
+        rest = draw([*dev, *lines["test"]], args.max_docs)
+        train = draw(lines["train"], args.max_train)
+        parts = make_splits(folder / data.name, config_lang(config), train, None, rest)
+        systems = {}
+        for name, changes in (("hosemi", {"decoding": "viterbi"}), ("chain", CHAIN)):
+            given = config, parts.train, parts.test, changes, args.max_iter
+            systems[name] = as_arrays(fitted_answers(*given))
+            right = 1 - systems[name].is_wrong.mean()
+            print(
+                f"{data.name}, {name}: {len(rest)} records, {100 * right:.1f} % exact"
+            )
+        rows += rows_of(data.name, systems, args)
+        print(table(COLUMNS, rows[-len(args.errors) * len(args.what) :]), flush=True)
+    report(args, "Promises on real data", table(COLUMNS, rows), rows=rows)
+
+
+COLUMNS = (
+    *("data", "what", "error"),
+    *("% accepted|.1f", "% risk|.2f", "% exceeded|.1f", "% surely|.1f"),
+    *("chain: % accepted|.1f", "% risk|.2f", "% exceeded|.1f", "% surely|.1f"),
+    "ours / chain|.2f",
+)
+
+
+def main() -> int:
+    """Read the command line and measure."""
+    parser = make_parser(__doc__, "--max-train", "--json")
+    parser.add_argument("data", nargs="*", type=existing, metavar="DATA")
+    parser.add_argument("--known", action="store_true", help="draw from a known model")
+    parser.add_argument("--draws", type=at_least(1), default=1000, metavar="N")
+    parser.add_argument("--records", type=at_least(1), default=1000, metavar="N")
+    parser.add_argument("--pool", type=at_least(1), default=20_000, metavar="N")
+    parser.add_argument("--errors", type=float, nargs="+", default=ERRORS, metavar="X")
+    parser.add_argument("--delta", type=float, default=0.05, metavar="P")
+    parser.add_argument("--splits", type=at_least(1), default=200, metavar="N")
+    parser.add_argument("--max-docs", type=at_least(2), metavar="N")
+    parser.add_argument("--max-iter", type=at_least(1), default=300, metavar="N")
+    parser.add_argument("--kind", choices=sorted(KINDS), default="references")
+    parser.add_argument("--lang", default="en")
+    parser.add_argument(
+        "--what", nargs="+", choices=("records", "spans"), default=["records", "spans"]
+    )
+    args = parser.parse_args()
+    if not args.known and not args.data:
+        parser.error("expected DATA or --known")
+    return run(args, measure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+"""python -m spacy hosemi guarantee: which answers need no eye."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import (
+    AsJson,
+    CodePath,
+    Component,
+    Model,
+    Overwrite,
+    check_corpus,
+    check_output,
+    hosemi_cli,
+    labels_of,
+    load_component,
+    print_json,
+    print_table,
+    read_answers,
+    save_pipeline,
+)
+from .streams import fail, say
+
+if TYPE_CHECKING:
+    from ..explain.guarantees import Chosen
+    from ..explain.promises import Promise
+
+
+@hosemi_cli.command("guarantee", no_args_is_help=True)
+def guarantee_cli(
+    model: Model,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DEV",
+            help=".spacy file of documents that neither training nor calibration has "
+            "seen; - reads one from standard input.",
+        ),
+    ],
+    record_error: Annotated[
+        float | None,
+        typer.Option(
+            "--record-error",
+            metavar="SHARE",
+            help="At most this share of the accepted records is wrong.",
+        ),
+    ] = None,
+    span_error: Annotated[
+        float | None,
+        typer.Option(
+            "--span-error",
+            metavar="SHARE",
+            help="At most this share of the accepted spans is wrong.",
+        ),
+    ] = None,
+    delta: Annotated[
+        float,
+        typer.Option(
+            "--delta",
+            metavar="P",
+            help="The probability that the promise is not kept, because DEV was lucky.",
+        ),
+    ] = 0.05,
+    per_label: Annotated[
+        bool,
+        typer.Option(
+            "--per-label",
+            help="Keep --span-error for each label, with a threshold of its own.",
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Save the pipeline with the threshold, for `hosemi parse`; with "
+            "--overwrite DIR may be MODEL.",
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+    component: Component = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Choose the probability above which answers need no eye, with a bound on how many of
+    them are wrong.
+
+    A record is wrong if any of its spans is wrong or missing; of spans only those that
+    were found can be wrong. With probability 1 - delta the bound holds for all
+    documents like those of DEV, whatever the model: errors are counted, and the
+    probabilities of the model only say in which order. With few documents, or an
+    uncertain model, no threshold can be shown to keep the promise; --record-error 0.01
+    needs 299 accepted records without an error.
+
+    \b
+    Examples:
+      python -m spacy hosemi guarantee model/model-last new.spacy --record-error 0.01
+      python -m spacy hosemi guarantee m new.spacy --record-error 0.05 -o m -f
+      python -m spacy hosemi guarantee m new.spacy --span-error 0.02 --per-label
+    """
+    from ..component.fingerprint import fingerprint
+    from ..explain.promises import check_answers, promise_records, promise_spans
+
+    data = check_corpus(data, "DEV")
+    promise = _read_promise(record_error, span_error, delta)
+    if per_label and span_error is None:
+        fail("--per-label goes with --span-error", "A record has no label.")
+    if output is not None:
+        check_output(output, overwrite)
+    nlp, pipe = load_component(model, component)
+    answers = read_answers(nlp, data, has_confidence=True)
+    seen = pipe.seen_texts
+    if seen is None:
+        say("Note: this model does not know its training texts; DEV may have them.")
+    known = None if seen is None else seen.has
+    digest = fingerprint(pipe)
+    try:
+        answers = check_answers(answers, labels_of(nlp, pipe), known, promise)
+        if span_error is None:
+            guarantee, of_records = promise_records(answers, promise, digest)
+            found = {"": of_records}
+        else:
+            labels = sorted({y for one in answers for *_, y in one.confidence})
+            of_spans = promise_spans(
+                answers, promise, digest, labels if per_label and labels else None
+            )
+            guarantee, found = of_spans
+    except ValueError as e:
+        fail(f"Cannot promise anything by {str(data)!r}", str(e))
+    if output is not None:
+        pipe.guarantee = guarantee
+        save_pipeline(nlp, output)
+    if as_json:
+        report = {"guarantee": guarantee.to_cfg(), "found": found}
+        print_json({"component": pipe.name, "n_documents": len(answers), **report})
+    else:
+        what = "records" if guarantee.is_of_records else "spans"
+        _print(what, found, promise, len(answers))
+
+
+def _read_promise(
+    record_error: float | None, span_error: float | None, delta: float
+) -> Promise:
+    """The promise; exit with a message if it is none."""
+    from ..explain.promises import Promise
+
+    given = {"--record-error": record_error, "--span-error": span_error}
+    errors = [(name, x) for name, x in given.items() if x is not None]
+    if len(errors) != 1:
+        fail(
+            "Expected one of --record-error and --span-error",
+            "Say which share of wrong answers you can bear, such as 0.01.",
+        )
+    for name, value in (*errors, ("--delta", delta)):
+        if not 0.0 < value < 1.0:
+            fail(f"{name} is {value:g}", "Expected a share above 0 and below 1.")
+    return Promise(errors[0][1], delta)
+
+
+def _print(what: str, found: dict[str, Chosen], promise: Promise, n: int) -> None:
+    rows: list[tuple[Any, ...]] = []
+    for label, one in found.items():
+        share = 100 * one.n_accepted / max(one.n_tested, 1)
+        threshold = "none" if one.threshold is None else f"{one.threshold:.6g}"
+        numbers = f"{one.n_tested:,}", f"{one.n_accepted:,}", f"{share:.1f}"
+        rows.append((label or "all", threshold, *numbers, f"{one.n_wrong:,}"))
+    header = ("label", "threshold", what, "accepted", "%", "wrong")
+    print(f"{n:,} documents")
+    print_table(f"{what} that need no eye", header, rows, "llrrrr")
+    print(
+        f"With probability {1 - promise.delta:g} at most {100 * promise.error:g} % of "
+        f"the {what} are wrong that are accepted in documents like these."
+    )

@@ -1,0 +1,58 @@
+"""Marks records that need no eye, and looks whether they are like those before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ..formats.records import ExtractedRecord
+from ..prediction.guarantee import Guarantee
+
+
+class Marker:
+    """Gives each record, or each of its fields, a verdict, and counts them.
+
+    guarantee (Optional[Guarantee]): What is promised; None: nothing is marked.
+    n, n_accepted (int): Records or fields, and those of them that are accepted.
+    """
+
+    def __init__(self, guarantee: Guarantee | None) -> None:
+        self._guarantee = guarantee
+        self.n = self.n_accepted = 0
+
+    def mark(self, records: Iterable[ExtractedRecord]) -> Iterator[ExtractedRecord]:
+        """YIELDS (ExtractedRecord): Each record, with verdicts."""
+        if self._guarantee is None:
+            yield from records
+            return
+        for record in records:
+            if self._guarantee.is_of_records:
+                verdict = self._guarantee.of_record(record.best.confidence)
+                found, record = [verdict], replace(record, verdict=verdict)
+            else:
+                scored = [(x.label, x.confidence) for x in record.best.fields]
+                found = self._guarantee.of_spans(scored)
+                record = replace(record, verdicts=[*found])
+            self.n += len(found)
+            self.n_accepted += found.count("accept")
+            yield record
+
+    def summary(self) -> str:
+        """RETURNS (str): For people; empty if nothing was marked."""
+        promised = self._guarantee
+        if promised is None or not self.n:
+            return ""
+        what = "records" if promised.is_of_records else "fields"
+        said = f"{self.n_accepted:,} of {self.n:,} {what} need no eye"
+        if promised.departs(self.n, self.n_accepted):
+            now, then = (
+                self.n_accepted / self.n,
+                promised.n_accepted / promised.n_tested,
+            )
+            said += (
+                f"\nWarning: that is {100 * now:.1f} %, not {100 * then:.1f} % as when "
+                "the threshold was chosen. These texts are others than those, and what "
+                "was promised may not hold: annotate some of them, and run `python -m "
+                "spacy hosemi guarantee` with these."
+            )
+        return said

@@ -1,0 +1,319 @@
+"""Thresholds above which answers need no eye, with a bound on how many are wrong.
+
+The promise: with probability 1 - delta over the records that choose the threshold, at
+most a share `error` of what is accepted later is wrong. Nothing is assumed of the
+model; new records must come from where these come from, independently of each other.
+
+A threshold is tested by the hypothesis that it breaks the promise. Thresholds are
+tested one after the other, from strict to lax, each at the level delta, and the first
+one that is not rejected ends the sequence: the last one before it is chosen (fixed
+sequence testing; Angelopoulos, Bates, Candes, Jordan, Lei: Learn then Test, 2021,
+arXiv:2110.01052). The threshold is wrong only if the first hypothesis that holds was
+rejected, which has a probability of at most delta: no correction for many tests.
+
+**Records.** Let R(t) be the share of wrong records among those more probable than t. By
+how many are accepted a test must not be misled, so that number is fixed, and the
+threshold is what is random: test k accepts the k most probable records. Given the
+probability t of the next one, these k are independent draws from all records above t
+(the order statistics of a sample are those of a truncated sample), so that the number
+of wrong ones is Binomial(k, R(t)), and P(Binomial(k, error) <= wrong) is an exact
+p-value: the Clopper-Pearson bound (1934), read the other way round. Let t* be the
+probability below which all thresholds break the promise, and n* the number of records
+above it. If the sequence begins before n*, test n* is the one that may go wrong, and
+given n* its records are draws from above t*; if it begins later, its first test is.
+Either is rejected with a probability of at most delta, so that a threshold below t* is
+chosen with a probability of at most delta, whatever the model. (A threshold above t*
+keeps the promise unless more probable records are more often wrong than less probable
+ones.)
+
+**Spans.** Those of a record go wrong together, so a record counts as one. Of record i,
+m_i spans are accepted and w_i of these are wrong; the promise is E[w] <= error E[m],
+that is E[y] <= 0 for y = w - error m. A record has at most B accepted spans (the most
+probable ones), so y <= (1 - error) B, and for bets b up to 1 / ((1 - error) B) the
+product of 1 - b y_i has an expectation of at most 1 wherever the promise is broken:
+the capital of a gambler against whom the game is (Waudby-Smith and Ramdas: Estimating
+means of bounded random variables by betting, 2024). So has a mean over several bets,
+and it reaches 1 / delta with a probability of at most delta (Markov). Half of the
+capital goes on the highest bet, a quarter on half of it, and so on: the more certain
+the answers are, the higher the best bet. A tenth of the records, which no test sees,
+gives B, the thresholds that are tested, and the first one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .operating_points import short_between
+
+# Records are equally probable if they are with this many decimals.
+DECIMALS = 12
+
+# Where the sequence of tests begins: at this share of the records, or where records
+# without an error would be evidence, whichever are more.
+_FIRST_SHARE = 0.1
+
+# The bets on spans: so many, each half of the one before.
+_N_BETS = 10
+
+# Records that say where tests of spans begin, as a share; and how many times the
+# evidence that is needed without an error the first test should have.
+_SCOUTS, _RESERVE = 0.1, 1.5
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A threshold that keeps a promise.
+
+    threshold (Optional[float]): What is at least so probable is accepted; None: no
+        threshold could be shown to keep the promise.
+    n_tested, n_accepted, n_wrong (int): The records or spans of the test, those of them
+        that are accepted, and those of these that are wrong; with no threshold 0.
+    most (int): At most so many spans of a record are accepted; 0: any number.
+    n_needed (Optional[int]): With no threshold: about so many records like these would
+        do; None: more of them would not help.
+    """
+
+    threshold: float | None
+    n_tested: int
+    n_accepted: int = 0
+    n_wrong: int = 0
+    most: int = 0
+    n_needed: int | None = None
+
+
+def least_sample(error: float, delta: float) -> int:
+    """RETURNS (int): So many accepted records without an error keep the promise: 299
+    for .01 at .05.
+
+    error (float): The share of wrong ones among the accepted ones, above 0, below 1.
+    delta (float): The probability that there are more, above 0, below 1.
+    """
+    return int(np.ceil(np.log(delta) / np.log1p(-error) - 1e-9))
+
+
+def choose_for_records(
+    confidence: Floats, is_wrong: Bools, error: float, delta: float
+) -> Chosen:
+    """The lowest threshold that keeps the promise for records.
+
+    confidence (float64 [N]), is_wrong (bool [N]): Of each record.
+    error, delta (float): The promise, see `least_sample`.
+    RETURNS (Chosen): See the head of this module.
+    """
+    from scipy.stats import binom
+
+    values, wrong = _descending(confidence, is_wrong)
+    n = len(values)
+    ends = _ends_of_ties(values)
+    n_accepted, n_wrong = ends + 1, np.cumsum(wrong.astype(int))[ends]
+    first = max(least_sample(error, delta), _FIRST_SHARE * n)
+    may_begin = np.flatnonzero(n_accepted >= first)
+    passes = binom.cdf(n_wrong, n_accepted, error) <= delta
+    if not len(may_begin) or not passes[may_begin[0]]:
+        needed = _records_needed(n_wrong, n_accepted, error, delta)
+        return Chosen(None, n, n_needed=needed)
+    fails = np.flatnonzero(~passes[may_begin[0] :])
+    last = (may_begin[0] + fails[0] if len(fails) else len(ends)) - 1
+    k = int(n_accepted[last])
+    threshold = values[k - 1]
+    if k < n:
+        threshold = short_between(values[k], threshold)
+    else:
+        threshold = np.floor(1000 * threshold) / 1000
+    return Chosen(float(threshold), n, k, int(n_wrong[last]))
+
+
+def _descending(confidence: Floats, is_wrong: Bools) -> tuple[Floats, Bools]:
+    """The most probable ones first, with `DECIMALS` decimals."""
+    values = np.round(confidence, DECIMALS)
+    order = np.argsort(-values, kind="stable")
+    return values[order], is_wrong[order]
+
+
+def _ends_of_ties(values: Floats) -> NDArray[np.intp]:
+    """RETURNS (int [T]): The places after which a smaller value comes, and the last."""
+    return np.flatnonzero(np.append(values[1:] != values[:-1], len(values) > 0))
+
+
+def _records_needed(
+    n_wrong: NDArray[np.int_], n_accepted: NDArray[np.intp], error: float, delta: float
+) -> int | None:
+    """RETURNS (Optional[int]): With so many records the first test would be passed in
+    half of the cases, if the share of wrong ones among the most probable stays."""
+    from scipy.stats import binom
+
+    n, least = int(n_accepted[-1]), least_sample(error, delta)
+    for total in _larger(n):
+        first = int(np.ceil(max(least, _FIRST_SHARE * total)))
+        place = np.searchsorted(n_accepted, min(first / total, 1.0) * n)
+        share = n_wrong[place] / n_accepted[place]
+        most = binom.ppf(delta, first, error)
+        most -= binom.cdf(most, first, error) > delta
+        if total >= first and binom.cdf(most, first, share) >= 0.5:
+            return total
+    return None
+
+
+def _larger(n: int) -> list[int]:
+    """RETURNS (List[int]): Numbers of records to think of, up to a hundred times as
+    many."""
+    return [int(np.ceil(n * 1.1**k)) for k in range(1, 49)]
+
+
+# spans
+
+
+@dataclass(frozen=True)
+class _Spans:
+    """Spans of records, the most probable ones first.
+
+    record (int [S]), confidence (float64 [S]), is_wrong (bool [S]): Of each span.
+    n_records (int): With those that have no spans.
+    """
+
+    record: NDArray[np.int_]
+    confidence: Floats
+    is_wrong: Bools
+    n_records: int
+
+    def of_records(self, is_taken: Bools) -> _Spans:
+        """RETURNS (_Spans): Those of some records: bool [number of records]."""
+        own = is_taken[self.record]
+        some = self.record[own], self.confidence[own], self.is_wrong[own]
+        return _Spans(*some, int(is_taken.sum()))
+
+    def ranks(self) -> NDArray[np.intp]:
+        """RETURNS (int [S]): How many spans of its record stand before each."""
+        order = np.argsort(self.record, kind="stable")
+        sizes = np.bincount(self.record)
+        found = np.empty(len(order), np.intp)
+        starts = np.cumsum(sizes) - sizes
+        found[order] = np.arange(len(order)) - starts[self.record[order]]
+        return found
+
+    def first(self, most: int) -> _Spans:
+        """RETURNS (_Spans): At most so many of each record."""
+        own = self.ranks() < most
+        some = self.record[own], self.confidence[own], self.is_wrong[own]
+        return _Spans(*some, self.n_records)
+
+
+def choose_for_spans(
+    record: NDArray[np.int_],
+    confidence: Floats,
+    is_wrong: Bools,
+    n_records: int,
+    error: float,
+    delta: float,
+    seed: int = 0,
+) -> Chosen:
+    """The lowest threshold that keeps the promise for spans.
+
+    record (int [S]), confidence (float64 [S]), is_wrong (bool [S]): Of each span, the
+        number of its record, from 0.
+    n_records (int): With those that have no spans.
+    error, delta (float): The promise, see `least_sample`.
+    seed (int): Of the draw of the tenth that no test sees.
+    RETURNS (Chosen): See the head of this module.
+    """
+    values = np.round(confidence, DECIMALS)
+    order = np.argsort(-values, kind="stable")
+    spans = _Spans(record[order], values[order], is_wrong[order], n_records)
+    is_scout = np.zeros(n_records, bool)
+    n_scouts = int(np.ceil(_SCOUTS * n_records))
+    is_scout[np.random.default_rng(seed).permutation(n_records)[:n_scouts]] = True
+    scouts, tested = spans.of_records(is_scout), spans.of_records(~is_scout)
+    if not len(scouts.record) or not len(tested.record):
+        return Chosen(None, len(tested.record))
+    most = int(scouts.ranks().max()) + 1
+    scouts, tested = scouts.first(most), tested.first(most)
+    game = error, np.array([0.99 / ((1 - error) * most) / 2**j for j in range(_N_BETS)])
+    none_is_wrong = np.zeros_like(scouts.is_wrong)
+    expected = _log_capitals(replace(scouts, is_wrong=none_is_wrong), *game)
+    of_spans = np.vstack([np.zeros(_N_BETS), _log_capitals(tested, *game)])
+    grid = _thresholds(scouts, expected, tested.n_records, delta)
+    n_accepted = np.searchsorted(-tested.confidence, -grid, side="right")
+    passes = _mixed(of_spans[n_accepted]) >= -np.log(delta)
+    last = int(np.argmin(passes)) - 1 if not passes.all() else len(grid) - 1
+    if last < 0:
+        needed = _records_needed_for_spans(scouts, expected, tested, of_spans, delta)
+        return Chosen(None, len(tested.record), most=most, n_needed=needed)
+    k = int(n_accepted[last])
+    n_wrong = int(tested.is_wrong[:k].sum())
+    return Chosen(float(grid[last]), len(tested.record), k, n_wrong, most)
+
+
+def _thresholds(
+    scouts: _Spans, expected: Floats, n_tested: int, delta: float
+) -> Floats:
+    """RETURNS (float64 [T]): The thresholds to test, the strictest one first, at which
+    the capital should suffice if some accepted spans are wrong; the lowest one, if it
+    would not suffice anywhere.
+
+    expected (float64 [S, number of bets]): The log of capitals if no span is wrong.
+    n_tested (int): The number of records of the tests.
+    """
+    ends = _ends_of_ties(scouts.confidence)
+    capital = _mixed(expected[ends] * n_tested / scouts.n_records)
+    begins = np.flatnonzero(capital >= -_RESERVE * np.log(delta))
+    first = begins[0] if len(begins) else len(ends) - 1
+    return scouts.confidence[ends[first:]]
+
+
+def _log_capitals(spans: _Spans, error: float, bets: Floats) -> Floats:
+    """RETURNS (float64 [S, number of bets]): The log of the capital of each bet, when
+    all spans up to this one are accepted."""
+    n_before, n_wrong_before = spans.ranks(), _wrong_before(spans)
+    before = n_wrong_before - error * n_before
+    after = before + spans.is_wrong - error
+    gains = np.log1p(-np.outer(after, bets)) - np.log1p(-np.outer(before, bets))
+    found: Floats = np.cumsum(gains, axis=0)
+    return found
+
+
+def _wrong_before(spans: _Spans) -> NDArray[np.intp]:
+    """RETURNS (int [S]): How many wrong spans of its record stand before each."""
+    order = np.argsort(spans.record, kind="stable")
+    wrong = spans.is_wrong[order].astype(np.intp)
+    total = np.cumsum(wrong) - wrong
+    sizes = np.bincount(spans.record)
+    starts = (np.cumsum(sizes) - sizes)[spans.record[order]]
+    found = np.empty(len(order), np.intp)
+    found[order] = total - total[starts]
+    return found
+
+
+def _log_shares() -> Floats:
+    """RETURNS (float64 [number of bets]): The log of the capital that each bet begins
+    with; together they have 1."""
+    shares = 0.5 ** np.arange(1, _N_BETS + 1)
+    return np.asarray(np.log(shares / shares.sum()))
+
+
+def _mixed(log_capitals: Floats) -> Floats:
+    """RETURNS (float64 [..]): The log of the capital of all bets [.., bets]."""
+    return np.asarray(np.logaddexp.reduce(log_capitals + _log_shares(), axis=-1))
+
+
+def _records_needed_for_spans(
+    scouts: _Spans, expected: Floats, tested: _Spans, of_spans: Floats, delta: float
+) -> int | None:
+    """RETURNS (Optional[int]): With so many records the first test would be passed, if
+    each capital grows with them as it did.
+
+    of_spans (float64 [1 + S, number of bets]): The log of capitals of the tested spans,
+        when so many are accepted.
+    """
+    for total in _larger(scouts.n_records + tested.n_records):
+        n = int((1 - _SCOUTS) * total)
+        first = _thresholds(scouts, expected, n, delta)[0]
+        place = np.searchsorted(-tested.confidence, -first, side="right")
+        if _mixed(of_spans[place] * n / tested.n_records) >= -np.log(delta):
+            return total
+    return None

@@ -1,0 +1,152 @@
+"""Promises on errors, chosen on what a pipeline finds in documents with gold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import Errors
+from ..prediction.guarantee import Guarantee, SpanLimit
+from .guarantees import Chosen, choose_for_records, choose_for_spans, least_sample
+from .outcomes import Answer
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is to be kept.
+
+    error (float): At most this share of the accepted answers is wrong ..
+    delta (float): .. but with this probability, over the choice of the documents.
+    """
+
+    error: float
+    delta: float
+
+
+def check_answers(
+    answers: Sequence[Answer],
+    labels: Iterable[str],
+    has_seen: Callable[[str], bool] | None,
+    promise: Promise,
+) -> list[Answer]:
+    """The answers by which a threshold can be chosen: of documents with complete
+    annotation, and whose probability is known.
+
+    answers (Sequence[Answer]): Of a pipeline, with probabilities.
+    labels (Iterable[str]): Those it has.
+    has_seen (Optional[Callable[[str], bool]]): Whether training or calibration has seen
+        a text; None: nobody knows.
+    promise (Promise): For which there must be enough of them.
+    RAISES (ValueError): HS352 there are too few; HS353 some were seen; HS354 other
+        labels in the gold; HS355 no gold span.
+    """
+    if not any(one.gold for one in answers):
+        raise ValueError(Errors.HS355)
+    known = [*labels]
+    if others := {y for one in answers for *_, y in one.gold}.difference(known):
+        names = {"found": ", ".join(sorted(others)), "expected": ", ".join(known)}
+        raise ValueError(Errors.HS354.format(**names))
+    seen = [one.text for one in answers if has_seen is not None and has_seen(one.text)]
+    if seen:
+        args = {"found": len(seen), "total": len(answers), "text": seen[0][:50]}
+        raise ValueError(Errors.HS353.format(**args))
+    found = [
+        one for one in answers if one.is_complete and one.record_confidence is not None
+    ]
+    needed = least_sample(promise.error, promise.delta)
+    if len(found) < needed:
+        numbers = {"found": len(found), "total": len(answers), "expected": needed}
+        both = {"error": promise.error, "delta": promise.delta}
+        raise ValueError(Errors.HS352.format(**numbers, **both))
+    return found
+
+
+def promise_records(
+    answers: Sequence[Answer], promise: Promise, digest: str
+) -> tuple[Guarantee, Chosen]:
+    """A threshold for whole records: one is wrong if it has a wrong span, or lacks one.
+
+    answers (Sequence[Answer]): From `check_answers`.
+    promise (Promise): What is to be kept.
+    digest (str): See `fingerprint`.
+    RAISES (ValueError): HS356 no threshold keeps it.
+    """
+    confidence = np.array([one.record_confidence for one in answers], float)
+    is_wrong = np.array([one.found != one.gold for one in answers])
+    found = choose_for_records(confidence, is_wrong, promise.error, promise.delta)
+    threshold = _threshold(found, promise, "")
+    numbers = found.n_tested, found.n_accepted
+    args = promise.error, promise.delta, digest, *numbers, threshold
+    return Guarantee(*args), found
+
+
+def promise_spans(
+    answers: Sequence[Answer],
+    promise: Promise,
+    digest: str,
+    labels: Sequence[str] | None = None,
+) -> tuple[Guarantee, dict[str, Chosen]]:
+    """Thresholds for spans: one is wrong if none in the gold has the same borders and
+    label. A span that is missed is not a wrong one.
+
+    answers (Sequence[Answer]): From `check_answers`.
+    promise (Promise): What is to be kept.
+    digest (str): See `fingerprint`.
+    labels (Optional[Sequence[str]]): The promise is kept for each of these, delta being
+        shared out among them: those for which no threshold keeps it are not accepted.
+        None: it is kept for all spans together.
+    RETURNS (Tuple[Guarantee, Dict[str, Chosen]]): And what was found for each label.
+    RAISES (ValueError): HS356 no threshold keeps it, for any label.
+    """
+    names = [""] if labels is None else [*labels]
+    delta = promise.delta / len(names)
+    found = {y: _choose(answers, y, promise.error, delta) for y in names}
+    limits = tuple(
+        SpanLimit(label, one.threshold, one.most)
+        for label, one in found.items()
+        if one.threshold is not None
+    )
+    if not limits:
+        best = min(found, key=lambda y: found[y].n_needed or np.inf)
+        _threshold(found[best], promise, f" for {best}" if best else "")
+    n_tested = sum(one.n_tested for one in found.values())
+    n_accepted = sum(one.n_accepted for one in found.values())
+    args = promise.error, promise.delta, digest, n_tested, n_accepted
+    return Guarantee(*args, None, limits), found
+
+
+def _choose(
+    answers: Sequence[Answer], label: str, error: float, delta: float
+) -> Chosen:
+    """Of the spans with a label; "": of all."""
+    rows = [
+        (k, p, span not in one.gold)
+        for k, one in enumerate(answers)
+        for span, p in sorted(one.confidence.items())
+        if label in ("", span[2])
+    ]
+    record, confidence, is_wrong = zip(*rows) if rows else ((), (), ())
+    return choose_for_spans(
+        np.array(record, int),
+        np.array(confidence, float),
+        np.array(is_wrong, bool),
+        len(answers),
+        error,
+        delta,
+    )
+
+
+def _threshold(found: Chosen, promise: Promise, label: str) -> float:
+    """RETURNS (float): What was found. RAISES (ValueError): HS356 nothing was."""
+    if found.threshold is not None:
+        return found.threshold
+    hint = "More documents would not help: promise less, or train a better model."
+    if found.n_needed is not None:
+        n = f"{found.n_needed:,}"
+        hint = f"About {n} documents like these would do; or promise less."
+    numbers = {"found": found.n_tested, "label": label, "hint": hint}
+    raise ValueError(
+        Errors.HS356.format(error=promise.error, delta=promise.delta, **numbers)
+    )

@@ -1,0 +1,156 @@
+"""The setting guarantee: which answers need no eye, and what is promised of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from math import sqrt
+from typing import Any, Literal
+
+from ..values import Choice, ListOf, Number, Text, Unfit, Whole
+
+# What the keys mean; another meaning gets another number.
+VERSION = 1
+
+# Two thresholds differ by more than this.
+_NOISE = 5e-13
+
+# Confidences and labels of the spans of a record.
+Scored = Sequence[tuple[str, float | None]]
+
+Verdict = Literal["accept", "review"]
+
+# Departures as large as this, in standard errors, have a probability of .001.
+_DEPARTURE = 3.29
+
+
+@dataclass(frozen=True)
+class SpanLimit:
+    """Which spans are accepted.
+
+    label (str): Their label; empty: any label.
+    threshold (float): Those that are at least so probable..
+    most (int): .. and of a record at most so many, the most probable ones.
+    """
+
+    label: str
+    threshold: float
+    most: int
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """With probability 1 - delta, over the choice of the calibration data, at most a
+    share `error` of the accepted records or spans is wrong.
+
+    digest (str): Of the weights, lists and settings for which this holds.
+    n_tested, n_accepted (int): Records or spans of the calibration data, and those of
+        them that are accepted.
+    record_threshold (Optional[float]): Records that are at least so probable are
+        accepted; None: spans are.
+    span_limits (Tuple[SpanLimit, ...]): Spans that are accepted; none: records are.
+    """
+
+    error: float
+    delta: float
+    digest: str
+    n_tested: int
+    n_accepted: int
+    record_threshold: float | None = None
+    span_limits: tuple[SpanLimit, ...] = ()
+
+    @property
+    def is_of_records(self) -> bool:
+        """Whether records are accepted, not spans."""
+        return self.record_threshold is not None
+
+    def of_record(self, confidence: float | None) -> Verdict:
+        """RETURNS (str): Of a record with this probability."""
+        threshold = self.record_threshold
+        if threshold is None or confidence is None:
+            return "review"
+        return "accept" if confidence >= threshold - _NOISE else "review"
+
+    def of_spans(self, spans: Scored) -> list[Verdict]:
+        """RETURNS (List[str]): Of each span of a record."""
+        found: list[Verdict] = ["review"] * len(spans)
+        for limit in self.span_limits:
+            own = [
+                (-p, k)
+                for k, (label, p) in enumerate(spans)
+                if p is not None and limit.label in ("", label)
+            ]
+            for p, k in sorted(own)[: limit.most]:
+                if -p >= limit.threshold - _NOISE:
+                    found[k] = "accept"
+        return found
+
+    def departs(self, n: int, n_accepted: int) -> bool:
+        """Whether the share of what is accepted differs more from that of the
+        calibration data than chance explains: the normal test of two proportions, at
+        the level .001.
+
+        n, n_accepted (int): Records or spans, and those of them that are accepted.
+        """
+        total, accepted = n + self.n_tested, n_accepted + self.n_accepted
+        if not n or not self.n_tested or accepted in (0, total):
+            return False
+        share = accepted / total
+        error = sqrt(share * (1 - share) * (1 / n + 1 / self.n_tested))
+        return abs(n_accepted / n - self.n_accepted / self.n_tested) > (
+            _DEPARTURE * error
+        )
+
+    def to_cfg(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): As a config can have it; labels may be no keys."""
+        limits = [[x.label, x.threshold, x.most] for x in self.span_limits]
+        return {"version": VERSION, **asdict(self), "span_limits": limits}
+
+
+class GuaranteeKind:
+    """The kind of the setting guarantee."""
+
+    expected = (
+        f"what `hosemi guarantee` of this version writes (version {VERSION}), or null"
+    )
+
+    def read(self, found: Any) -> Guarantee:
+        """See `Kind`."""
+        if isinstance(found, Guarantee):
+            return found
+        names = {"version", *(x.name for x in fields(Guarantee))}
+        if not isinstance(found, Mapping) or {*found} != names:
+            raise Unfit
+        Choice((VERSION,)).read(found["version"])
+        share, count = Number(above=0.0, below=1.0), Whole()
+        threshold = found["record_threshold"]
+        limits = tuple(map(_read_limit, ListOf(_Row()).read(found["span_limits"])))
+        if (threshold is None) == (not limits):
+            raise Unfit
+        return Guarantee(
+            share.read(found["error"]),
+            share.read(found["delta"]),
+            Text().read(found["digest"]),
+            count.read(found["n_tested"]),
+            count.read(found["n_accepted"]),
+            None if threshold is None else _SHARE.read(threshold),
+            limits,
+        )
+
+
+_SHARE = Number(0.0, 1.0)
+
+
+class _Row:
+    expected = "[label, threshold, most]"
+
+    def read(self, found: Any) -> Any:
+        if not isinstance(found, (list, tuple)) or len(found) != 3:
+            raise Unfit
+        return found
+
+
+def _read_limit(row: Sequence[Any]) -> SpanLimit:
+    label, threshold, most = row
+    label = label if label == "" else Text().read(label)
+    return SpanLimit(label, _SHARE.read(threshold), Whole(1).read(most))

@@ -1,0 +1,420 @@
+"""Thresholds that keep a promise: the tests behind them, the command, and `parse`."""
+
+import csv
+import io
+import warnings
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from scipy.stats import binom
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_hosemi.cli import hosemi_cli
+from spacy_hosemi.cli.verdicts import Marker
+from spacy_hosemi.component import seen_texts
+from spacy_hosemi.component.fingerprint import fingerprint, guarantee_in_force
+from spacy_hosemi.component.seen_texts import SeenTexts, read_seen
+from spacy_hosemi.explain.guarantees import (
+    choose_for_records,
+    choose_for_spans,
+    least_sample,
+)
+from spacy_hosemi.explain.outcomes import Answer
+from spacy_hosemi.explain.promises import Promise, check_answers, promise_spans
+from spacy_hosemi.formats.records import (
+    ExtractedField,
+    ExtractedRecord,
+    Segmentation,
+)
+from spacy_hosemi.prediction.guarantee import Guarantee, GuaranteeKind, SpanLimit
+from spacy_hosemi.values import Unfit
+
+from ..helpers import make_nlp, make_trained, references
+
+# --- the tests behind them --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error, delta, n", [(0.01, 0.05, 299), (0.05, 0.05, 59), (0.1, 0.1, 22)]
+)
+def test_least_sample(error, delta, n):
+    assert least_sample(error, delta) == n
+    assert (1 - error) ** n <= delta < (1 - error) ** (n - 1)
+    ones, none = np.ones(n), np.zeros(n, bool)
+    assert choose_for_records(ones, none, error, delta).n_accepted == n
+    assert choose_for_records(ones[1:], none[1:], error, delta).threshold is None
+
+
+def by_hand(confidence, is_wrong, error, delta):
+    """The same, threshold by threshold."""
+    n, least = len(confidence), None
+    for threshold in sorted({*confidence}, reverse=True):
+        accepted = confidence >= threshold
+        k = accepted.sum()
+        if k < max(least_sample(error, delta), n / 10):
+            continue
+        if binom.cdf(is_wrong[accepted].sum(), k, error) > delta:
+            break
+        least = threshold
+    return least
+
+
+@pytest.mark.parametrize("decimals", [1, 2, 10])
+def test_records_by_hand(decimals):
+    """Whatever the number of ties; the threshold lies between two probabilities."""
+    rng = np.random.default_rng(0)
+    for n in (60, 200, 500):
+        for error in (0.05, 0.1, 0.3):
+            p = np.round(rng.beta(3, 0.5, n), decimals)
+            is_wrong = rng.random(n) > p
+            found = choose_for_records(p, is_wrong, error, 0.1)
+            expected = by_hand(p, is_wrong, error, 0.1)
+            assert (found.threshold is None) == (expected is None)
+            if expected is not None:
+                accepted = p >= found.threshold
+                assert (accepted == (p >= expected)).all()
+                assert found.n_accepted == accepted.sum()
+                assert found.n_wrong == is_wrong[accepted].sum()
+            else:
+                assert found.n_accepted == 0
+
+
+def test_records_that_would_do():
+    """About so many more of the same pass; where all are wrong, none would."""
+    p, is_wrong = np.linspace(1, 0.5, 200), np.arange(200) % 50 == 49
+    found = choose_for_records(p, is_wrong, 0.03, 0.05)
+    assert found.threshold is None and 200 < found.n_needed < 5000
+    times = -(-found.n_needed // 200)
+    more = choose_for_records(np.tile(p, times), np.tile(is_wrong, times), 0.03, 0.05)
+    assert more.threshold is not None
+    none = choose_for_records(p, np.ones(200, bool), 0.03, 0.05)
+    assert none.threshold is None and none.n_needed is None
+
+
+def spans_of(rng, n, shares_fate, low=6.0):
+    """Spans of n records with true probabilities, equal within a record or not."""
+    record = np.repeat(np.arange(n), rng.integers(1, 6, n))
+    size = n if shares_fate else len(record)
+    p = rng.beta(low, 0.4, size)
+    draw = rng.random(size)
+    if shares_fate:
+        p, draw = p[record], draw[record]
+    return record, p, draw > p, n
+
+
+@pytest.mark.parametrize("shares_fate", [True, False])
+def test_spans_keep_their_promise(shares_fate):
+    """Also where all spans of a record are wrong together."""
+    rng = np.random.default_rng(1)
+    _, p, is_wrong, _ = spans_of(rng, 50_000, shares_fate)
+    risks, shares = [], []
+    for k in range(200):
+        found = choose_for_spans(*spans_of(rng, 600, shares_fate), 0.05, 0.1, seed=k)
+        accepted = p >= (2.0 if found.threshold is None else found.threshold)
+        risks.append(is_wrong[accepted].mean() if accepted.any() else 0.0)
+        shares.append(accepted.mean())
+    assert np.mean(np.array(risks) > 0.05) <= 0.1
+    assert np.mean(shares) > 0.4 * (p > 0.85).mean()
+
+
+def test_spans_that_are_wrong():
+    """No threshold, where the most probable ones are wrong, or where there are few."""
+    rng = np.random.default_rng(2)
+    record, p, is_wrong, n = spans_of(rng, 600, False)
+    assert choose_for_spans(record, p, ~is_wrong, n, 0.05, 0.05).threshold is None
+    few = record < 20
+    args = record[few], p[few], is_wrong[few], 20
+    assert choose_for_spans(*args, 0.05, 0.05).threshold is None
+    empty = np.empty(0, int), np.empty(0), np.empty(0, bool)
+    assert choose_for_spans(*empty, 600, 0.05, 0.05).n_needed is None
+    right = choose_for_spans(record, p, np.zeros(len(p), bool), n, 0.05, 0.05)
+    assert right.n_accepted > 0.9 * right.n_tested and right.n_wrong == 0
+
+
+# --- the setting ------------------------------------------------------------------
+
+OF_RECORDS = Guarantee(0.01, 0.05, "x", 400, 300, 0.9)
+LIMITS = SpanLimit("PER", 0.8, 2), SpanLimit("a:b", 0.5, 1)
+OF_SPANS = Guarantee(0.02, 0.05, "x", 400, 300, None, LIMITS)
+
+
+def test_verdicts():
+    verdicts = [OF_RECORDS.of_record(p) for p in (0.95, 0.9, 0.8999, None)]
+    assert verdicts == ["accept", "accept", "review", "review"]
+    spans = [("PER", 0.9), ("PER", 0.85), ("PER", 0.95), ("a:b", 0.5), ("LOC", 1.0)]
+    expected = ["accept", "review", "accept", "accept", "review"]
+    assert OF_SPANS.of_spans(spans) == expected
+    assert OF_SPANS.of_spans([("PER", None), ("PER", 0.79)]) == ["review", "review"]
+    assert OF_SPANS.of_record(1.0) == "review"
+
+
+@pytest.mark.parametrize("given", [OF_RECORDS, OF_SPANS])
+def test_what_a_config_has(given):
+    kind, cfg = GuaranteeKind(), given.to_cfg()
+    assert kind.read(srsly.json_loads(srsly.json_dumps(cfg))) == given
+    bad = [
+        {},
+        {"version": 2},
+        {"error": 0.0},
+        {"digest": ""},
+        {"n_tested": -1},
+        {"record_threshold": None, "span_limits": []},
+        {"record_threshold": None, "span_limits": [["PER", 0.5]]},
+        {"record_threshold": 0.5, "span_limits": [["PER", 0.5, 1]]},
+    ]
+    for change in bad:
+        with pytest.raises(Unfit):
+            kind.read({**cfg, **change} if change else {"version": 1})
+
+
+def test_texts_that_departs():
+    assert not OF_RECORDS.departs(100, 75) and not OF_RECORDS.departs(100, 70)
+    assert OF_RECORDS.departs(100, 50) and OF_RECORDS.departs(1000, 990)
+    assert not OF_RECORDS.departs(0, 0)
+    record = ExtractedRecord(1, "x", Segmentation([], 0.3))
+    marker = Marker(OF_RECORDS)
+    assert {x.verdict for x in marker.mark([record] * 200)} == {"review"}
+    assert "0 of 200 records" in marker.summary() and "Warning" in marker.summary()
+    assert Marker(None).summary() == Marker(OF_RECORDS).summary() == ""
+
+
+def test_seen_texts(monkeypatch):
+    monkeypatch.setattr(seen_texts, "MOST_SAVED", 50)
+    few, many = SeenTexts(), SeenTexts()
+    few.add(["In Paris .", "Łódź"])
+    assert few.has("In  Paris.") and not few.has("in Paris.")
+    assert read_seen(few.to_cfg()).has("Łódź")
+    many.add(str(k) for k in range(1000))
+    kept = read_seen(many.to_cfg())
+    assert sum(kept.has(str(k)) for k in range(1000)) == 50
+    assert not any(kept.has(f"x{k}") for k in range(1000))
+    assert read_seen(None) is None
+
+
+# --- pipelines --------------------------------------------------------------------
+
+
+def new_references(n):
+    """Other texts than those of the training."""
+    marked = [
+        f"[PER Ada Lovelace] wrote {k} letters to [PER Charles Babbage] in "
+        + ("[LOC London]." if k % 3 else "[LOC Paris].")
+        for k in range(n)
+    ]
+    return references(marked)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("guarantee")
+    make_trained(fit={"max_iter": 60}).to_disk(folder / "model")
+    DocBin(docs=new_references(80)).to_disk(folder / "dev.spacy")
+    DocBin(docs=references()).to_disk(folder / "train.spacy")
+    return folder
+
+
+def run(*args, code=0, command="guarantee"):
+    result = CliRunner().invoke(hosemi_cli, [command, *map(str, args)])
+    assert result.exit_code == code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+def promised(folder, tmp_path, *args):
+    """A model that promises something, and what was printed."""
+    args = folder / "model", folder / "dev.spacy", *args, "-o", tmp_path / "m"
+    return tmp_path / "m", run(*args).stdout
+
+
+def test_records(folder, tmp_path):
+    args = folder / "model", folder / "dev.spacy", "--record-error", "0.05", "--json"
+    found = srsly.json_loads(run(*args).stdout)
+    assert found["n_documents"] == found["guarantee"]["n_tested"] == 80
+    assert found["found"][""]["n_wrong"] == 0
+    model, printed = promised(folder, tmp_path, "--record-error", "0.05")
+    assert "records that need no eye" in printed and "at most 5 %" in printed
+    pipe = spacy.load(model).get_pipe("hosemi")
+    assert pipe.guarantee.to_cfg() == found["guarantee"]
+    assert guarantee_in_force(pipe) is pipe.guarantee
+    assert pipe.guarantee.n_accepted == 80
+
+
+def test_parse_marks(folder, tmp_path):
+    model, _ = promised(folder, tmp_path, "--record-error", "0.05")
+    lines = tmp_path / "lines.txt"
+    lines.write_text("Ada Lovelace wrote 7 letters.\nNobody said so\n" * 100)
+    result = run(model, lines, "-F", "jsonl", command="parse")
+    found = [*map(srsly.json_loads, result.stdout.splitlines())]
+    pipe = spacy.load(model).get_pipe("hosemi")
+    least = pipe.guarantee.record_threshold
+    for one in found:
+        expected = "accept" if one["record_confidence"] >= least else "review"
+        assert one["verdict"] == expected
+    n = sum(one["verdict"] == "accept" for one in found)
+    assert f"{n} of 200 records need no eye" in result.stderr
+    table = run(model, lines, "-F", "table", command="parse").stdout
+    rows = [*csv.reader(io.StringIO(table))]
+    assert rows[0][-1] == "verdict" and rows[1][-1] == found[0]["verdict"]
+    rows = [*csv.reader(io.StringIO(run(model, lines, command="parse").stdout))]
+    assert rows[0][-1] == "verdict" and {x[-1] for x in rows[1:]} <= {
+        "accept",
+        "review",
+    }
+    for form in ("label-studio", "prodigy", "doccano"):
+        assert '"verdict": ' in run(model, lines, "-F", form, command="parse").stdout
+
+
+def test_parse_marks_spans(folder, tmp_path):
+    model, _ = promised(folder, tmp_path, "--span-error", "0.2", "--delta", "0.2")
+    lines = tmp_path / "lines.txt"
+    lines.write_text("Ada Lovelace wrote 7 letters in Paris.\n")
+    result = run(model, lines, "-F", "jsonl", command="parse")
+    found = srsly.json_loads(result.stdout)
+    assert "verdict" not in found and found["spans"]
+    guarantee = spacy.load(model).get_pipe("hosemi").guarantee
+    scored = [(x["label"], x["confidence"]) for x in found["spans"]]
+    assert [x["verdict"] for x in found["spans"]] == guarantee.of_spans(scored)
+    rows = [*csv.reader(io.StringIO(run(model, lines, command="parse").stdout))]
+    assert [x[-1] for x in rows[1:]] == [x["verdict"] for x in found["spans"]]
+
+
+def test_nothing_is_marked_without_a_promise(folder, tmp_path):
+    lines = tmp_path / "lines.txt"
+    lines.write_text("Ada Lovelace wrote 7 letters.\n")
+    result = run(folder / "model", lines, command="parse")
+    assert "verdict" not in result.stdout and result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pipe: pipe.set_weights(2 * pipe.get_weights()),
+        lambda pipe: setattr(pipe, "temperature", 1.1),
+        lambda pipe: setattr(pipe, "decoding", "mbr"),
+        lambda pipe: setattr(pipe, "min_confidence", 0.1),
+        lambda pipe: pipe.add_label("NEW"),
+    ],
+)
+def test_it_is_forgotten(change, folder, tmp_path):
+    model, _ = promised(folder, tmp_path, "--record-error", "0.05")
+    nlp = spacy.load(model)
+    pipe = nlp.get_pipe("hosemi")
+    pipe.threads, pipe.confidence = 2, True
+    assert guarantee_in_force(pipe) is not None
+    change(pipe)
+    with pytest.warns(UserWarning, match="HSW73"):
+        assert guarantee_in_force(pipe) is None
+    nlp.to_disk(model)
+    (tmp_path / "lines.txt").write_text("Ada Lovelace wrote 7 letters.\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        printed = run(model, tmp_path / "lines.txt", command="parse").output
+    assert "accept" not in printed and "review" not in printed
+
+
+def test_lists_change_the_fingerprint():
+    nlp = make_nlp(model={"gazetteers": {"x": {"@misc": "spacy_hosemi.gazetteer.v1"}}})
+    readers = [{"x": lambda: ["Rome"]}, {"x": lambda: ["Paris"]}]
+    pipe, found = nlp.get_pipe("hosemi"), []
+    examples = [spacy.training.Example(x.copy(), x) for x in references()]
+    for lists in readers:
+        pipe.initialize(lambda: examples, nlp=nlp, gazetteers=lists)
+        found.append(fingerprint(pipe))
+    assert found[0] != found[1]
+
+
+def test_command_refuses(folder, tmp_path):
+    model, dev = folder / "model", folder / "dev.spacy"
+    asked = "--record-error", "0.05"
+    assert "Expected one of" in run(model, dev, code=2).output
+    both = *asked, "--span-error", "0.1"
+    assert "Expected one of" in run(model, dev, *both, code=2).output
+    for bad in (["--record-error", "0"], [*asked, "--delta", "1"]):
+        assert "above 0 and below 1" in run(model, dev, *bad, code=2).output
+    assert (
+        "record has no label" in run(model, dev, *asked, "--per-label", code=2).output
+    )
+    train = folder / "train.spacy"
+    assert "HS353" in run(model, train, *asked, code=2).output
+    few = run(model, dev, "--record-error", "0.01", code=2).output
+    assert "HS352" in few and "299" in few
+    others = new_references(60)
+    others[0].set_ents([spacy.tokens.Span(others[0], 0, 1, "NEW")])
+    DocBin(docs=others).to_disk(tmp_path / "others.spacy")
+    found = run(model, tmp_path / "others.spacy", *asked, code=2).output
+    assert "HS354" in found and "NEW" in found
+    for doc in others:
+        doc.set_ents([])
+    DocBin(docs=others).to_disk(tmp_path / "none.spacy")
+    none = tmp_path / "none.spacy"
+    assert "HS355" in run(model, none, *asked, code=2).output
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    assert "No hosemi component" in run(tmp_path / "blank", dev, *asked, code=2).output
+    assert "is a file" in run(model, dev, *asked, "-o", dev, code=2).output
+
+
+def test_all_are_wrong(folder, tmp_path):
+    """Nothing is written then."""
+    docs = new_references(80)
+    for doc in docs:
+        doc.set_ents(doc.ents[:1])
+    DocBin(docs=docs).to_disk(tmp_path / "wrong.spacy")
+    args = folder / "model", tmp_path / "wrong.spacy", "-o", tmp_path / "m"
+    found = run(*args, "--record-error", "0.05", code=2).output
+    assert "HS356" in found and "would not help" in found
+    # A span that is missed is no wrong one, but those that the gold lacks are.
+    found = run(*args, "--span-error", "0.05", code=2).output
+    assert "HS356" in found
+    assert not (tmp_path / "m").exists()
+
+
+def test_calibrate_has_seen(folder, tmp_path):
+    dev, out = folder / "dev.spacy", tmp_path / "m"
+    run(folder / "model", dev, "-o", out, command="calibrate")
+    assert "HS353" in run(out, dev, "--record-error", "0.05", code=2).output
+
+
+def test_updates_have_seen(folder):
+    nlp = spacy.load(folder / "model")
+    pipe = nlp.get_pipe("hosemi")
+    assert pipe.seen_texts.has("Nobody wrote a letter.")
+    assert not pipe.seen_texts.has("Eve slept")
+    example = references(["[PER Eve] slept"])[0]
+    nlp.update([spacy.training.Example(nlp.make_doc(example.text), example)])
+    assert pipe.seen_texts.has("Eve slept")
+
+
+def test_older_models_cannot_be_checked(folder, tmp_path):
+    nlp = spacy.load(folder / "model")
+    nlp.get_pipe("hosemi").seen_texts = None
+    nlp.to_disk(tmp_path / "old")
+    args = tmp_path / "old", folder / "dev.spacy", "--record-error", "0.05"
+    assert "does not know its training texts" in run(*args).stderr
+
+
+def test_spans_by_label():
+    """Delta is shared out; a label without a threshold is not accepted."""
+    good, bad = (0, 3, "PER"), (4, 9, "LOC")
+    answers = [
+        Answer(str(k), frozenset({good, bad}), frozenset({good}), True, scores, 0.9)
+        for k, scores in enumerate([{good: 0.99, bad: 0.98}] * 200)
+    ]
+    promise = Promise(0.05, 0.1)
+    assert check_answers(answers, ["PER", "LOC"], None, promise) == answers
+    guarantee, found = promise_spans(answers, promise, "x", ["LOC", "PER"])
+    assert found["LOC"].threshold is None and found["PER"].threshold == 0.99
+    assert guarantee.span_limits == (SpanLimit("PER", 0.99, 1),)
+    alone, _ = promise_spans(answers, promise, "x", ["PER"])
+    assert alone.span_limits == guarantee.span_limits
+    with pytest.raises(ValueError, match="HS356.*for LOC"):
+        promise_spans(answers, promise, "x", ["LOC"])
+    together, _ = promise_spans(answers, promise, "x")
+    assert together.span_limits[0].threshold == 0.99
+    fields = [ExtractedField(0, 3, "PER", "Ada", 0.99)]
+    (record,) = Marker(guarantee).mark(
+        [ExtractedRecord(1, "Ada", Segmentation(fields, 1))]
+    )
+    assert record.verdicts == ["accept"] and record.verdict is None
