@@ -67,6 +67,14 @@ def explain_cli(
             "--top", min=1, metavar="N", help="Contributions to show of each."
         ),
     ] = 10,
+    changes: Annotated[
+        bool,
+        typer.Option(
+            "--changes",
+            help="Look for what would change the answer: an entry more or less of a "
+            "list, a rule more or less. Each is tried by a prediction.",
+        ),
+    ] = False,
     component: Component = None,
     as_json: AsJson = False,
     code_path: CodePath = None,
@@ -87,6 +95,7 @@ def explain_cli(
       python -m spacy hosemi explain m references.txt --label title --top 5
       python -m spacy hosemi explain m "Frege, G. Sinn." --span 11:15:title
       python -m spacy hosemi explain m "Frege, G. Sinn." --span Sinn --label journal
+      python -m spacy hosemi explain m "Frege, G. Sinn." --changes
       python -m spacy hosemi explain m references.txt --json > why.json
     """
     nlp, pipe = load_component(model, component)
@@ -97,12 +106,14 @@ def explain_cli(
     for one in _texts(text):
         doc = nlp(one)
         if span is not None:
-            found = [pipe.explain(doc, _find_span(doc, span, label))]
+            asked = _find_span(doc, span, label)
+            found = [pipe.explain(doc, asked, changes=changes)]
         else:
-            found = [x for x in pipe.explain(doc) if label in (None, x.label)]
+            explained = pipe.explain(doc, changes=changes)
+            found = [x for x in explained if label in (None, x.label)]
         report.append({"text": one, "explanations": found})
         if not as_json:
-            _print(doc, found, top)
+            _print(doc, found, top, changes)
     if as_json:
         print_json({"model": model, "component": pipe.name, "documents": report})
 
@@ -158,7 +169,7 @@ def _find_span(doc: Doc, given: str, label: str | None) -> tuple[int, int, str]:
     return found.start, found.end, label
 
 
-def _print(doc: Doc, found: Sequence[Explanation], top: int) -> None:
+def _print(doc: Doc, found: Sequence[Explanation], top: int, has_changes: bool) -> None:
     print(f"\n{clean(doc.text)}")
     if not found:
         print("nothing to explain: no span was predicted")
@@ -175,11 +186,27 @@ def _print(doc: Doc, found: Sequence[Explanation], top: int) -> None:
         print(f"{answer}, P = {one.probability:.3f}")
         if one.difference is None:
             print(f"because of {clean('; or '.join(one.limits))}")
-            continue
-        print(f"log P(best with it) / P(best without it) = {one.difference:+.3f}")
-        for name, spans in (("with it", one.spans), ("without it", one.instead)):
-            shown = [f"{y}: {_short(doc[i:j].text)}" for i, j, y in spans]
-            print(f"only {name}: {clean(' | '.join(shown)) or 'no span'}")
+        else:
+            _print_difference(doc, one)
+        if has_changes:
+            _print_changes(one, top)
+
+
+def _print_difference(doc: Doc, one: Explanation) -> None:
+    print(f"log P(best with it) / P(best without it) = {one.difference:+.3f}")
+    for name, spans in (("with it", one.spans), ("without it", one.instead)):
+        shown = [f"{y}: {_short(doc[i:j].text)}" for i, j, y in spans]
+        print(f"only {name}: {clean(' | '.join(shown)) or 'no span'}")
+
+
+def _print_changes(one: Explanation, top: int) -> None:
+    print("what would change that, the smallest change first:")
+    for change in one.changes[:top]:
+        entry = "" if change.entry is None else f" {_short(change.entry)!r} of"
+        text = f"{change.kind}{entry} {change.name}"
+        print(f"  {clean(text)}: P = {change.probability:.3f}")
+    if not one.changes:
+        print("  no single entry of a list, and no single rule")
 
 
 def _row(part: Contribution, doc: Doc) -> tuple[str, ...]:

@@ -145,11 +145,15 @@ class Analyzing(Predicting):
         return doc
 
     @overload
-    def explain(self, doc: Doc, span: None = None) -> list[Explanation]: ...
-    @overload
-    def explain(self, doc: Doc, span: Span | SpanTriple) -> Explanation: ...
     def explain(
-        self, doc: Doc, span: Span | SpanTriple | None = None
+        self, doc: Doc, span: None = None, *, changes: bool = False
+    ) -> list[Explanation]: ...
+    @overload
+    def explain(
+        self, doc: Doc, span: Span | SpanTriple, *, changes: bool = False
+    ) -> Explanation: ...
+    def explain(
+        self, doc: Doc, span: Span | SpanTriple | None = None, *, changes: bool = False
     ) -> Explanation | list[Explanation]:
         """Why a span was predicted, or why it was not: the most probable segmentation
         that has the span against the most probable one that does not have it.
@@ -163,6 +167,8 @@ class Analyzing(Predicting):
         span (Optional[Union[Span, Tuple[int, int, str]]]): Any, predicted or not; None:
             each entity that the component found. In a label tree the name of an inner
             node stands for all labels below it.
+        changes (bool): Whether to look for what would change the answer: an entry more
+            or less of a list, a rule more or less. Each is tried by a prediction.
         RETURNS (Union[Explanation, List[Explanation]]): Of the span; of each entity.
         RAISES (ValueError): HS060 no segmentation is possible; HS095 no span of the
             document; HS096 unknown label; HS317 labels in a tree are decoded level by
@@ -182,9 +188,9 @@ class Analyzing(Predicting):
         before, _ = as_predicted(doc, self.name)
         clean = decoder.cleaned(before) if isinstance(decoder, CleanDecoder) else None
         if clean is None:
-            found = explain(flat, before, asked, {*own})
+            found = explain(flat, before, asked, {*own}, changes)
         else:
-            found = explain_words(flat, before, clean, asked, {*own})
+            found = explain_words(flat, before, clean, asked, {*own}, changes)
         return found if span is None else found[0]
 
     def ranked(self, doc: Doc, k: int = 1) -> list[Answer]:

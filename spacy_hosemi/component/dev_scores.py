@@ -99,16 +99,13 @@ class _RowScorer:
     """Scores instances, whose features have been read, in their order."""
 
     def __init__(self, state: WeightState, rows: Iterable[Rows]) -> None:
-        self.state, self._rows = state, iter(rows)
+        self._state, self._rows = state, iter(rows)
 
     def steps(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
         """RETURNS (List[Potentials]): Of the next instances."""
         yield from ()
         pairs = zip(docs, self._rows)
-        return [score_rows(self.state, rows, len(doc)) for doc, rows in pairs]
-
-    def of_encoder(self, docs: Sequence[Doc]) -> None:
-        """There is no tok2vec."""
+        return [score_rows(self._state, rows, len(doc)) for doc, rows in pairs]
 
 
 def read_judged(state: WeightState, docs: Sequence[Annotated], scope: str) -> Judged:

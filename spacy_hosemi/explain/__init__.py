@@ -1,5 +1,6 @@
 """What a trained component learnt and why it predicts what it does, as plain data."""
 
+from ..prediction.changes import Change
 from ..prediction.contributions import Contribution
 from ..prediction.explanation import Explanation
 from .pruning import SHARES, Pruned, choose, find_threshold, try_pruning
@@ -20,6 +21,7 @@ from .weights import (
 
 __all__ = [
     "SHARES",
+    "Change",
     "Contribution",
     "Explanation",
     "Family",

@@ -156,6 +156,10 @@ class NeuralScorer:
             add_scores(self._model, docs, potentials, is_train=False)
         return potentials
 
+    def using(self, state: WeightState) -> NeuralScorer:
+        """RETURNS (NeuralScorer): The same with other sparse weights."""
+        return NeuralScorer(self._model, state)
+
     def of_encoder(self, docs: Sequence[Doc]) -> Sequence[Potentials]:
         """RETURNS (Sequence[Potentials]): What the tok2vec adds to the scores of all
         instances of documents."""

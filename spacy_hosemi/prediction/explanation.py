@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from typing import cast
 
 from spacy.tokens import Doc
 
@@ -25,6 +26,7 @@ from ..features.clean_docs import CleanDoc
 from ..features.instances import shift
 from ..labels.inventory import Span
 from ..labels.whitespace import read_segments
+from .changes import Change, changes
 from .contributions import Contribution, contributions
 from .corrections import no_span
 from .decoder import FlatDecoder
@@ -33,6 +35,7 @@ from .path_pair import Scoring
 from .posterior import confidence_steps, split
 from .problem import Problem
 from .rivals import Scored, best_of_all, best_with, best_without, has_span
+from .scorer import WeightScorer
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Explanation:
         zeros, the largest ones first.
     limits (List[str]): If there is no difference, what forbids the span, or all
         segmentations without it: each would do alone.
+    changes (List[Change]): If they were asked for, the single changes after which the
+        answer is another one, the smallest first.
     """
 
     start: int
@@ -63,10 +68,15 @@ class Explanation:
     instead: list[Span]
     contributions: list[Contribution]
     limits: list[str]
+    changes: list[Change]
 
 
 def explain(
-    decoder: FlatDecoder, doc: Doc, spans: Sequence[Span], answer: Set[Span]
+    decoder: FlatDecoder,
+    doc: Doc,
+    spans: Sequence[Span],
+    answer: Set[Span],
+    with_changes: bool = False,
 ) -> list[Explanation]:
     """Why some spans are predicted, or why they are not.
 
@@ -74,6 +84,7 @@ def explain(
     doc (Doc): n tokens, as they are predicted.
     spans (Sequence[Tuple[int, int, str]]): Any; their labels are known.
     answer (Set[Tuple[int, int, str]]): What was predicted.
+    with_changes (bool): Whether to look for changes, which takes a prediction for each.
     RETURNS (List[Explanation]): Of each span.
     RAISES (ValueError): HS060 no segmentation is possible.
     """
@@ -83,6 +94,9 @@ def explain(
         if some:
             found.update(_of_instance(decoder, problem, scoring, some))
     nowhere = _Found(0.0, limits=[CROSSES])
+    if with_changes:
+        for span, one in found.items():
+            one.changes = changes(decoder, doc, span, one.instead)
     return [
         Explanation(
             *span,
@@ -100,6 +114,7 @@ def explain_words(
     clean: CleanDoc,
     spans: Sequence[Span],
     answer: Set[Span],
+    with_changes: bool = False,
 ) -> list[Explanation]:
     """`explain` of a document that is read by its words in a clean form.
 
@@ -113,7 +128,10 @@ def explain_words(
             reason = "which begins or ends within a word that a line break divides"
             raise no_span("span", span, reason, doc)
         words.append(word)
-    move = clean.to_tokens
+    found, move = (
+        explain(decoder, clean.doc, words, set(), with_changes),
+        clean.to_tokens,
+    )
     return [
         Explanation(
             *span,
@@ -125,8 +143,9 @@ def explain_words(
             [*map(move, one.instead)],
             [part.moved(move) for part in one.contributions],
             one.limits,
+            one.changes,
         )
-        for span, one in zip(spans, explain(decoder, clean.doc, words, set()))
+        for span, one in zip(spans, found)
     ]
 
 
@@ -140,6 +159,7 @@ class _Found:
     instead: list[Span] = field(default_factory=list)
     contributions: list[Contribution] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
 
 
 def _scorings(
@@ -148,16 +168,17 @@ def _scorings(
     """The instances of a document, and what their scores are made of."""
     options = decoder.options
     problems = finish(decoder.problem_steps([doc])).flat
-    encoder = decoder.scorer.of_encoder([x.instance.tokens for x in problems])
+    scorer = cast(WeightScorer, decoder.scorer)
+    encoder = scorer.of_encoder([x.instance.tokens for x in problems])
     alone: Sequence[Problem] | None = None
     if options.collective:
-        args = decoder.state, options._replace(collective=0.0), decoder.scorer, decoder
+        args = decoder.state, options._replace(collective=0.0), scorer, decoder
         alone = finish(FlatDecoder(*args).problem_steps([doc])).flat
     scorings = [
         Scoring(
             problem.instance.tokens,
             decoder.automaton,
-            decoder.scorer.state,
+            scorer.state,
             problem.potentials,
             options.temperature,
             None if encoder is None else encoder[k],

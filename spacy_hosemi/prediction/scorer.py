@@ -15,13 +15,21 @@ from ..model.weights.state import WeightState
 class Scorer(Protocol):
     """From instances to potentials."""
 
+    def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
+        """RETURNS (Sequence[Potentials]): Of instances of the same vocabulary."""
+        ...
+
+
+class WeightScorer(Scorer, Protocol):
+    """From instances to potentials, by weights of features."""
+
     @property
     def state(self) -> WeightState:
         """The weights of features, lengths and label patterns."""
         ...
 
-    def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
-        """RETURNS (Sequence[Potentials]): Of instances of the same vocabulary."""
+    def using(self, state: WeightState) -> WeightScorer:
+        """RETURNS (WeightScorer): The same with other weights, or other lists."""
         ...
 
     def of_encoder(self, docs: Sequence[Doc]) -> Sequence[Potentials] | None:

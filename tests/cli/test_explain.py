@@ -6,6 +6,7 @@ import re
 import pytest
 import srsly
 
+from ..component.test_gazetteers import train_cities
 from ..helpers import make_trained
 from .test_streams import invoke
 
@@ -56,6 +57,20 @@ def test_one_span_of_characters_or_of_text(model):
     assert explained(model, TEXT, "--span", "Mary", "--label", "LOC") == [doc]
     (some,) = explained(model, TEXT, "--label", "LOC")
     assert {x["label"] for x in some["explanations"]} == {"LOC"}
+
+
+def test_changes(tmp_path):
+    nlp = train_cities(tmp_path)
+    nlp.to_disk(tmp_path / "model")
+    args = tmp_path / "model", "they saw Ceb Dor again .", "--changes", "--span"
+    result = invoke("explain", *args, "9:16:CITY")
+    assert result.exit_code == 0, result.output
+    assert "not predicted, P = 0.0" in result.stdout
+    assert "  add an entry 'ceb dor' of cities: P = 0.9" in result.stdout
+    (doc,) = explained(*args, "9:16:CITY")
+    assert doc["explanations"][0]["changes"][0]["kind"] == "add an entry"
+    result = invoke("explain", *args, "0:4:CITY")
+    assert "  no single entry of a list, and no single rule" in result.stdout
 
 
 def test_lines_of_a_file(model, tmp_path):

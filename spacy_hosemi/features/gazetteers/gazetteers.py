@@ -10,6 +10,7 @@ an attribute of tokens each token is one word.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -177,6 +178,18 @@ class Gazetteers:
         if fuzzy is not None:
             index = FuzzyIndex.build(fuzzy, words.texts, sources)
             self.fuzzy = {**self.fuzzy, name: index}
+
+    def changed(self, name: str, trie: Trie, index: FuzzyIndex | None) -> Gazetteers:
+        """RETURNS (Gazetteers): The same, but for the entries of one list.
+
+        name (str), trie (Trie): The list, and its entries.
+        index (Optional[FuzzyIndex]): These, if it has fuzzy matches.
+        """
+        found = copy(self)
+        found.tries, found._finders = {**self.tries, name: trie}, {}
+        if index is not None:
+            found.fuzzy = {**self.fuzzy, name: index}
+        return found
 
     def matches(self, docs: Sequence[Doc], is_train: bool = False) -> Matches:
         """All matches of all lists; none crosses the border of two documents.

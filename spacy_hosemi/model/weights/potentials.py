@@ -105,6 +105,10 @@ class DocScorer:
         args = segments, places, found.first, self._is_single
         return _split(state, by_role, *args)
 
+    def using(self, state: WeightState) -> DocScorer:
+        """RETURNS (DocScorer): The same with other weights."""
+        return DocScorer(state, self._is_single)
+
     def of_encoder(self, docs: Sequence[Doc]) -> None:
         """There is no tok2vec."""
 

@@ -1,0 +1,181 @@
+"""What would change an answer: a list with an entry more or less, a rule more or less.
+
+Each change is tried alone: the document is decoded again with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from spacy.tokens import Doc
+
+from ..features import Extractor, Gazetteers
+from ..features.gazetteers.one_entry import with_entry, without_entry, words_of_entry
+from ..features.instances import Instance, instances
+from ..labels.inventory import Span
+from .decoder import FlatDecoder
+from .scorer import WeightScorer
+
+ADD_ENTRY, REMOVE_ENTRY = "add an entry", "remove an entry"
+ADD_RULE, REMOVE_RULE = "add a rule", "remove a rule"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A single change after which a span is predicted that was not, or the reverse.
+
+    kind (str): "add an entry" to a list, "remove an entry", "add a rule", "remove a
+        rule" of label_rules.
+    name (str): The list, or the rule.
+    entry (Optional[str]): The words of the entry, as the list compares them.
+    probability (float): That of the span afterwards.
+    """
+
+    kind: str
+    name: str
+    entry: str | None
+    probability: float
+
+
+# A change with what decodes after it.
+_Tried = tuple[str, str, str | None, FlatDecoder]
+
+
+def changes(
+    decoder: FlatDecoder, doc: Doc, span: Span, others: Sequence[Span]
+) -> list[Change]:
+    """What would change whether a span is predicted.
+
+    decoder (FlatDecoder): Of the document.
+    doc (Doc): n tokens, as they are predicted.
+    span (Tuple[int, int, str]): The span.
+    others (Sequence[Tuple[int, int, str]]): Those that there are instead.
+    RETURNS (List[Change]): Those after which the probability of the span is nearest to
+        what it was come first.
+    """
+    answer, before = _answer(decoder, doc, span)
+    is_there = _has(answer, span, decoder)
+    found = []
+    for kind, name, entry, other in _to_try(decoder, doc, span, others, answer):
+        answer, p = _answer(other, doc, span)
+        if _has(answer, span, decoder) != is_there:
+            found.append(Change(kind, name, entry, p))
+    return sorted(found, key=lambda one: abs(one.probability - before))
+
+
+def _answer(decoder: FlatDecoder, doc: Doc, span: Span) -> tuple[list[Span], float]:
+    """What is predicted, and the probability of a span."""
+    start, end, name = span
+    below = [(start, end, label) for label in decoder.inventory.labels_below(name)]
+    (prediction,) = decoder.predict([doc])
+    paths = decoder.posterior(doc).paths(below)
+    return prediction.spans, min(sum(path[-1][1] or 0.0 for path in paths if path), 1.0)
+
+
+def _has(spans: Sequence[Span], span: Span, decoder: FlatDecoder) -> bool:
+    start, end, name = span
+    below = decoder.inventory.labels_below(name)
+    return any((start, end, label) in spans for label in below)
+
+
+def _to_try(
+    decoder: FlatDecoder,
+    doc: Doc,
+    span: Span,
+    others: Sequence[Span],
+    answer: Sequence[Span],
+) -> Iterator[_Tried]:
+    part = _instance_of(decoder, doc, span)
+    if part is not None:
+        yield from _list_changes(decoder, part, [span, *others])
+        inside = [y for i, j, y in answer if part.start <= i and j <= part.end]
+        yield from _rule_changes(decoder, span, Counter(inside))
+
+
+def _instance_of(decoder: FlatDecoder, doc: Doc, span: Span) -> Instance | None:
+    """RETURNS (Optional[Instance]): That has all tokens of a span."""
+    for part in instances(doc, decoder.options.scope):
+        if part.start <= span[0] and span[1] <= part.end:
+            return part
+    return None
+
+
+def _list_changes(
+    decoder: FlatDecoder, part: Instance, spans: Sequence[Span]
+) -> Iterator[_Tried]:
+    """Each entry that matches near some spans is removed; their texts are added."""
+    extractor, tokens = decoder.state.weights.extractor, part.tokens
+    lists, reach = extractor.gazetteers, extractor.features.reach
+    low = min(i for i, _, _ in spans) - part.start - reach
+    high = max(j for _, j, _ in spans) - part.start + reach
+    exact, similar = lists.matches([tokens]), lists.similar([tokens])
+    for name in lists.settings:
+        of_list = exact[name]
+        near = zip(of_list.start.tolist(), of_list.end.tolist())
+        found = [
+            tuple(words_of_entry(lists, name, tokens, i, j))
+            for i, j in near
+            if low < j and i < high
+        ]
+        if name in lists.fuzzy:
+            alike, texts = similar[name], lists.fuzzy[name].texts
+            is_near = (low < alike.end) & (alike.start < high)
+            found += [tuple(texts[e].split(" ")) for e in alike.entry[is_near].tolist()]
+        for words in dict.fromkeys(found):
+            changed = without_entry(lists, name, words)
+            yield REMOVE_ENTRY, name, " ".join(words), with_lists(decoder, changed)
+        for start, end, _ in spans:
+            place = start - part.start, end - part.start
+            words = tuple(words_of_entry(lists, name, tokens, *place))
+            if words and words not in found:
+                changed = with_entry(lists, name, words)
+                yield ADD_ENTRY, name, " ".join(words), with_lists(decoder, changed)
+
+
+def with_lists(decoder: FlatDecoder, lists: Gazetteers) -> FlatDecoder:
+    """RETURNS (FlatDecoder): The same that reads other lists."""
+    state, scorer = decoder.state, cast(WeightScorer, decoder.scorer)
+    extractor = state.weights.extractor
+    read = Extractor(extractor.features, lists, extractor.tables, extractor.extensions)
+    other = replace(state, weights=replace(state.weights, extractor=read))
+    using = scorer.using(replace(scorer.state, extractor=read))
+    return FlatDecoder(other, decoder.options, using, decoder)
+
+
+def _rule_changes(
+    decoder: FlatDecoder, span: Span, counts: Counter[str]
+) -> Iterator[_Tried]:
+    """Each rule is removed; labels occur at most once that occur more often, and the
+    label of a span that does not occur occurs."""
+    schema = decoder.state.schema
+    if schema.projection.parents:  # rules are for labels without a tree
+        return
+    rules = list(dict.fromkeys(schema.rules))
+    tried = [
+        (REMOVE_RULE, rule, [x for x in schema.rules if x != rule]) for rule in rules
+    ]
+    more = [f"{label} at most once" for label, n in sorted(counts.items()) if n > 1]
+    if not counts[span[2]]:
+        more.append(f"{span[2]} at least once")
+    if not decoder.inventory.on_tokens:
+        tried += [(ADD_RULE, x, [*rules, x]) for x in more if x not in rules]
+    for kind, rule, left in tried:
+        other = with_rules(decoder, left)
+        if other is not None:
+            yield kind, rule, None, other
+
+
+def with_rules(decoder: FlatDecoder, rules: Sequence[str]) -> FlatDecoder | None:
+    """RETURNS (Optional[FlatDecoder]): The same under other rules; None: they
+    contradict each other, or a label cannot stand in a rule."""
+    schema = decoder.state.schema
+    other = schema.with_patterns(schema.patterns, schema.observed, rules)
+    try:
+        _ = other.automaton
+    except ValueError:
+        return None
+    state = replace(decoder.state, schema=other)
+    return FlatDecoder(state, decoder.options, decoder.scorer)
