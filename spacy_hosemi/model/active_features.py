@@ -102,10 +102,8 @@ class PartReader:
         """RETURNS (Rows): Of the tokens from start to end, which count from start; of
         no segments."""
         extractor, features = self._state.extractor, self._state.extractor.features
-        low, high = (
-            max(start - features.reach, 0),
-            min(end + features.reach, self._n_tokens),
-        )
+        low = max(start - features.reach, 0)
+        high = min(end + features.reach, self._n_tokens)
         values, here = self._found.values[low:high], slice(start - low, end - low)
         keys = {
             role: np.ascontiguousarray(extractor.keys(values, role)[here])

@@ -17,6 +17,7 @@ from ..features.gazetteers.one_entry import with_entry, without_entry, words_of_
 from ..features.instances import Instance, instances
 from ..labels.inventory import Span
 from .decoder import FlatDecoder
+from .rivals import below
 from .scorer import WeightScorer
 
 ADD_ENTRY, REMOVE_ENTRY = "add an entry", "remove an entry"
@@ -68,17 +69,13 @@ def changes(
 
 def _answer(decoder: FlatDecoder, doc: Doc, span: Span) -> tuple[list[Span], float]:
     """What is predicted, and the probability of a span."""
-    start, end, name = span
-    below = [(start, end, label) for label in decoder.inventory.labels_below(name)]
     (prediction,) = decoder.predict([doc])
-    paths = decoder.posterior(doc).paths(below)
+    paths = decoder.posterior(doc).paths(below(span, decoder.inventory))
     return prediction.spans, min(sum(path[-1][1] or 0.0 for path in paths if path), 1.0)
 
 
 def _has(spans: Sequence[Span], span: Span, decoder: FlatDecoder) -> bool:
-    start, end, name = span
-    below = decoder.inventory.labels_below(name)
-    return any((start, end, label) in spans for label in below)
+    return any(x in spans for x in below(span, decoder.inventory))
 
 
 def _to_try(

@@ -14,17 +14,17 @@ with a span may have others beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import cast
+from typing import Any, cast
 
 from spacy.tokens import Doc
 
 from ..core.parallel.coroutines import finish
 from ..features.clean_docs import CleanDoc
 from ..features.instances import shift
-from ..labels.inventory import Span
+from ..labels.inventory import LabelInventory, Span
 from ..labels.whitespace import read_segments
 from .changes import Change, changes
 from .contributions import Contribution, contributions
@@ -34,7 +34,7 @@ from .obstacles import CROSSES, obstacles
 from .path_pair import Scoring
 from .posterior import confidence_steps, split
 from .problem import Problem
-from .rivals import Scored, best_of_all, best_with, best_without, has_span
+from .rivals import Scored, below, best_of_all, best_with, best_without
 from .scorer import WeightScorer
 
 
@@ -62,13 +62,25 @@ class Explanation:
     label: str
     text: str
     is_answer: bool
-    probability: float
-    difference: float | None
-    spans: list[Span]
-    instead: list[Span]
-    contributions: list[Contribution]
-    limits: list[str]
-    changes: list[Change]
+    probability: float = 0.0
+    difference: float | None = None
+    spans: list[Span] = field(default_factory=list)
+    instead: list[Span] = field(default_factory=list)
+    contributions: list[Contribution] = field(default_factory=list)
+    limits: list[str] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+
+    def moved(self, move: Callable[[Any], Any]) -> Explanation:
+        """RETURNS (Explanation): Elsewhere; move: from (start, end, any) to that."""
+        start, end, _ = move((self.start, self.end, None))
+        return replace(
+            self,
+            start=start,
+            end=end,
+            spans=[*map(move, self.spans)],
+            instead=[*map(move, self.instead)],
+            contributions=[part.moved(move) for part in self.contributions],
+        )
 
 
 def explain(
@@ -88,24 +100,22 @@ def explain(
     RETURNS (List[Explanation]): Of each span.
     RAISES (ValueError): HS060 no segmentation is possible.
     """
-    found = {}
+    found = {
+        span: Explanation(
+            *span, doc[span[0] : span[1]].text, span in answer, limits=[CROSSES]
+        )
+        for span in spans
+    }
     problems, scorings = _scorings(decoder, doc)
     for problem, scoring, some in zip(problems, scorings, split(spans, problems)):
         if some:
-            found.update(_of_instance(decoder, problem, scoring, some))
-    nowhere = _Found(0.0, limits=[CROSSES])
+            known = [found[span] for span in some]
+            found.update(zip(some, _of_instance(decoder, problem, scoring, known)))
     if with_changes:
         for span, one in found.items():
-            one.changes = changes(decoder, doc, span, one.instead)
-    return [
-        Explanation(
-            *span,
-            doc[span[0] : span[1]].text,
-            span in answer,
-            **vars(found.get(span, nowhere)),
-        )
-        for span in spans
-    ]
+            more = changes(decoder, doc, span, one.instead)
+            found[span] = replace(one, changes=more)
+    return [found[span] for span in spans]
 
 
 def explain_words(
@@ -128,38 +138,12 @@ def explain_words(
             reason = "which begins or ends within a word that a line break divides"
             raise no_span("span", span, reason, doc)
         words.append(word)
-    found, move = (
-        explain(decoder, clean.doc, words, set(), with_changes),
-        clean.to_tokens,
-    )
+    found = explain(decoder, clean.doc, words, set(), with_changes)
+    moved = [one.moved(clean.to_tokens) for one in found]
     return [
-        Explanation(
-            *span,
-            doc[span[0] : span[1]].text,
-            span in answer,
-            one.probability,
-            one.difference,
-            [*map(move, one.spans)],
-            [*map(move, one.instead)],
-            [part.moved(move) for part in one.contributions],
-            one.limits,
-            one.changes,
-        )
-        for span, one in zip(spans, found)
+        replace(one, text=doc[one.start : one.end].text, is_answer=span in answer)
+        for span, one in zip(spans, moved)
     ]
-
-
-@dataclass
-class _Found:
-    """What is found of a span, see `Explanation`; in tokens of the document."""
-
-    probability: float
-    difference: float | None = None
-    spans: list[Span] = field(default_factory=list)
-    instead: list[Span] = field(default_factory=list)
-    contributions: list[Contribution] = field(default_factory=list)
-    limits: list[str] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
 
 
 def _scorings(
@@ -190,61 +174,61 @@ def _scorings(
 
 
 def _of_instance(
-    decoder: FlatDecoder, problem: Problem, scoring: Scoring, spans: Sequence[Span]
-) -> dict[Span, _Found]:
-    """What is found of some spans of one instance."""
-    low, labels = problem.instance.start, (decoder.automaton, decoder.inventory)
-    best = best_of_all(problem, decoder.automaton)
+    decoder: FlatDecoder,
+    problem: Problem,
+    scoring: Scoring,
+    known: Sequence[Explanation],
+) -> Iterator[Explanation]:
+    """YIELDS (Explanation): Of spans of one instance, of which nothing is known yet."""
+    low, tokens = problem.instance.start, problem.instance.tokens
+    automaton, inventory = decoder.automaton, decoder.inventory
+    best = best_of_all(problem, automaton)
     if not best.segments:
         raise decoder.impossible(problem)
-    found = {}
-    for span, p in zip(spans, _probabilities(decoder, problem, spans)):
-        (local,) = shift([span], -low)
-        if has_span(best.segments, local, problem, decoder.inventory):
-            first, second = best, best_without(problem, local, *labels)
+    of_best = {*read_segments(best.segments, inventory, tokens)}
+    spans = [(x.start - low, x.end - low, x.label) for x in known]
+    for one, span, p in zip(known, spans, _probabilities(decoder, problem, spans)):
+        args = problem, span, automaton, inventory
+        if any(x in of_best for x in below(span, inventory)):
+            first, second = best, best_without(*args)
         else:
-            first, second = best_with(problem, local, *labels), best
+            first, second = best_with(*args), best
         if first.segments and second.segments:
-            found[span] = _compared(decoder, problem, scoring, first, second, p)
+            compared = _compared(scoring, inventory, low, first, second)
+            yield replace(one, probability=p, limits=[], **compared)
         else:
             search = best_without if first.segments else best_with
-            limits = obstacles(decoder, problem, local, search)
-            found[span] = _Found(p, limits=limits)
-    return found
+            limits = obstacles(decoder, problem, span, search)
+            yield replace(one, probability=p, limits=limits)
 
 
 def _probabilities(
     decoder: FlatDecoder, problem: Problem, spans: Sequence[Span]
 ) -> list[float]:
-    """P(span) of each."""
-    below = [
-        [(i, j, label) for label in decoder.inventory.labels_below(name)]
-        for i, j, name in spans
-    ]
-    args = [problem], [[*chain(*below)]], decoder.automaton, decoder.inventory
-    probs = iter(finish(confidence_steps(*args))[0])
-    return [min(math.fsum(islice(probs, len(some))), 1.0) for some in below]
+    """P(span) of each; in tokens of the instance."""
+    labels = decoder.automaton, decoder.inventory
+    low, families = problem.instance.start, [below(x, decoder.inventory) for x in spans]
+    asked = shift(chain(*families), low)
+    probs = iter(finish(confidence_steps([problem], [asked], *labels))[0])
+    return [min(math.fsum(islice(probs, len(some))), 1.0) for some in families]
 
 
 def _compared(
-    decoder: FlatDecoder,
-    problem: Problem,
-    scoring: Scoring,
-    first: Scored,
-    second: Scored,
-    probability: float,
-) -> _Found:
-    low, tokens = problem.instance.start, problem.instance.tokens
+    scoring: Scoring, inventory: LabelInventory, low: int, first: Scored, second: Scored
+) -> dict[str, Any]:
+    """What an `Explanation` says of two segmentations of an instance, which begins at
+    the token `low`."""
+    tokens, difference = scoring.tokens, first.score - second.score
     spans, instead = (
-        {*shift(read_segments(x.segments, decoder.inventory, tokens), low)}
+        {*shift(read_segments(x.segments, inventory, tokens), low)}
         for x in (first, second)
     )
-    difference = first.score - second.score
     parts = contributions(scoring, first.segments, second.segments, difference)
-    return _Found(
-        probability,
-        difference,
-        sorted(spans - instead),
-        sorted(instead - spans),
-        [part.moved(lambda x: (x[0] + low, x[1] + low, x[2])) for part in parts],
-    )
+    return {
+        "difference": difference,
+        "spans": sorted(spans - instead),
+        "instead": sorted(instead - spans),
+        "contributions": [
+            part.moved(lambda x: (x[0] + low, x[1] + low, x[2])) for part in parts
+        ],
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ from ..core import Constraints, PatternAutomaton, score, viterbi
 from ..labels.constraints import permits, require
 from ..labels.inventory import LabelInventory, Segment, Span
 from ..labels.partial import PartialLabels
-from ..labels.whitespace import before_trimming, read_segments
+from ..labels.whitespace import before_trimming
 from .permitted_tags import best_permitted
 from .problem import Problem
 
@@ -63,19 +62,14 @@ def best_without(
         asked = replace(problem, corrections=PartialLabels(excluded=(span,)))
         tags = best_permitted(asked, automaton, inventory)
         return Scored(tags, score(automaton, potentials, tags)) if tags else NONE
-    start, end, name = span
     limits = problem.constraints or Constraints()
-    below = [inventory.index[label] for label in inventory.labels_below(name)]
-    forbidden = [*limits.forbidden, *((start, end, y) for y in below)]
-    limits = replace(limits, forbidden=forbidden)
+    wrong = [(i, j, inventory.index[label]) for i, j, label in below(span, inventory)]
+    limits = replace(limits, forbidden=[*limits.forbidden, *wrong])
     return Scored(*viterbi(automaton, potentials, limits))
 
 
-def has_span(
-    segments: Sequence[Segment], span: Span, problem: Problem, inventory: LabelInventory
-) -> bool:
-    """Whether a segmentation has a span; see `best_with`."""
+def below(span: Span, inventory: LabelInventory) -> list[Span]:
+    """RETURNS (List[Tuple[int, int, str]]): The spans that a span stands for: with each
+    label below its name, if labels are in a tree."""
     start, end, name = span
-    spans = read_segments(segments, inventory, problem.instance.tokens)
-    below = inventory.labels_below(name)
-    return any((start, end, label) in spans for label in below)
+    return [(start, end, label) for label in inventory.labels_below(name)]

@@ -1,6 +1,6 @@
 """What explanations say: which entries, which limits, of which documents."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 import spacy
@@ -119,6 +119,23 @@ def test_several_limits():
         "entities or blocked tokens that were there before",
         "label_rules: A at most once",
     ]
+
+
+def test_limits_that_do_nothing_alone():
+    pipe = pipe_of("segments")
+    rules = pipe.schema.rules
+    try:
+        more = "B at least once", "B at least twice"
+        pipe.schema = replace(pipe.schema, rules=more)
+        doc = pipe(make_doc(NLP, *"abab"))
+        found = pipe.explain(doc, (0, 4, "A"))
+        assert found.limits == [f"label_rules: {'; '.join(more)}"]
+        doc = make_doc(NLP, *"abab")
+        doc.set_ents([Span(doc, 0, 1, "A")])
+        found = pipe.explain(pipe(doc), (0, 4, "A"))
+        assert found.limits == ["several limits together"]
+    finally:
+        pipe.schema = replace(pipe.schema, rules=rules)
 
 
 @pytest.mark.parametrize(
