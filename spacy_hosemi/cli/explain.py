@@ -120,11 +120,13 @@ def explain_cli(
 
 def _texts(text: str) -> list[str]:
     """RETURNS (List[str]): The text; or those of the lines of a file, without empty
-    ones. Exit if a line cannot be read."""
+    ones. Exit if there is no such file, or a line cannot be read."""
     from ..formats.lines import read_lines
     from ..formats.texts import Fault
 
     if text != "-" and not _is_file(text):
+        if re.fullmatch(r"\S+\.txt", text):
+            fail(f"There is no file {text!r}", "Expected a text, or a file of lines.")
         return [text]
     found = []
     with open_input(text) as file:

@@ -13,7 +13,13 @@ from typing import cast
 from spacy.tokens import Doc
 
 from ..features import Extractor, Gazetteers
-from ..features.gazetteers.one_entry import with_entry, without_entry, words_of_entry
+from ..features.gazetteers.one_entry import (
+    entry_at,
+    entry_of,
+    occurring,
+    with_entry,
+    without_entry,
+)
 from ..features.instances import Instance, instances
 from ..labels.inventory import Span
 from .decoder import FlatDecoder
@@ -48,7 +54,8 @@ _Tried = tuple[str, str, str | None, FlatDecoder]
 def changes(
     decoder: FlatDecoder, doc: Doc, span: Span, others: Sequence[Span]
 ) -> list[Change]:
-    """What would change whether a span is predicted.
+    """What would change whether a span is predicted; with labels in a tree, whether
+    one with a label below its name is.
 
     decoder (FlatDecoder): Of the document.
     doc (Doc): n tokens, as they are predicted.
@@ -85,51 +92,44 @@ def _to_try(
     others: Sequence[Span],
     answer: Sequence[Span],
 ) -> Iterator[_Tried]:
-    part = _instance_of(decoder, doc, span)
+    """Each change that may be one, with what decodes after it."""
+    parts = instances(doc, decoder.options.scope)
+    part = next((x for x in parts if x.start <= span[0] and span[1] <= x.end), None)
     if part is not None:
-        yield from _list_changes(decoder, part, [span, *others])
+        lists = decoder.state.weights.extractor.gazetteers
+        if lists:
+            lists = occurring(lists, [x.tokens for x in parts])
+            yield from _list_changes(decoder, lists, part, [span, *others])
         inside = [y for i, j, y in answer if part.start <= i and j <= part.end]
         yield from _rule_changes(decoder, span, Counter(inside))
 
 
-def _instance_of(decoder: FlatDecoder, doc: Doc, span: Span) -> Instance | None:
-    """RETURNS (Optional[Instance]): That has all tokens of a span."""
-    for part in instances(doc, decoder.options.scope):
-        if part.start <= span[0] and span[1] <= part.end:
-            return part
-    return None
-
-
 def _list_changes(
-    decoder: FlatDecoder, part: Instance, spans: Sequence[Span]
+    decoder: FlatDecoder, lists: Gazetteers, part: Instance, spans: Sequence[Span]
 ) -> Iterator[_Tried]:
     """Each entry that matches near some spans is removed; their texts are added."""
-    extractor, tokens = decoder.state.weights.extractor, part.tokens
-    lists, reach = extractor.gazetteers, extractor.features.reach
+    tokens, reach = part.tokens, decoder.state.weights.extractor.features.reach
     low = min(i for i, _, _ in spans) - part.start - reach
     high = max(j for _, j, _ in spans) - part.start + reach
     exact, similar = lists.matches([tokens]), lists.similar([tokens])
+    exact = exact.where((low < exact.end) & (exact.start < high))
+    similar = similar.where((low < similar.end) & (similar.start < high))
     for name in lists.settings:
-        of_list = exact[name]
-        near = zip(of_list.start.tolist(), of_list.end.tolist())
-        found = [
-            tuple(words_of_entry(lists, name, tokens, i, j))
-            for i, j in near
-            if low < j and i < high
-        ]
+        places = zip(exact[name].start.tolist(), exact[name].end.tolist())
+        found = [entry_at(lists, name, tokens, *place) for place in places]
         if name in lists.fuzzy:
-            alike, texts = similar[name], lists.fuzzy[name].texts
-            is_near = (low < alike.end) & (alike.start < high)
-            found += [tuple(texts[e].split(" ")) for e in alike.entry[is_near].tolist()]
-        for words in dict.fromkeys(found):
-            changed = without_entry(lists, name, words)
-            yield REMOVE_ENTRY, name, " ".join(words), with_lists(decoder, changed)
+            texts = lists.fuzzy[name].texts
+            alike = similar[name].entry.tolist()
+            found += [entry_of(texts[e].split(" ")) for e in alike]
+        for entry in dict.fromkeys(found):
+            other = with_lists(decoder, without_entry(lists, name, entry))
+            yield REMOVE_ENTRY, name, entry.text, other
         for start, end, _ in spans:
             place = start - part.start, end - part.start
-            words = tuple(words_of_entry(lists, name, tokens, *place))
-            if words and words not in found:
-                changed = with_entry(lists, name, words)
-                yield ADD_ENTRY, name, " ".join(words), with_lists(decoder, changed)
+            entry = entry_at(lists, name, tokens, *place)
+            if entry.words and entry not in found:
+                other = with_lists(decoder, with_entry(lists, name, entry))
+                yield ADD_ENTRY, name, entry.text, other
 
 
 def with_lists(decoder: FlatDecoder, lists: Gazetteers) -> FlatDecoder:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import PatternAutomaton, Potentials
+from ..core import Potentials
 from ..core.potentials import ROLES
 from ..labels.inventory import Segment
 from ..model.active_features import RoleRows
@@ -27,22 +27,15 @@ Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 _Place = dict[str, Any]  # the role, tokens and labels of a `Contribution`
 
-KINDS = {
-    "feature": "a feature of a token or segment",
-    "list": "a feature that reads a list of names",
-    "pattern": "a label pattern",
-    "length": "the length of a segment",
-    "encoder": "what the tok2vec adds",
-    "collective": "equal words elsewhere in the document",
-    "rounding": "scores of words are kept in single precision",
-}
-
 
 @dataclass(frozen=True)
 class Contribution:
     """A part of the difference of two scores.
 
-    kind (str): One of `KINDS`.
+    kind (str): "feature" of a token or segment; "list": a feature that reads a list of
+        names; label "pattern"; "length" of a segment; "encoder": what the tok2vec adds;
+        "collective": what equal words elsewhere add; "rounding": what it changes that
+        scores of words are kept in single precision.
     name (str): Such as "LOWER[-1]=the"; of a pattern its labels, of a length the number
         of tokens, of "collective" the word.
     score (float): What it adds to the difference: value * weight / temperature.
@@ -125,16 +118,16 @@ def contributions(
 def _of_features(pair: PathPair) -> Iterator[Contribution]:
     scoring = pair.scoring
     names, functions = scoring.state.names, scoring.state.extractor.features.functions
-    columns = column_names(scoring.automaton)
+    automaton = scoring.automaton
+    columns = [*automaton.labels, *(" ".join(z) for z in automaton.observed)]
     for reads in _merged(_reads(pair)):
         one = reads[0]
         role, _, name = names[one.row].partition(":")
         weight = math.fsum(x.sign * x.weight for x in reads)
         by_sign = {x.sign: columns[x.column] for x in reads}
         is_listed = name.partition("=")[0] in functions.functions
-        evidence = (
-            None if is_listed else scoring.lists.find(name, role, one.start, one.end)
-        )
+        place = name, role, one.start, one.end
+        evidence = None if is_listed else scoring.lists.find(*place)
         yield Contribution(
             kind="list" if evidence else "feature",
             name=name,
@@ -149,11 +142,6 @@ def _of_features(pair: PathPair) -> Iterator[Contribution]:
             source=evidence.source if evidence else None,
             entry=evidence.entry if evidence else None,
         )
-
-
-def column_names(automaton: PatternAutomaton) -> list[str]:
-    """RETURNS (List[str]): The labels, then the observed patterns."""
-    return [*automaton.labels, *(" ".join(z) for z in automaton.observed)]
 
 
 def _reads(pair: PathPair) -> Iterator[_Read]:

@@ -57,12 +57,8 @@ def _without_one(
 ) -> Iterator[tuple[str, Problem, PatternAutomaton]]:
     """Each limit by its name, with the problem and the automaton that lack it."""
     automaton, inventory = decoder.automaton, decoder.inventory
-    tokens, existing, scores = (
-        problem.instance.tokens,
-        problem.existing,
-        problem.potentials,
-    )
-    matches = decoder.hard_matches(tokens)
+    tokens, scores = problem.instance.tokens, problem.potentials
+    existing, matches = problem.existing, decoder.hard_matches(tokens)
 
     def limited(existing: PartialLabels | None, matches: Sequence[Span]) -> Problem:
         copied = replace(scores, start=scores.start.copy(), end=scores.end.copy())
@@ -79,10 +75,10 @@ def _without_one(
         free = replace(scores, tail=np.zeros_like(scores.tail))
         yield f"max_length = {length}", replace(problem, potentials=free), automaton
     for rule in dict.fromkeys(automaton.grammar.rules if automaton.grammar else ()):
-        yield f"label_rules: {rule}", problem, without_rule(automaton, rule)
+        yield f"label_rules: {rule}", problem, _without_rule(automaton, rule)
 
 
-def without_rule(automaton: PatternAutomaton, rule: str) -> PatternAutomaton:
+def _without_rule(automaton: PatternAutomaton, rule: str) -> PatternAutomaton:
     """RETURNS (PatternAutomaton): The same without one of its rules."""
     assert automaton.grammar is not None
     left = [one for one in automaton.grammar.rules if one != rule]

@@ -82,6 +82,8 @@ def test_lines_of_a_file(model, tmp_path):
     assert found == explained(model, "-", input=path.read_bytes())
     result = invoke("explain", model, path)
     assert "nothing to explain: no span was predicted" in result.stdout
+    result = invoke("explain", model, tmp_path / "other.txt")
+    assert result.exit_code == 2 and "There is no file" in result.stderr
     path.write_bytes(b"\xff\xfe\xff")
     result = invoke("explain", model, path)
     assert result.exit_code == 2 and result.stderr.startswith("Error: Cannot read")

@@ -1,8 +1,9 @@
-"""Lists with one entry more or less, to try what is found then."""
+"""Lists with one entry more or less, to try what is found in a document then."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from spacy.strings import hash_string  # type: ignore[attr-defined]
@@ -14,20 +15,50 @@ from .gazetteers import Gazetteers
 from .words import words_of_text
 
 
-def words_of_entry(
-    lists: Gazetteers, name: str, doc: Doc, start: int, end: int
-) -> list[str]:
-    """RETURNS (List[str]): Some tokens of a document as words of an entry of a list."""
+class Entry(NamedTuple):
+    """The words of an entry, and the values that a list compares."""
+
+    words: tuple[str, ...]
+    values: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """RETURNS (str): As fuzzy lists have it."""
+        return " ".join(self.words)
+
+
+def entry_at(lists: Gazetteers, name: str, doc: Doc, start: int, end: int) -> Entry:
+    """RETURNS (Entry): Some tokens of a document, as an entry of a list."""
     attr = lists.settings[name].attr
     if attr == "ALNUM":
-        return words_of_text(doc[start:end].text)
-    strings = doc.vocab.strings
-    return [strings[x] for x in doc.to_array(attr)[start:end].tolist()]
+        return entry_of(words_of_text(doc[start:end].text))
+    values = doc.to_array(attr)[start:end].tolist()
+    return Entry(tuple(doc.vocab.strings[x] for x in values), tuple(values))
 
 
-def with_entry(lists: Gazetteers, name: str, words: Sequence[str]) -> Gazetteers:
+def entry_of(words: Sequence[str]) -> Entry:
+    """RETURNS (Entry): With these words."""
+    return Entry(tuple(words), tuple(map(hash_string, words)))
+
+
+def occurring(lists: Gazetteers, docs: Iterable[Doc]) -> Gazetteers:
+    """RETURNS (Gazetteers): The lists with those entries alone that occur in some
+    documents, in which the same is found; fuzzy matches are with all entries."""
+    found: dict[str, set[tuple[int, ...]]] = {name: set() for name in lists.settings}
+    for doc in docs:
+        matches = lists.matches([doc])
+        places = zip(matches.start.tolist(), matches.end.tolist())
+        for k, (start, end) in zip(matches.lists.tolist(), places):
+            name = matches.names[k]
+            found[name].add(entry_at(lists, name, doc, start, end).values)
+    for name, entries in found.items():
+        lists = lists.changed(name, _trie_of(entries), None)
+    return lists
+
+
+def with_entry(lists: Gazetteers, name: str, entry: Entry) -> Gazetteers:
     """RETURNS (Gazetteers): The lists, with one more entry in that of a name."""
-    trie, one = lists.tries[name], _trie_of(words)
+    trie, one = lists.tries[name], _trie_of([entry.values])
     keys = np.union1d(trie.keys, one.keys)
     source = np.zeros(len(keys), np.uint64)
     for part in (trie, one):
@@ -35,24 +66,24 @@ def with_entry(lists: Gazetteers, name: str, words: Sequence[str]) -> Gazetteers
         source[at] = np.where(part.source != NO_ENTRY, part.source, source[at])
     index = lists.fuzzy.get(name)
     if index is not None:
-        entry = " ".join(words)
-        texts = [*(text for text in index.texts if text != entry), entry]
-        index = FuzzyIndex(index.fuzzy, texts)
+        others = (text for text in index.texts if text != entry.text)
+        index = FuzzyIndex(index.fuzzy, [*others, entry.text])
     return lists.changed(name, Trie(keys, source), index)
 
 
-def without_entry(lists: Gazetteers, name: str, words: Sequence[str]) -> Gazetteers:
+def without_entry(lists: Gazetteers, name: str, entry: Entry) -> Gazetteers:
     """RETURNS (Gazetteers): The lists, without an entry of that of a name."""
-    trie, one = lists.tries[name], _trie_of(words)
+    trie, one = lists.tries[name], _trie_of([entry.values])
     source = np.array(trie.source)
     source[np.isin(trie.keys, one.keys[one.source != NO_ENTRY])] = NO_ENTRY
     index = lists.fuzzy.get(name)
     if index is not None:
-        entry = " ".join(words)
-        index = FuzzyIndex(index.fuzzy, [x for x in index.texts if x != entry])
+        others = [text for text in index.texts if text != entry.text]
+        index = FuzzyIndex(index.fuzzy, others)
     return lists.changed(name, Trie(trie.keys, source), index)
 
 
-def _trie_of(words: Sequence[str]) -> Trie:
-    values = np.array([hash_string(word) for word in words], np.uint64)
-    return Trie.build(values, np.array([0, len(values)], np.int64))
+def _trie_of(entries: Iterable[tuple[int, ...]]) -> Trie:
+    known = [*entries]
+    values = np.array([x for entry in known for x in entry], np.uint64)
+    return Trie.build(values, np.cumsum([0, *map(len, known)], dtype=np.int64))
