@@ -93,7 +93,7 @@ def explain_cli(
     Examples:
       python -m spacy hosemi explain model/model-last "Frege, G. (1892). Sinn."
       python -m spacy hosemi explain m references.txt --label title --top 5
-      python -m spacy hosemi explain m "Frege, G. Sinn." --span 11:15:title
+      python -m spacy hosemi explain m "Frege, G. Sinn." --span 10:14:title
       python -m spacy hosemi explain m "Frege, G. Sinn." --span Sinn --label journal
       python -m spacy hosemi explain m "Frege, G. Sinn." --changes
       python -m spacy hosemi explain m references.txt --json > why.json

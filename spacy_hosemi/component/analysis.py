@@ -175,7 +175,8 @@ class Analyzing(Predicting):
             level; HS318 the component has not predicted the document.
         """
         check_doc(doc)
-        decoder, schema = self.decoder, self.decoder.state.schema
+        decoder = self.decoder
+        schema = decoder.state.schema
         flat = segment_decoder(decoder, self.name)
         if not is_predicted(doc, self.name):
             raise ValueError(Errors.HS318.format(text=doc[:8].text, name=self.name))
