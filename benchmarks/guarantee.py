@@ -39,6 +39,7 @@ from harness import (
     read_lines,
     report,
     run,
+    shuffled,
     table,
 )
 from numpy.typing import NDArray
@@ -282,6 +283,10 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     for data in args.data:
         lines = {x: read_lines(data / f"{x}.jsonl") for x in ("train", "test")}
         dev = read_lines(data / "dev.jsonl") if (data / "dev.jsonl").exists() else []
+        if args.held_out:
+            taken = args.max_train or len(lines["train"]) // 2
+            mixed = shuffled(lines["train"])
+            lines, dev = {"train": mixed[:taken], "test": mixed[taken:]}, []
         config = folder / f"{data.name}.cfg"
         text = make_config(args.kind, lang=args.lang)
         config.write_text(text, encoding="utf8")
@@ -322,6 +327,11 @@ def main() -> int:
     parser.add_argument("--splits", type=at_least(1), default=200, metavar="N")
     parser.add_argument("--max-docs", type=at_least(2), metavar="N")
     parser.add_argument("--max-iter", type=at_least(1), default=300, metavar="N")
+    parser.add_argument(
+        "--held-out",
+        action="store_true",
+        help="judge documents of train that --max-train leaves, not dev and test",
+    )
     parser.add_argument("--kind", choices=sorted(KINDS), default="references")
     parser.add_argument("--lang", default="en")
     parser.add_argument(

@@ -621,7 +621,7 @@ class Errors(metaclass=_Coded):
         "or their texts or gold spans differ. Expected the same ones in the same order."
     )
     HS352 = (
-        "{found:,} of {total:,} documents have complete annotation and a probability; "
+        "{found:,} of {total:,} {what} have complete annotation and a probability; "
         "expected at least {expected:,}: with fewer, even answers without an error are "
         "no evidence for an error of at most {error:g} at delta = {delta:g}. Annotate "
         "more, or promise less."
@@ -642,6 +642,11 @@ class Errors(metaclass=_Coded):
         "no threshold could be shown to keep an error of at most {error:g} at delta = "
         "{delta:g}{label}: of {found:,}, too many of the most probable are wrong. "
         "{hint}"
+    )
+    HS357 = (
+        "{found:,} of {total:,} documents have no {name!r} in user_data, and --group "
+        "asks for it; expected it in all. Set doc.user_data[{name!r}], and save "
+        "documents by DocBin(store_user_data=True)."
     )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "

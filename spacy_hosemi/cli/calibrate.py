@@ -189,8 +189,7 @@ def calibrate_cli(
             fail(f"Cannot draw {str(plot)!r}", str(e))
     if output is not None:
         pipe.cfg = found.chosen
-        if pipe.seen_texts is not None:
-            pipe.seen_texts.add(x.predicted.text for x in examples)
+        pipe.note_seen(examples)
         save_pipeline(nlp, output)
     if as_json:
         print_json({"component": pipe.name, **_report(found)})

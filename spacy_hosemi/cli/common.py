@@ -154,7 +154,10 @@ def load_pipeline(model: str) -> Language:
 
 
 def read_answers(
-    model: str | Language, data: Path, has_confidence: bool = False
+    model: str | Language,
+    data: Path,
+    has_confidence: bool = False,
+    group: str | None = None,
 ) -> list[Answer]:
     """What a pipeline finds in the documents of a file; exit with a message if it
     cannot be loaded, fails, or they cannot be read."""
@@ -167,7 +170,7 @@ def read_answers(
         examples = [*Corpus(data)(nlp)]
     progress = partial(with_progress, total=len(examples))
     try:
-        return answers(nlp, examples, progress, has_confidence)
+        return answers(nlp, examples, progress, has_confidence, group)
     except ValueError as e:
         name = model if isinstance(model, str) else nlp.meta["name"]
         fail(f"Cannot predict with {name!r}", str(e))

@@ -72,6 +72,15 @@ def guarantee_cli(
             help="Keep --span-error for each label, with a threshold of its own.",
         ),
     ] = False,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="KEY",
+            help="Documents of one source, which have the same value under this key of "
+            "doc.user_data, count as one.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -114,14 +123,15 @@ def guarantee_cli(
     if output is not None:
         check_output(output, overwrite)
     nlp, pipe = load_component(model, component)
-    answers = read_answers(nlp, data, has_confidence=True)
+    answers = read_answers(nlp, data, has_confidence=True, group=group)
     seen = pipe.seen_texts
     if seen is None:
         say("Note: this model does not know its training texts; DEV may have them.")
     known = None if seen is None else seen.has
     digest = fingerprint(pipe)
     try:
-        answers = check_answers(answers, labels_of(nlp, pipe), known, promise)
+        names = labels_of(nlp, pipe)
+        answers = check_answers(answers, names, known, promise, group)
         if span_error is None:
             guarantee, of_records = promise_records(answers, promise, digest)
             found = {"": of_records}

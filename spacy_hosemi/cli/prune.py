@@ -88,6 +88,8 @@ def prune_cli(
       python -m spacy hosemi prune model/model-last small -d dev.spacy --max-loss 0.1
       python -m spacy hosemi prune model/model-last small --keep 0.1
     """
+    from spacy.training import Corpus
+
     from ..explain import SHARES, choose, find_threshold, try_pruning
 
     strengths = "--keep, --below and --max-loss"
@@ -115,6 +117,8 @@ def prune_cli(
         chosen = choose(found, max_loss / 100)
     if output is not None and chosen is not None:
         pipe.prune(chosen.below)
+        if data is not None:
+            pipe.note_seen(Corpus(data)(nlp))
         save_pipeline(nlp, output)
     if as_json:
         rows = [{**asdict(x), "chosen": x is chosen} for x in found]

@@ -131,7 +131,7 @@ class Initializable(Optimizable):
         self._trainer.initialize(corpus, docs, self.settings.cfg, self.objective, fit)
         self.facts, self._advice = facts, Advice()
         self.seen_texts = SeenTexts()
-        self._note_seen([*seen, *others])
+        self.note_seen([*seen, *others])
         if search is not None:
             self._use_choice(search)
         return reports

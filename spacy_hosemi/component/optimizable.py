@@ -159,8 +159,12 @@ class Optimizable(Configured):
         docs, known = self._read(examples)
         return read_corpus(docs, known, self.schema, self.settings.scope, self.name)
 
-    def _note_seen(self, examples: Iterable[Example]) -> None:
-        """Note the texts that weights or settings are chosen by."""
+    def note_seen(self, examples: Iterable[Example]) -> None:
+        """Note texts that weights or settings are chosen by: on these `hosemi
+        guarantee` promises nothing.
+
+        examples (Iterable[Example]): Of these texts.
+        """
         if self.seen_texts is not None:
             self.seen_texts.add(example.predicted.text for example in examples)
 

@@ -182,7 +182,7 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         with self._published.change():
             if not trainer.is_initialized:
                 raise ValueError(Errors.HS102.format(name=self.name))
-            self._note_seen(examples)
+            self.note_seen(examples)
             docs, known = self._read(examples, self._named)
             labels = trainer.schema.projection.labels
             for label in sorted(labels_of(known).difference(labels)):

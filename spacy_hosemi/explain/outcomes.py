@@ -12,6 +12,7 @@ from spacy.training import Example
 
 from ..labels.alignment import (
     Characters,
+    group_of,
     is_annotated,
     is_complete,
     scored_entities,
@@ -30,6 +31,7 @@ class Answer:
         probability the pipeline knows, if that was asked for.
     record_confidence (Optional[float]): Of all of them together, if that was asked for
         and is known.
+    group (Optional[str]): Which documents belong together, if that was asked for.
     """
 
     text: str
@@ -38,6 +40,7 @@ class Answer:
     is_complete: bool
     confidence: dict[Characters, float] = field(default_factory=dict, compare=False)
     record_confidence: float | None = field(default=None, compare=False)
+    group: str | None = field(default=None, compare=False)
 
 
 def answers(
@@ -45,6 +48,7 @@ def answers(
     examples: Iterable[Example],
     progress: Callable[[Iterable[Any]], Iterable[Any]] = iter,
     has_confidence: bool = False,
+    group: str | None = None,
 ) -> list[Answer]:
     """What a pipeline finds, without documents that its error handler leaves out.
 
@@ -53,6 +57,7 @@ def answers(
         the ones without annotation are left out, the others have predictions then.
     progress (Callable): Called with the documents, yields them.
     has_confidence (bool): Whether confidences are asked for.
+    group (Optional[str]): The key of groups, see `group_of`.
     RETURNS (List[Answer]): In the order of the documents.
     RAISES (ValueError): A component fails.
     """
@@ -64,7 +69,8 @@ def answers(
         spans, gold = map(frozenset, scored_entities(example))
         known = confidences(doc) if has_confidence else {}
         whole = record_confidence(doc) if has_confidence else None
-        answer = Answer(doc.text, spans, gold, is_complete(example), known, whole)
+        key = None if group is None else group_of(example, group)
+        answer = Answer(doc.text, spans, gold, is_complete(example), known, whole, key)
         found.append(answer)
     return found
 

@@ -30,6 +30,7 @@ def check_answers(
     labels: Iterable[str],
     has_seen: Callable[[str], bool] | None,
     promise: Promise,
+    group: str | None = None,
 ) -> list[Answer]:
     """The answers by which a threshold can be chosen: of documents with complete
     annotation, and whose probability is known.
@@ -39,8 +40,9 @@ def check_answers(
     has_seen (Optional[Callable[[str], bool]]): Whether training or calibration has seen
         a text; None: nobody knows.
     promise (Promise): For which there must be enough of them.
+    group (Optional[str]): The key of groups, of which there must be enough then.
     RAISES (ValueError): HS352 there are too few; HS353 some were seen; HS354 other
-        labels in the gold; HS355 no gold span.
+        labels in the gold; HS355 no gold span; HS357 a document without a group.
     """
     if not any(one.gold for one in answers):
         raise ValueError(Errors.HS355)
@@ -55,18 +57,32 @@ def check_answers(
     found = [
         one for one in answers if one.is_complete and one.record_confidence is not None
     ]
+    if group is not None and (n := sum(one.group is None for one in answers)):
+        args = {"found": n, "total": len(answers), "name": group}
+        raise ValueError(Errors.HS357.format(**args))
     needed = least_sample(promise.error, promise.delta)
-    if len(found) < needed:
-        numbers = {"found": len(found), "total": len(answers), "expected": needed}
+    n, total = len({*_units(found)}), len({*_units(answers)})
+    if n < needed:
+        numbers = {"found": n, "total": total, "expected": needed}
         both = {"error": promise.error, "delta": promise.delta}
-        raise ValueError(Errors.HS352.format(**numbers, **both))
+        what = "documents" if group is None else "groups"
+        raise ValueError(Errors.HS352.format(what=what, **numbers, **both))
     return found
+
+
+def _units(answers: Sequence[Answer]) -> list[int]:
+    """RETURNS (List[int]): Of each answer the number of its group, from 0; answers
+    without one are groups of their own."""
+    numbers: dict[int | str, int] = {}
+    keys = (k if x.group is None else x.group for k, x in enumerate(answers))
+    return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
 def promise_records(
     answers: Sequence[Answer], promise: Promise, digest: str
 ) -> tuple[Guarantee, Chosen]:
     """A threshold for whole records: one is wrong if it has a wrong span, or lacks one.
+    Those of a group are tested as the spans of a record are.
 
     answers (Sequence[Answer]): From `check_answers`.
     promise (Promise): What is to be kept.
@@ -75,7 +91,12 @@ def promise_records(
     """
     confidence = np.array([one.record_confidence for one in answers], float)
     is_wrong = np.array([one.found != one.gold for one in answers])
-    found = choose_for_records(confidence, is_wrong, promise.error, promise.delta)
+    units = np.array(_units(answers))
+    both, n = (promise.error, promise.delta), units.max() + 1
+    if n == len(answers):
+        found = choose_for_records(confidence, is_wrong, *both)
+    else:
+        found = choose_for_spans(units, confidence, is_wrong, n, *both)
     threshold = _threshold(found, promise, "")
     numbers = found.n_tested, found.n_accepted
     args = promise.error, promise.delta, digest, *numbers, threshold
@@ -121,9 +142,10 @@ def _choose(
     answers: Sequence[Answer], label: str, error: float, delta: float
 ) -> Chosen:
     """Of the spans with a label; "": of all."""
+    units = _units(answers)
     rows = [
-        (k, p, span not in one.gold)
-        for k, one in enumerate(answers)
+        (unit, p, span not in one.gold)
+        for unit, one in zip(units, answers)
         for span, p in sorted(one.confidence.items())
         if label in ("", span[2])
     ]
@@ -132,7 +154,7 @@ def _choose(
         np.array(record, int),
         np.array(confidence, float),
         np.array(is_wrong, bool),
-        len(answers),
+        max(units) + 1,
         error,
         delta,
     )

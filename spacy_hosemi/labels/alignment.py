@@ -239,6 +239,12 @@ def is_complete(example: Example) -> bool:
     return len(reference) > 0 and bool((reference.to_array(ENT_IOB) != 0).all())
 
 
+def group_of(example: Example, key: str) -> str | None:
+    """RETURNS (Optional[str]): What the reference has under a key of `user_data`."""
+    data = example.reference.user_data
+    return str(data[key]) if key in data else None
+
+
 def make_training_spans(
     labels: list[str] | None = None,
 ) -> Callable[[Iterable[Example]], Iterator[tuple[str, Doc]]]:

@@ -33,6 +33,7 @@ from spacy_hosemi.prediction.guarantee import Guarantee, GuaranteeKind, SpanLimi
 from spacy_hosemi.values import Unfit
 
 from ..helpers import make_nlp, make_trained, references
+from ..hierarchy.test_component import make_tree_nlp
 
 # --- the tests behind them --------------------------------------------------------
 
@@ -326,6 +327,24 @@ def test_lists_change_the_fingerprint():
     assert found[0] != found[1]
 
 
+def test_weights_below_the_top_of_a_tree(tmp_path):
+    nlp = make_tree_nlp(tree={"exact_up_to": 0})
+    pipe = nlp.get_pipe("hosemi")
+    assert pipe.level_weights is not None
+    before = fingerprint(pipe)
+    nlp.to_disk(tmp_path)
+    assert fingerprint(spacy.load(tmp_path).get_pipe("hosemi")) == before
+    example = spacy.training.Example(
+        nlp.make_doc("Eve slept"), nlp.make_doc("Eve slept")
+    )
+    example.reference.set_ents(
+        [spacy.tokens.Span(example.reference, 0, 1, pipe.labels[0])]
+    )
+    nlp = spacy.load(tmp_path)
+    nlp.update([example], sgd=nlp.resume_training())
+    assert fingerprint(nlp.get_pipe("hosemi")) != before
+
+
 def test_command_refuses(folder, tmp_path):
     model, dev = folder / "model", folder / "dev.spacy"
     asked = "--record-error", "0.05"
@@ -356,6 +375,39 @@ def test_command_refuses(folder, tmp_path):
     assert "is a file" in run(model, dev, *asked, "-o", dev, code=2).output
 
 
+def test_groups(folder, tmp_path):
+    """Documents of one source count as one."""
+    docs = new_references(240)
+    asked = "--record-error", "0.1", "--group", "source"
+    for n_groups, code in ((120, 0), (20, 2)):
+        for k, doc in enumerate(docs):
+            doc.user_data["source"] = k % n_groups
+        path = tmp_path / f"{n_groups}.spacy"
+        DocBin(docs=docs, store_user_data=True).to_disk(path)
+        printed = run(folder / "model", path, *asked, code=code).output
+        if code:
+            assert "HS352" in printed and "20 of 20 groups" in printed
+        else:
+            assert "records that need no eye" in printed
+    printed = run(folder / "model", folder / "dev.spacy", *asked, code=2).output
+    assert "HS357" in printed and "80 of 80" in printed
+
+
+def test_groups_are_wrong_together():
+    """A test that takes records of a group for independent would promise too much."""
+    rng = np.random.default_rng(0)
+    broken = [0, 0]
+    for _ in range(100):
+        group = np.repeat(np.arange(80), 5)
+        wrong = np.repeat(rng.random(80) < 0.12, 5)
+        p = np.repeat(rng.random(80), 5)
+        one = choose_for_spans(group, p, wrong, 80, 0.1, 0.05)
+        other = choose_for_records(p, wrong, 0.1, 0.05)
+        broken[0] += one.threshold is not None
+        broken[1] += other.threshold is not None
+    assert broken[0] <= 7 < 25 < broken[1]
+
+
 def test_all_are_wrong(folder, tmp_path):
     """Nothing is written then."""
     docs = new_references(80)
@@ -371,9 +423,11 @@ def test_all_are_wrong(folder, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-def test_calibrate_has_seen(folder, tmp_path):
+@pytest.mark.parametrize("command", ["calibrate", "prune"])
+def test_what_commands_have_seen(command, folder, tmp_path):
     dev, out = folder / "dev.spacy", tmp_path / "m"
-    run(folder / "model", dev, "-o", out, command="calibrate")
+    args = {"calibrate": [dev, "-o"], "prune": ["--keep", "0.9", "--data", dev]}
+    run(folder / "model", *args[command], out, command=command)
     assert "HS353" in run(out, dev, "--record-error", "0.05", code=2).output
 
 
