@@ -136,11 +136,8 @@ def guarantee_cli(
             guarantee, of_records = promise_records(answers, promise, digest)
             found = {"": of_records}
         else:
-            labels = sorted({y for one in answers for *_, y in one.confidence})
-            of_spans = promise_spans(
-                answers, promise, digest, labels if per_label and labels else None
-            )
-            guarantee, found = of_spans
+            labels = names if per_label else None
+            guarantee, found = promise_spans(answers, promise, digest, labels)
     except ValueError as e:
         fail(f"Cannot promise anything by {str(data)!r}", str(e))
     if output is not None:
@@ -176,6 +173,8 @@ def _read_promise(
 def _print(what: str, found: dict[str, Chosen], promise: Promise, n: int) -> None:
     rows: list[tuple[Any, ...]] = []
     for label, one in found.items():
+        if not one.n_tested:
+            continue
         share = 100 * one.n_accepted / max(one.n_tested, 1)
         threshold = "none" if one.threshold is None else f"{one.threshold:.6g}"
         numbers = f"{one.n_tested:,}", f"{one.n_accepted:,}", f"{share:.1f}"
@@ -185,5 +184,6 @@ def _print(what: str, found: dict[str, Chosen], promise: Promise, n: int) -> Non
     print_table(f"{what} that need no eye", header, rows, "llrrrr")
     print(
         f"With probability {1 - promise.delta:g} at most {100 * promise.error:g} % of "
-        f"the {what} are wrong that are accepted in documents like these."
+        f"the {what} {'' if '' in found else 'of each label '}are wrong that are "
+        "accepted in documents like these."
     )

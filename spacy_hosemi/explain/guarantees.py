@@ -51,9 +51,10 @@ from .operating_points import short_between
 # Records are equally probable if they are with this many decimals.
 DECIMALS = 12
 
-# Where the sequence of tests begins: at this share of the records, or where records
-# without an error would be evidence, whichever are more.
-_FIRST_SHARE = 0.1
+# The sequence of tests of records begins with this share of them, or later; and where
+# one wrong record, such as an error of the gold, does not end it, if that is among the
+# first fifth.
+_FIRST_SHARE, _LAST_FIRST_SHARE = 0.1, 0.2
 
 # The bets on spans: so many, each half of the one before.
 _N_BETS = 10
@@ -112,8 +113,7 @@ def choose_for_records(
     n = len(values)
     ends = _ends_of_ties(values)
     n_accepted, n_wrong = ends + 1, np.cumsum(wrong.astype(int))[ends]
-    first = max(least_sample(error, delta), _FIRST_SHARE * n)
-    may_begin = np.flatnonzero(n_accepted >= first)
+    may_begin = np.flatnonzero(n_accepted >= _first_test(n, error, delta))
     passes = binom.cdf(n_wrong, n_accepted, error) <= delta
     if not len(may_begin) or not passes[may_begin[0]]:
         needed = _records_needed(n_wrong, n_accepted, error, delta)
@@ -127,6 +127,17 @@ def choose_for_records(
     else:
         threshold = np.floor(1000 * threshold) / 1000
     return Chosen(float(threshold), n, k, int(n_wrong[last]))
+
+
+def _first_test(n: int, error: float, delta: float) -> int:
+    """RETURNS (int): How many of n records the first test accepts. It must not depend
+    on what is tested."""
+    from scipy.stats import binom
+
+    counts = np.arange(int(_LAST_FIRST_SHARE * n) + 1)
+    with_one_wrong = np.flatnonzero(binom.cdf(1, counts, error) <= delta)
+    least = with_one_wrong[0] if len(with_one_wrong) else least_sample(error, delta)
+    return int(np.ceil(max(least, _FIRST_SHARE * n)))
 
 
 def _descending(confidence: Floats, is_wrong: Bools) -> tuple[Floats, Bools]:
@@ -148,9 +159,9 @@ def _records_needed(
     half of the cases, if the share of wrong ones among the most probable stays."""
     from scipy.stats import binom
 
-    n, least = int(n_accepted[-1]), least_sample(error, delta)
+    n = int(n_accepted[-1])
     for total in _larger(n):
-        first = int(np.ceil(max(least, _FIRST_SHARE * total)))
+        first = _first_test(total, error, delta)
         place = np.searchsorted(n_accepted, min(first / total, 1.0) * n)
         share = n_wrong[place] / n_accepted[place]
         most = binom.ppf(delta, first, error)

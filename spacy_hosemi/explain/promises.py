@@ -97,10 +97,10 @@ def promise_records(
         found = choose_for_records(confidence, is_wrong, *both)
     else:
         found = choose_for_spans(units, confidence, is_wrong, n, *both)
-    threshold = _threshold(found, promise, "")
+    if found.threshold is None:
+        raise _unkept(found, promise)
     numbers = found.n_tested, found.n_accepted
-    args = promise.error, promise.delta, digest, *numbers, threshold
-    return Guarantee(*args), found
+    return Guarantee(*both, digest, *numbers, found.threshold), found
 
 
 def promise_spans(
@@ -131,7 +131,7 @@ def promise_spans(
     )
     if not limits:
         best = min(found, key=lambda y: found[y].n_needed or np.inf)
-        _threshold(found[best], promise, f" for {best}" if best else "")
+        raise _unkept(found[best], promise, f" for {best}" if best else "")
     n_tested = sum(one.n_tested for one in found.values())
     n_accepted = sum(one.n_accepted for one in found.values())
     args = promise.error, promise.delta, digest, n_tested, n_accepted
@@ -160,15 +160,12 @@ def _choose(
     )
 
 
-def _threshold(found: Chosen, promise: Promise, label: str) -> float:
-    """RETURNS (float): What was found. RAISES (ValueError): HS356 nothing was."""
-    if found.threshold is not None:
-        return found.threshold
+def _unkept(found: Chosen, promise: Promise, label: str = "") -> ValueError:
+    """RETURNS (ValueError): HS356, with what would help."""
     hint = "More documents would not help: promise less, or train a better model."
     if found.n_needed is not None:
         n = f"{found.n_needed:,}"
         hint = f"About {n} documents like these would do; or promise less."
     numbers = {"found": found.n_tested, "label": label, "hint": hint}
-    raise ValueError(
-        Errors.HS356.format(error=promise.error, delta=promise.delta, **numbers)
-    )
+    both = {"error": promise.error, "delta": promise.delta}
+    return ValueError(Errors.HS356.format(**both, **numbers))
