@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ..formats.records import ExtractedRecord
-from ..prediction.guarantee import Guarantee
+if TYPE_CHECKING:
+    from ..formats.records import ExtractedRecord
+    from ..prediction.guarantee import Guarantee
 
 
 class Marker:
