@@ -1,0 +1,213 @@
+"""Pages of HTML: whatever a text says, the page shows it as it is, and nothing runs."""
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from spacy.tokens import Doc, Span
+
+from spacy_hosemi.explain.page import (
+    N_BARS,
+    N_EXPLAINED,
+    N_LINES,
+    Page,
+    in_lines,
+    percent,
+)
+
+from ..helpers import make_trained, randomize
+
+TEXTS = [
+    "Ada Lovelace met Grace Hopper in New York",
+    '<script>alert("x")</script> & <b>Ada</b> \'onmouseover=y',
+    "\u05d9\u05d5\u05e1\u05e3 \u05db\u05d4\u05df, \u05d1\u05d9 1984",
+    "\U0001f600 \U0001f468\u200d\U0001f469 in  two  spaces\n\nand lines",
+    "x" * 2_000 + " Ada",
+    "",
+]
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    """Everything is uncertain, so that there are many other likely spans."""
+    nlp = make_trained()
+    randomize(nlp.get_pipe("hosemi"), size=0.4)
+    return nlp
+
+
+class Reader(HTMLParser):
+    """The text of each document, all ids, all links, all elements."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.texts, self.ids, self.links, self.tags = [], [], [], []
+        self.inside = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.tags.append((tag, given))
+        if given.get("class") == "text":
+            self.texts.append("")
+        self.inside = given.get("class") == "piece"
+        self.ids += [given["id"]] if "id" in given else []
+        if given.get("href"):
+            self.links.append(given["href"])
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.texts[-1] += data
+
+
+def page_of(nlp, texts, **settings):
+    pipe = nlp.get_pipe("hosemi")
+    return Page(pipe, [nlp(text) for text in texts], **settings)
+
+
+def test_texts_stay_as_they_are(nlp):
+    found = Reader(str(page_of(nlp, TEXTS, threshold=0.01)))
+    assert found.texts == TEXTS
+    assert [x for x, _ in found.tags].count("script") == 1
+    assert not [name for _, given in found.tags for name in given if name[:2] == "on"]
+    assert len({*found.ids}) == len(found.ids)
+    assert {x[1:] for x in found.links} == {*found.ids}
+    directions = [given.get("dir") for _, given in found.tags if "dir" in given]
+    assert directions.count("auto") >= len(TEXTS)
+
+
+def test_nothing_comes_from_elsewhere(nlp):
+    page = str(page_of(nlp, TEXTS[:1]))
+    assert not re.search(r"https?://|src=|@import|url\(", page)
+
+
+def test_answers_and_others(nlp):
+    doc = nlp(TEXTS[0])
+    pipe = nlp.get_pipe("hosemi")
+    (shown,) = Page(pipe, [doc], threshold=0.02, k=3)._docs
+    assert [(x.start, x.end, x.label) for x in shown.answers] == [
+        (x.start_char, x.end_char, x.label_) for x in doc.ents
+    ]
+    assert shown.probability == pytest.approx(doc._.record_confidence)
+    assert [x.probability for x in shown.others] == sorted(
+        (x.probability for x in shown.others), reverse=True
+    )
+    assert min(x.probability for x in shown.others) >= 0.02
+    assert {(x.start, x.end, x.label) for x in shown.others}.isdisjoint(
+        (x.start, x.end, x.label) for x in shown.answers
+    )
+    assert [x.number for x in shown.others] == [*range(1, len(shown.others) + 1)]
+    assert len(shown.ranked) == 3 and shown.ranked[0][0] == shown.probability
+    for card in (*shown.answers, *shown.others[:N_EXPLAINED]):
+        why = card.explanation
+        assert why.probability == pytest.approx(card.probability, abs=1e-9)
+        if why.difference is not None:
+            total = sum(bar.score for bar in card.bars) + card.rest[1]
+            assert total == pytest.approx(why.difference, abs=1e-9)
+            assert len(card.bars) <= N_BARS
+            assert all(0.0 <= bar.share <= 1.0 for bar in card.bars)
+    assert all(x.explanation is None for x in shown.others[N_EXPLAINED:])
+
+
+def test_hundreds_of_others(nlp):
+    text = " ".join(TEXTS[0] for _ in range(12))
+    (shown,) = page_of(nlp, [text], threshold=1e-3)._docs
+    assert len(shown.others) > 200
+    assert sum(x.explanation is not None for x in shown.others) == N_EXPLAINED
+    assert shown.n_lines == N_LINES
+    for line in in_lines(shown.others):
+        assert all(a.end <= b.start for a, b in zip(line, line[1:]))
+    found = Reader(str(page_of(nlp, [text], threshold=1e-3)))
+    assert found.texts == [text]
+
+
+def test_entities_that_were_there(nlp):
+    doc = nlp.make_doc(TEXTS[0])
+    label = '<b onclick="x">'
+    doc.ents = [Span(doc, 0, 2, label)]
+    doc = nlp.get_pipe("hosemi")(doc)
+    page = Page(nlp.get_pipe("hosemi"), [doc])
+    first = page._docs[0].answers[0]
+    assert (first.label, first.probability) == (label, None)
+    assert "it was there before" in str(page)
+    assert "<b onclick" not in str(page) and "&lt;b onclick=&#34;x" in str(page)
+
+
+def test_tags_on_tokens():
+    nlp = make_trained(encoding="BIO")
+    (shown,) = page_of(nlp, [TEXTS[0]])._docs
+    assert shown.others == [] and shown.ranked
+
+
+def test_a_document_that_was_not_predicted(nlp):
+    with pytest.raises(ValueError, match="HS318"):
+        Page(nlp.get_pipe("hosemi"), [Doc(nlp.vocab, words=["a"])])
+
+
+def test_in_a_notebook_and_on_disk(nlp, tmp_path):
+    page = page_of(nlp, TEXTS[:1], title="A & B")
+    found = page._repr_html_()
+    assert found.startswith("<iframe srcdoc=")
+    assert unescape(re.search('srcdoc="(.*?)"', found, re.S)[1]) == str(page)
+    page.to_disk(tmp_path / "a.html")
+    assert (tmp_path / "a.html").read_text("utf8") == str(page)
+    assert "<title>A &amp; B</title>" in str(page)
+
+
+@pytest.mark.parametrize(
+    "p, text",
+    [
+        (None, ""),
+        (0.0, "0 %"),
+        (1e-9, "< 0.1 %"),
+        (0.123456, "12.3 %"),
+        (0.99999, "> 99.9 %"),
+        (1.0, "100 %"),
+    ],
+)
+def test_percent(p, text):
+    assert percent(p) == text
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_in_a_browser(nlp, tmp_path):
+    """Links show their reasons when they get the focus, one at a time; Escape hides."""
+    script = """<script>
+      const links = [...document.querySelectorAll("a[href]")], found = [];
+      const seen = () => document.querySelectorAll(".why").length &&
+        [...document.querySelectorAll(".why")].filter((x) => x.offsetHeight).length;
+      found.push(seen());
+      for (const link of links.slice(0, 5)) {
+        document.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
+        link.focus(); found.push(seen());
+      }
+      document.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
+      found.push(seen());
+      found.push(document.documentElement.scrollWidth <= innerWidth);
+      document.body.innerHTML = `<pre id="found">${JSON.stringify(found)}</pre>`;
+    </script></body>"""
+    page = str(page_of(nlp, TEXTS, threshold=0.01)).replace("</body>", script)
+    path = tmp_path / "page.html"
+    path.write_text(page, "utf8")
+    given = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    done = subprocess.run(
+        [CHROMIUM, *given, "--window-size=400,800", f"file://{path}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    found = json.loads(re.search('<pre id="found">(.*?)</pre>', done.stdout)[1])
+    assert found == [0, 1, 1, 1, 1, 1, 0, True]
+
+
+def test_no_text_and_no_span():
+    nlp = make_trained()
+    page = page_of(nlp, ["", "nothing here"])
+    assert Reader(str(page)).texts == ["", "nothing here"]
