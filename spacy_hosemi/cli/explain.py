@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,12 +15,13 @@ from .common import (
     CodePath,
     Component,
     Model,
+    Overwrite,
     hosemi_cli,
     load_component,
     print_json,
     print_table,
 )
-from .streams import clean, fail, open_input
+from .streams import check_file, clean, fail, open_input, open_output
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -75,6 +76,16 @@ def explain_cli(
             "list, a rule more or less. Each is tried by a prediction.",
         ),
     ] = False,
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page to look at instead: texts with their spans, what else "
+            "was likely, and why; - for standard output.",
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
     component: Component = None,
     as_json: AsJson = False,
     code_path: CodePath = None,
@@ -97,11 +108,17 @@ def explain_cli(
       python -m spacy hosemi explain m "Frege, G. Sinn." --span Sinn --label journal
       python -m spacy hosemi explain m "Frege, G. Sinn." --changes
       python -m spacy hosemi explain m references.txt --json > why.json
+      python -m spacy hosemi explain m references.txt --html why.html
     """
+    if html is not None:
+        _check_page(html, overwrite, {"--span": span, "--label": label}, as_json)
     nlp, pipe = load_component(model, component)
     if label is not None and label not in pipe.schema.projection.names():
         names = ", ".join(pipe.schema.projection.names())
         fail(f"There is no label {label!r} in {model!r}", f"Expected one of: {names}.")
+    if html is not None:
+        _write_page(html, overwrite, pipe, [nlp(x) for x in _texts(text)], changes)
+        return
     report = []
     for one in _texts(text):
         doc = nlp(one)
@@ -116,6 +133,28 @@ def explain_cli(
             _print(doc, found, top, changes)
     if as_json:
         print_json({"model": model, "component": pipe.name, "documents": report})
+
+
+def _check_page(
+    html: str, overwrite: bool, others: dict[str, str | None], as_json: bool
+) -> None:
+    """Exit if a page cannot be written, or other options go with something else."""
+    given = [name for name, value in others.items() if value is not None]
+    given += ["--json"] if as_json else []
+    if given:
+        fail(f"--html and {given[0]} are given", "A page has all spans; leave one out.")
+    if html != "-":
+        check_file(html, overwrite)
+
+
+def _write_page(
+    path: str, overwrite: bool, pipe: Any, docs: Sequence[Doc], changes: bool
+) -> None:
+    from ..explain.page import Page
+
+    page = Page(pipe, docs, changes=changes)
+    with open_output(path, overwrite) as file:
+        file.write(str(page))
 
 
 def _texts(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from ..prediction.changes import Change
 from ..prediction.contributions import Contribution
 from ..prediction.explanation import Explanation
+from .page import Page
 from .pruning import SHARES, Pruned, choose, find_threshold, try_pruning
 from .weights import (
     Family,
@@ -26,6 +27,7 @@ __all__ = [
     "Explanation",
     "Family",
     "FeatureWeight",
+    "Page",
     "PatternWeight",
     "Pruned",
     "TransitionWeight",

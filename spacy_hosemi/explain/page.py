@@ -127,6 +127,7 @@ class Page:
     docs (Iterable[Doc]): As it has predicted them.
     threshold (float): Other spans are shown that have at least this probability.
     k (int): How many of the most probable segmentations are listed.
+    changes (bool): Whether to look for what would change each answer.
     title (str): Of the page.
     RAISES (ValueError): As `HighOrderSemiCRF.explain`.
     """
@@ -138,9 +139,10 @@ class Page:
         *,
         threshold: float = 0.05,
         k: int = 5,
+        changes: bool = False,
         title: str = "Spans, and why",
     ) -> None:
-        self._title = title
+        self._title, self._changes = title, changes
         self._colours = {y: n % N_COLOURS for n, y in enumerate(pipe.labels)}
         self._docs = [
             self._shown(pipe, doc, number, threshold, k)
@@ -167,9 +169,12 @@ class Page:
         given = dict(zip(ranked[0].spans, ranked[0].confidences))
         likely = [x for x in _likely(pipe, doc, threshold) if x[0] not in given]
         likely.sort(key=lambda x: (-x[1], x[0]))
-        why = {(x.start, x.end, x.label): x for x in pipe.explain(doc)}
+        why = {
+            (x.start, x.end, x.label): x
+            for x in pipe.explain(doc, changes=self._changes)
+        }
         for span, _ in likely[:N_EXPLAINED]:
-            why[span] = pipe.explain(doc, span)
+            why[span] = pipe.explain(doc, span, changes=self._changes)
         spans = [*given.items(), *likely]
         cards = [
             self._card(doc, x, p, why.get(x), f"d{number}s{n}", max(0, n - len(given)))

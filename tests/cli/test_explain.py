@@ -73,6 +73,28 @@ def test_changes(tmp_path):
     assert "  no single entry of a list, and no single rule" in result.stdout
 
 
+def test_a_page(model, tmp_path):
+    path = tmp_path / "why.html"
+    result = invoke("explain", model, TEXT, "--html", path, "--changes")
+    assert result.exit_code == 0 and result.stdout == ""
+    page = path.read_text("utf8")
+    assert page.startswith("<!DOCTYPE html>") and "PER: Ada Lovelace" in page
+    result = invoke("explain", model, TEXT, "--html", "-")
+    assert result.stdout.startswith("<!DOCTYPE html>")
+    result = invoke("explain", model, "", "--html", path)
+    assert result.exit_code == 2 and path.read_text("utf8") == page
+    result = invoke("explain", model, "", "--html", path, "--overwrite")
+    assert result.exit_code == 0 and path.read_text("utf8") != page
+
+
+@pytest.mark.parametrize("other", [["--json"], ["--span", "0:1:PER"], ["-l", "PER"]])
+def test_a_page_has_all_spans(model, tmp_path, other):
+    path = tmp_path / "why.html"
+    result = invoke("explain", model, TEXT, "--html", path, *other)
+    assert result.exit_code == 2 and not path.exists()
+    assert "A page has all spans; leave one out." in result.stderr
+
+
 def test_lines_of_a_file(model, tmp_path):
     path = tmp_path / "lines.txt"
     path.write_text(f"{TEXT}\n\nNobody wrote.\n", "utf8")
