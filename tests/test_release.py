@@ -31,7 +31,7 @@ def test_oldest_versions():
     lines = (ROOT / ".ci" / "oldest.txt").read_text("utf8").splitlines()
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
     permitted = setup["options"]["install_requires"].split()
-    bounds = dict(re.match(r"([a-z]+)>=([\d.]+)", one).groups() for one in permitted)
+    bounds = dict(re.match(r"([a-z0-9]+)>=([\d.]+)", one).groups() for one in permitted)
     assert pins.keys() == bounds.keys()
     for name, bound in bounds.items():
         assert pins[name] in (bound, f"{bound}.0", f"{bound}.0.0")
