@@ -318,7 +318,7 @@ def _template() -> Template:
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     env.filters["percent"] = percent
-    return env.get_template("page.html")
+    return env.get_template("page.jinja")
 
 
 def percent(p: float | None) -> str:
