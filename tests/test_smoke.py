@@ -31,6 +31,17 @@ def test_untrained_component_predicts_nothing():
     assert nlp("Ada Lovelace wrote to Charles Babbage.").ents == ()
 
 
+def test_files_beside_the_code():
+    """Templates and configs are installed, too."""
+    from spacy_hosemi.configs import make_config
+    from spacy_hosemi.explain import Page
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hosemi")
+    assert "<!DOCTYPE html>" in str(Page(nlp.get_pipe("hosemi"), []))
+    assert "[initialize.components.hosemi.fit]" in make_config("names")
+
+
 def test_entry_points():
     entry_points = distribution("spacy_hosemi").entry_points
     assert len(entry_points) > 0
