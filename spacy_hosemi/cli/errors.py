@@ -12,6 +12,7 @@ from .common import (
     AsJson,
     CodePath,
     Model,
+    Overwrite,
     check_corpus,
     hosemi_cli,
     print_json,
@@ -19,7 +20,7 @@ from .common import (
     read_answers,
     reading,
 )
-from .streams import clean, fail
+from .streams import check_file, clean, fail, open_output
 
 if TYPE_CHECKING:
     from ..explain.mistakes import Mistake, Mistakes, Seen
@@ -49,11 +50,25 @@ def errors_cli(
         ),
     ] = None,
     n_examples: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--examples", min=0, metavar="N", help="Mistakes to show of each kind."
+            "--examples",
+            min=0,
+            metavar="N",
+            help="Mistakes to show of each kind.",
+            show_default="5, in a page 50",
         ),
-    ] = 5,
+    ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page to look at instead, with the text around each mistake; "
+            "- for standard output.",
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
     code_path: CodePath = None,
 ) -> None:
@@ -70,10 +85,15 @@ def errors_cli(
     Examples:
       python -m spacy hosemi errors model/model-last dev.spacy --train train.spacy
       python -m spacy hosemi errors model/model-last dev.spacy --examples 20
+      python -m spacy hosemi errors model/model-last dev.spacy --html errors.html
       python -m spacy hosemi errors model/model-last dev.spacy --json
     """
     from ..explain.mistakes import find_mistakes
 
+    if html is not None:
+        if as_json:
+            fail("--html and --json are given", "Expected at most one of them.")
+        check_file(html, overwrite)
     data = check_corpus(data, "GOLD")
     seen = None if train is None else _seen(check_corpus(train, "--train"))
     answers = read_answers(model, data, has_confidence=True)
@@ -84,11 +104,19 @@ def errors_cli(
             "predicted.",
         )
     found = find_mistakes(answers, seen)
-    if as_json:
+    if html is not None:
+        from ..explain.mistakes_page import MistakesPage
+
+        n = 50 if n_examples is None else n_examples
+        title = f"Mistakes of {model}"
+        page = MistakesPage(found, answers, n_examples=n, title=title)
+        with open_output(html, overwrite) as file:
+            file.write(str(page))
+    elif as_json:
         by_kind = {kind: dict(counts) for kind, counts in found.by_kind().items()}
         print_json({"model": model, "by_kind": by_kind, "found": found})
     else:
-        _print(found, n_examples)
+        _print(found, 5 if n_examples is None else n_examples)
 
 
 def _seen(path: Path) -> Seen:
@@ -102,7 +130,7 @@ def _seen(path: Path) -> Seen:
 
 
 def _print(found: Mistakes, n_examples: int) -> None:
-    from ..explain.mistakes import KINDS
+    from ..explain.mistakes import KINDS, most_frequent
 
     print(
         f"{found.n_gold:,} spans in gold, {found.n_found:,} predicted, "
@@ -111,13 +139,14 @@ def _print(found: Mistakes, n_examples: int) -> None:
     )
     counts = found.by_kind()
     rows: list[tuple[Any, ...]] = [
-        (kind, f"{n.total():,}", _listed(n), KINDS[kind]) for kind, n in counts.items()
+        (kind, f"{n.total():,}", clean(most_frequent(n)), KINDS[kind])
+        for kind, n in counts.items()
     ]
     rows.sort(key=lambda row: -counts[row[0]].total())
     print_table("by kind", ("kind", "n", "labels", "meaning"), rows, "lrll")
     confusion = {y: Counter(others) for y, others in found.confusion.items()}
     by_total = sorted(confusion.items(), key=lambda pair: -pair[1].total())
-    rows = [(label, _listed(others)) for label, others in by_total]
+    rows = [(clean(label), clean(most_frequent(others))) for label, others in by_total]
     print_table("taken for another", ("gold", "predicted"), rows, "ll")
     rows = [
         (x.name, f"{x.n:,}", f"{100 * x.n_right / x.n:.1f}")
@@ -130,12 +159,6 @@ def _print(found: Mistakes, n_examples: int) -> None:
         rows = [_row(x) for x in own[:n_examples]]
         header = ("document", "gold", "predicted", "confidence")
         print_table(f"{kind}: {len(own):,}", header, rows, "rllr")
-
-
-def _listed(counts: Counter[str]) -> str:
-    """RETURNS (str): The most frequent labels."""
-    found = [f"{clean(label)} {n:,}" for label, n in counts.most_common(4)]
-    return ", ".join(found) + (", ..." if len(counts) > 4 else "")
 
 
 def _row(mistake: Mistake) -> tuple[Any, ...]:

@@ -156,6 +156,12 @@ def find_mistakes(answers: Sequence[Answer], seen: Seen | None = None) -> Mistak
     )
 
 
+def most_frequent(counts: Counter[str], most: int = 4) -> str:
+    """RETURNS (str): The most frequent labels, and how often each is there."""
+    found = [f"{label} {n:,}" for label, n in counts.most_common(most)]
+    return ", ".join(found) + (", ..." if len(counts) > most else "")
+
+
 def mistakes_of(answer: Answer, document: int = 0) -> Iterator[Mistake]:
     """YIELDS (Mistake): Of one document, from left to right.
 

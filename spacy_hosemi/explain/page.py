@@ -1,8 +1,4 @@
-"""A page of HTML: texts with their spans, what else was likely, and why.
-
-It needs no network and nothing beside it. Whatever a text, a label or a feature says is
-escaped by Jinja.
-"""
+"""A page of HTML: texts with their spans, what else was likely, and why."""
 
 from __future__ import annotations
 
@@ -10,12 +6,8 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from html import escape
 from itertools import chain, pairwise
-from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, Template
 from spacy.tokens import Doc
 
 from ..component.annotations import as_predicted
@@ -25,6 +17,7 @@ from ..prediction.answers import posteriors, spans_above
 from ..prediction.contributions import Contribution
 from ..prediction.explanation import Explanation
 from ..prediction.ranked import Answer
+from .html_page import HtmlPage, template
 
 # Contributions that are bars of their own; alternatives that are explained, for each
 # takes milliseconds; lines below the text, where alternatives overlap.
@@ -119,9 +112,8 @@ class Shown:
     ranked: list[tuple[float, list[tuple[str, str, bool]]]]
 
 
-class Page:
-    """What a component found in documents, what else was likely, and why. In a notebook
-    a page shows itself.
+class Page(HtmlPage):
+    """What a component found in documents, what else was likely, and why.
 
     pipe (HighOrderSemiCRF): The component.
     docs (Iterable[Doc]): As it has predicted them.
@@ -151,16 +143,9 @@ class Page:
 
     def __str__(self) -> str:
         labels = self._colours.items()
-        return _template().render(title=self._title, docs=self._docs, labels=labels)
-
-    def _repr_html_(self) -> str:
-        # Styles of the notebook and of the page must not meet.
-        style = "width: 100%; height: 36rem; border: 0"
-        return f'<iframe srcdoc="{escape(str(self))}" style="{style}"></iframe>'
-
-    def to_disk(self, path: str | Path) -> None:
-        """Write the page to a file, which is replaced."""
-        Path(path).write_text(str(self), "utf8")
+        return template("page.jinja").render(
+            title=self._title, docs=self._docs, labels=labels
+        )
 
     def _shown(
         self, pipe: HighOrderSemiCRF, doc: Doc, number: int, threshold: float, k: int
@@ -309,24 +294,3 @@ def _at(place: int, cards: Sequence[Card]) -> Card | None:
 
 def _start(card: Card) -> int:
     return card.start
-
-
-@cache
-def _template() -> Template:
-    loader = PackageLoader(__package__ or "", ".")
-    env = Environment(
-        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    env.filters["percent"] = percent
-    return env.get_template("page.jinja")
-
-
-def percent(p: float | None) -> str:
-    """RETURNS (str): A probability; only 0 is "0 %", only 1 is "100 %"."""
-    if p is None:
-        return ""
-    if 0.0 < p < 0.001:
-        return "< 0.1 %"
-    if 0.999 < p < 1.0:
-        return "> 99.9 %"
-    return f"{100 * p:.3g} %"

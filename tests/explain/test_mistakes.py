@@ -17,6 +17,7 @@ from spacy_hosemi.explain.mistakes import (
     mistakes_of,
     seen_in,
 )
+from spacy_hosemi.explain.mistakes_page import MistakesPage, excerpt
 from spacy_hosemi.explain.outcomes import Answer, answers
 
 from ..helpers import make_trained, references
@@ -164,6 +165,42 @@ def test_command(folder):
     assert "a word that is not in training" not in shown  # there is none
     assert "all words in training" in shown and "by kind" in shown
     assert all(f"{kind}: " in shown for kind in counts)
+
+
+def test_page(folder, tmp_path):
+    args = folder / "model", folder / "gold.spacy", "--html", tmp_path / "a.html"
+    assert run(*args) == ""
+    page = (tmp_path / "a.html").read_text("utf8")
+    assert page.startswith("<!DOCTYPE html>") and "documents of " in page
+    assert "<h2>too long" in page
+    assert "exists" in run(*args, code=2)
+    assert run(*args[:3], "-", "--examples", 0).startswith("<!DOCTYPE html>")
+    assert "--html and --json are given" in run(*args[:3], "-", "--json", code=2)
+
+
+def test_excerpts_are_the_text():
+    text = "<b>" + "x" * 200 + "Ada wrote" + "y" * 200
+    gold, found = (203, 206, "<PER>"), (203, 212, "LOC")
+    one = Answer(text, frozenset([found]), frozenset([gold]), True, {found: 0.25})
+    short = Answer("Ada", frozenset(), frozenset([(0, 3, "<PER>")]), True)
+    (mistake,) = mistakes_of(one, 3)
+    shown = excerpt(mistake, text)
+    assert "".join(piece for piece, _, _ in shown.pieces) == text[143:272]
+    assert ("Ada", True, True) in shown.pieces and (
+        " wrote",
+        False,
+        True,
+    ) in shown.pieces
+    assert shown.is_cut == (True, True) and (shown.gold, shown.found) == (
+        "<PER>",
+        "LOC",
+    )
+    page = str(MistakesPage(find_mistakes([one, short]), [one, short], title="<i>"))
+    assert "<PER>" not in page and "&lt;PER&gt;" in page and "&lt;i&gt;" in page
+    assert "25 %" in page and page.count('<td class="here"') == 2
+    assert "<script" not in page and "http" not in page
+    whole = excerpt(next(mistakes_of(short)), short.text)
+    assert whole.is_cut == (False, False) and whole.pieces == [("Ada", True, False)]
 
 
 def test_command_refuses(folder, tmp_path):
