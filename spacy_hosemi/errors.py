@@ -648,6 +648,10 @@ class Errors(metaclass=_Coded):
         "asks for it; expected it in all. Set doc.user_data[{name!r}], and save "
         "documents by DocBin(store_user_data=True)."
     )
+    HS366 = (
+        "encoding is {found!r}; expected 'segments': only then every span of gold can "
+        "be judged by itself. Set it in the config that is given."
+    )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "
         "setting in one place. Give them as parameters."

@@ -18,6 +18,7 @@ from . import (
     plot_fit,
     prune,
     select,
+    suspicious,
     tune,
     weights,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "plot_fit",
     "prune",
     "select",
+    "suspicious",
     "tune",
     "weights",
 ]

@@ -19,6 +19,7 @@ from .streams import (
     clean,
     colour,
     fail,
+    open_output,
     reason,
     refuse_existing,
     say,
@@ -27,6 +28,7 @@ from .streams import (
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.tokens import Doc
 
     from ..component.pipe import HighOrderSemiCRF
     from ..explain.outcomes import Answer
@@ -128,6 +130,15 @@ def save_pipeline(nlp: Language, output: Path) -> None:
     except OSError as e:
         fail(f"Cannot save the pipeline to {str(output)!r}", reason(e))
     say(f"Saved the pipeline to {output}")
+
+
+def save_docs(docs: Sequence[Doc], output: str | Path, overwrite: bool) -> None:
+    """Write documents, with their user data, to a .spacy file."""
+    from spacy.tokens import DocBin
+
+    with open_output(output, overwrite, binary=True) as file:
+        file.write(DocBin(docs=docs, store_user_data=True).to_bytes())
+    say(f"Wrote {len(docs):,} documents to {output}")
 
 
 @contextmanager

@@ -20,12 +20,11 @@ from .common import (
     print_json,
     print_table,
     reading,
+    save_docs,
 )
-from .streams import check_file, fail, open_output, say, with_progress
+from .streams import check_file, fail, with_progress
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc
-
     from ..explain.uncertainty import Uncertain
 
 
@@ -101,7 +100,7 @@ def select_cli(
     except ValueError as e:
         fail("Cannot tell how sure the pipeline is", str(e))
     if output is not None:
-        _save_docs([x.doc for x in found], output, overwrite)
+        save_docs([x.doc for x in found], output, overwrite)
     if as_json:
         rows = [
             {"rank": rank, "index": x.index, "nats": x.uncertainty}
@@ -111,14 +110,6 @@ def select_cli(
         print_json({"component": pipe.name, "by": by, "total": total, "docs": rows})
     else:
         _print_selected(by, len(docs), found)
-
-
-def _save_docs(docs: Sequence[Doc], output: Path, overwrite: bool) -> None:
-    from spacy.tokens import DocBin
-
-    with open_output(output, overwrite, binary=True) as file:
-        file.write(DocBin(docs=docs, store_user_data=True).to_bytes())
-    say(f"Wrote {len(docs):,} documents to {output}")
 
 
 def _print_selected(by: str, n_docs: int, found: Sequence[Uncertain]) -> None:

@@ -64,6 +64,7 @@ RUNS = [
     "fuzz --runs 20 --loads 12 --only tree columns",
     "service MODEL DATA --clients 4 --seconds 2",
     "stopping DATA --kind names --max-train 9 --max-iter 3",
+    "suspicious DATA --folds 2 --share .3 --max-docs 20",
     "training_growth DATA --documents 12 --labels 3 --max-iter 1",
     "throughput DATA --systems hosemi crfsuite --ways doc-pipe text-extract --passes 1 "
     f"--join 30 --other-digits 25 {FIT}",
@@ -199,6 +200,7 @@ NEEDED = {
     "PAPERS": "pycrfsuite",
     "service": "prometheus_client",
     "spark": "psutil",
+    "suspicious": "cleanlab",
 }
 
 

@@ -37,7 +37,14 @@ ARGUMENTS = {
     ("gazetteer", "replace"): ["cities", "new.txt", "-o", "out"],
 }
 # What reads no model.
-WITHOUT_MODEL = {("check",), ("convert",), ("init",), ("plot-fit",), ("tune",)}
+WITHOUT_MODEL = {
+    ("check",),
+    ("convert",),
+    ("init",),
+    ("plot-fit",),
+    ("suspicious",),
+    ("tune",),
+}
 
 
 def commands() -> dict[tuple[str, ...], typer.core.TyperCommand]:

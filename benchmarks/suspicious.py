@@ -1,0 +1,167 @@
+"""Whether wrong gold is found, beside cleanlab's scores of tokens.
+
+    python benchmarks/suspicious.py DATA ... --kind references
+
+A part of the spans of each DATA is made wrong: a border moves by a token, the label is
+another one, the span is gone, or there is one more where no span was. Records are then
+ranked by
+
+- hosemi: the evidence of `hosemi suspicious`, with the config that `init --for KIND`
+  writes;
+- cleanlab: the score of cleanlab's token classification (the lowest probability that a
+  token of the record has its given label), of the marginals of the same models;
+- record: log P(gold record) against that of the best one, of the same models.
+
+Printed is the average precision of each, in per cent, by record, and of `hosemi` by the
+kind of error, with the sound records as the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import harness
+import numpy as np
+import spacy
+from cleanlab.token_classification.rank import get_label_quality_scores
+from sklearn.metrics import average_precision_score
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import load_config_from_str, load_model_from_config
+
+from spacy_hosemi.component.folds import words_of
+from spacy_hosemi.component.pipe import HighOrderSemiCRF
+from spacy_hosemi.configs import KINDS, make_config
+from spacy_hosemi.explain.cross_fit import cross_fitted, folds_of
+from spacy_hosemi.explain.suspicions import judged
+from spacy_hosemi.formats import read_docs
+from spacy_hosemi.inspection.corpus import labels_in, trainable
+
+WRONG = "border", "label", "missing", "extra"
+Triple = tuple[int, int, str]
+
+
+def corrupted(doc: Doc, labels: Sequence[str], share: float, rng: random.Random) -> str:
+    """Make some spans wrong. RETURNS (str): The kinds of what was done."""
+    spans: list[Triple] = [(x.start, x.end, x.label_) for x in doc.ents]
+    done = []
+    for span in [*spans]:
+        if rng.random() >= share:
+            continue
+        kind = rng.choice(WRONG)
+        others = [x for x in spans if x != span]
+        free = [
+            x for x in _changes(kind, span, labels, len(doc), rng) if _fits(x, others)
+        ]
+        if kind == "missing":
+            spans, done = others, [*done, kind]
+        elif free:
+            kept = spans if kind == "extra" else others
+            new = rng.choice(free)
+            if kind != "extra" or _fits(new, spans):
+                spans, done = sorted([*kept, new]), [*done, kind]
+    doc.ents = [Span(doc, *span) for span in spans]  # type: ignore[misc]
+    return " ".join(sorted({*done}))
+
+
+def _changes(
+    kind: str, span: Triple, labels: Sequence[str], n: int, rng: random.Random
+) -> list[Triple]:
+    """What a span, or one more, can become."""
+    start, end, label = span
+    if kind == "border":
+        moved = ((start - 1, end), (start + 1, end), (start, end - 1), (start, end + 1))
+        return [(i, j, label) for i, j in moved if 0 <= i < j <= n]
+    if kind == "label":
+        return [(start, end, other) for other in labels if other != label]
+    places = [rng.randrange(n) for _ in range(20)]
+    sizes = [rng.choice((1, 1, 2, 3)) for _ in places]
+    return [(i, min(i + size, n), rng.choice(labels)) for i, size in zip(places, sizes)]
+
+
+def _fits(span: Triple, others: Sequence[Triple]) -> bool:
+    return all(span[1] <= i or j <= span[0] for i, j, _ in others)
+
+
+def scores_of(pipe: HighOrderSemiCRF, example: Example) -> tuple[float, float]:
+    """RETURNS (Tuple[float, float]): Of cleanlab, and log P(best) - log P(gold); higher
+    ones say that the gold is wrong."""
+    doc, (known,) = example.predicted, labels_in([example])
+    tokens: Any = np.asarray(pipe.marginals(doc).tokens)
+    given = np.zeros(len(doc), int)
+    for start, end, label in known.required:
+        given[start:end] = 1 + pipe.labels.index(label)
+    probs = tokens / np.maximum(tokens.sum(axis=1, keepdims=True), 1e-300)
+    (quality,) = get_label_quality_scores([given.tolist()], [probs])[0]
+    (best,) = pipe.kbest(doc, 1)
+    (found,) = judged(pipe, [example])
+    return -float(quality), best.log_probability - found.log_probability
+
+
+def measure(data: Path, args: argparse.Namespace) -> list[Any]:
+    """RETURNS (List): A row of the table."""
+    rng = random.Random(args.seed)
+    config = load_config_from_str(make_config(args.kind))
+    nlp = load_model_from_config(config, auto_fill=True)
+    blank = spacy.blank(nlp.lang)
+    docs = [doc for doc in read_docs(data / "train.jsonl", blank, "jsonl") if len(doc)]
+    docs = trainable(docs, nlp)
+    rng.shuffle(docs)
+    docs = docs[: args.max_docs]
+    labels = sorted({ent.label_ for doc in docs for ent in doc.ents})
+    done = [corrupted(doc, labels, args.share, rng) for doc in docs]
+    is_wrong = np.array([bool(x) for x in done])
+    keys = [words_of(doc) for doc in docs]
+    ours = np.zeros((args.rounds, len(docs)))
+    peers = np.zeros((2, len(docs)))
+    for k in range(args.rounds):
+        numbers = folds_of(keys, args.folds, k)
+        for pipe, places, examples in cross_fitted(nlp, "hosemi", docs, numbers):
+            ours[k, places] = [x.evidence for x in judged(pipe, examples)]
+            if not k:
+                peers[:, places] = np.transpose([scores_of(pipe, x) for x in examples])
+    several = _precision(is_wrong, ours.mean(axis=0)) if args.rounds > 1 else "-"
+    found = [_precision(is_wrong, x) for x in (ours[0], *peers)]
+    by_kind = []
+    for kind in WRONG:
+        own = np.array([x in ("", kind) for x in done])
+        by_kind.append(_precision(is_wrong[own], ours[0][own]))
+    print(data.name, *found, several, sep="; ", file=sys.stderr, flush=True)
+    counts = len(docs), int(is_wrong.sum())
+    return [data.name, *counts, found[0], several, *found[1:], *by_kind]
+
+
+def _precision(is_wrong: Any, scores: Any) -> str:
+    if not is_wrong.any():
+        return "-"
+    finite = np.nan_to_num(scores, posinf=1e9, neginf=-1e9)
+    return f"{100 * average_precision_score(is_wrong, finite):.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", nargs="+", type=harness.existing)
+    parser.add_argument("--kind", choices=[*KINDS], default="fields")
+    parser.add_argument("--share", type=float, default=0.05, help="of spans made wrong")
+    parser.add_argument("--folds", type=harness.at_least(2), default=5)
+    parser.add_argument("--rounds", type=harness.at_least(1), default=1)
+    parser.add_argument("--max-docs", type=harness.at_least(1))
+    parser.add_argument("--seed", type=int, default=harness.SEED)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = [measure(data, args) for data in args.data]
+    header = ["data", "records", "wrong", "hosemi", f"{args.rounds} rounds"]
+    header += ["cleanlab", "record", *WRONG]
+    print(harness.table(header, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Models that have not seen some training documents, to judge these by."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import load_model_from_config, registry
+
+from ..component.penalty_search import DEFAULT
+from ..component.pipe import HighOrderSemiCRF
+from ..inspection.corpus import as_examples, labels_in
+from ..inspection.rehearsal import settings_of
+
+Part = tuple[HighOrderSemiCRF, list[int], list[Example]]
+
+
+def cross_fitted(
+    nlp: Language,
+    name: str,
+    docs: Sequence[Doc],
+    numbers: Sequence[int],
+    progress: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> Iterator[Part]:
+    """For each fold of some documents a component that was trained on the others.
+
+    Where the config says l2 = "auto", the default penalty is taken; lengths are limited
+    by the longest span of all documents; and words are read as they stand
+    (clean_text = false), so that spans are in tokens of the documents.
+
+    nlp (Language), name (str): The pipeline whose config says how to train, and the
+        component.
+    docs (Sequence[Doc]): With gold, see `inspection.corpus.trainable`.
+    numbers (Sequence[int]): The fold of each.
+    progress (Callable): Called with the folds, yields them.
+    YIELDS (Tuple[HighOrderSemiCRF, List[int], List[Example]]): The component, the
+        places of the documents of its fold, and these documents with their gold.
+    RAISES (ValueError): HS254 the config does not fit by L-BFGS.
+    """
+    block = settings_of(nlp, name)
+    block.pop("dev", None)
+    if block["fit"].get("l2") == "auto":
+        block["fit"] = {**block["fit"], "l2": DEFAULT}
+    labels = sorted({ent.label_ for doc in docs for ent in doc.ents})
+    config = nlp.config.interpolate()
+    own = config["components"][name]
+    own["clean_text"] = False
+    if own.get("max_length") is None:
+        own["max_length"] = _longest(as_examples(docs, nlp))
+    for fold in progress(sorted({*numbers})):
+        trained = _trained(config, name, labels, block, docs, numbers, fold)
+        places = [k for k, number in enumerate(numbers) if number == fold]
+        pipe: Any = trained.get_pipe(name)
+        yield pipe, places, as_examples([docs[k] for k in places], trained)
+
+
+def _trained(
+    config: Any,
+    name: str,
+    labels: list[str],
+    block: dict[str, Any],
+    docs: Sequence[Doc],
+    numbers: Sequence[int],
+    fold: int,
+) -> Language:
+    """RETURNS (Language): Trained on the documents of all other folds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nlp = load_model_from_config(config, auto_fill=True)
+        others = [doc for doc, number in zip(docs, numbers) if number != fold]
+        examples = as_examples(others, nlp)
+        settings = {**registry.resolve(block), "labels": labels}
+        pipe: Any = nlp.get_pipe(name)
+        pipe.initialize(lambda: examples, nlp=nlp, **settings)
+    return nlp
+
+
+def _longest(examples: Sequence[Example]) -> int:
+    """RETURNS (int): The tokens of the longest span."""
+    spans = [span for known in labels_in(examples) for span in known.required]
+    return max((end - start for start, end, _ in spans), default=1)
+
+
+def folds_of(keys: Sequence[Hashable], n_folds: int, seed: int) -> list[int]:
+    """RETURNS (List[int]): A fold for each document; those with the same key share one.
+
+    keys (Sequence[Hashable]): Of the documents.
+    n_folds (int), seed (int): How many, and which documents they have.
+    """
+    distinct = [*dict.fromkeys(keys)]
+    random.Random(seed).shuffle(distinct)
+    place = {key: k % n_folds for k, key in enumerate(distinct)}
+    return [place[key] for key in keys]

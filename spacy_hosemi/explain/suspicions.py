@@ -1,0 +1,235 @@
+"""Gold that is probably wrong: judged by models that have not seen it.
+
+The evidence against a record with the gold spans g_1 .. g_m is the log of the odds that
+exactly one place of it is wrong, all other spans being right:
+
+    log( sum_k P(all gold spans but g_k, and not g_k)
+         + P(all gold spans, and others) )  -  log P(exactly the gold spans)
+
+where P is that of a model of other documents, over all segmentations. All other gold
+spans are given in each term, so that a text which is hard as a whole does not count as
+wrong as a whole; and the borders of what stands beside a place are known when it is
+judged. Each term is the partition function under constraints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..component.pipe import HighOrderSemiCRF
+from ..core import Constraints, PatternAutomaton, log_partition, viterbi
+from ..core.parallel.coroutines import finish
+from ..errors import Errors
+from ..features.instances import shift
+from ..hierarchy.decoder import segment_decoder
+from ..inspection.corpus import labels_in
+from ..labels.alignment import Characters
+from ..labels.constraints import require
+from ..labels.inventory import LabelInventory, Span
+from ..labels.whitespace import read_segments
+from ..prediction.decoder import FlatDecoder
+from ..prediction.posterior import split
+from ..prediction.problem import Problem
+from ..prediction.rivals import below
+from ..prediction.whole import log_probability
+from .cross_fit import cross_fitted
+from .mistakes import mistakes_of
+from .outcomes import Answer
+
+# What is wrong with the gold, if the model is right, by the kind of `Mistake` that its
+# answer would be.
+KINDS = {"spurious": "missing", "missed": "extra", "wrong label": "label"}
+BORDER = "border"
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """A record, and what is most probably wrong with it.
+
+    document (int): Its number among the documents, from 0.
+    evidence (float): The log of the odds that one place is wrong; the mean over models,
+        if several have judged it. inf: by the config the gold is impossible.
+    log_probability (float): Of the whole gold record, in nats.
+    kind (str): "border", "label", "missing" (gold lacks a span), "extra" (gold has one
+        too many); empty: no single change is more probable than the gold.
+    gold, instead (List[Tuple[int, int, str]]): The spans at that place, and what the
+        model would have there, in characters.
+    """
+
+    document: int
+    evidence: float
+    log_probability: float
+    kind: str
+    gold: list[Characters]
+    instead: list[Characters]
+
+
+def find_suspicions(
+    nlp: Language,
+    name: str,
+    docs: Sequence[Doc],
+    rounds: Sequence[Sequence[int]],
+    progress: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> list[Suspicion]:
+    """Judge all documents.
+
+    nlp (Language), name (str): The pipeline and the component whose config says how to
+        train.
+    docs (Sequence[Doc]): With gold, see `inspection.corpus.trainable`.
+    rounds (Sequence[Sequence[int]]): For each round the fold of each document, see
+        `cross_fit.folds_of`.
+    progress (Callable): Called with the folds of each round, yields them.
+    RETURNS (List[Suspicion]): The ones with most evidence first.
+    RAISES (ValueError): HS366 tags on tokens; HS317 labels in a tree are decoded level
+        by level; HS254 the config does not fit by L-BFGS.
+    """
+    found: list[list[Suspicion]] = [[] for _ in docs]
+    for numbers in rounds:
+        for pipe, places, examples in cross_fitted(nlp, name, docs, numbers, progress):
+            for place, suspicion in zip(places, judged(pipe, examples)):
+                found[place].append(replace(suspicion, document=place))
+    return sorted(map(_mean, found), key=lambda x: (-x.evidence, x.document))
+
+
+def _mean(some: Sequence[Suspicion]) -> Suspicion:
+    """RETURNS (Suspicion): Of several models; the place is that of the one that is most
+    certain."""
+    evidence = sum(x.evidence for x in some) / len(some)
+    log_probability = sum(x.log_probability for x in some) / len(some)
+    strongest = max(some, key=lambda x: x.evidence)
+    return replace(strongest, evidence=evidence, log_probability=log_probability)
+
+
+def judged(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Suspicion]:
+    """RETURNS (List[Suspicion]): Of each document.
+
+    pipe (HighOrderSemiCRF): A component that has not seen them; without clean_text.
+    examples (Sequence[Example]): With gold that its tokens can reach.
+    RAISES (ValueError): See `find_suspicions`.
+    """
+    decoder = segment_decoder(pipe.decoder, pipe.name)
+    if decoder.inventory.on_tokens:
+        raise ValueError(Errors.HS366.format(found=pipe.settings.encoding))
+    golds = [known.required for known in labels_in(examples)]
+    docs = [example.predicted for example in examples]
+    return [_judged(decoder, *pair) for pair in zip(docs, golds)]
+
+
+@dataclass
+class _Place:
+    """One place that may be wrong.
+
+    log_odds (float): That only this place is wrong, against the gold.
+    problem (Problem): The instance that it is in.
+    had, others (List[Tuple[int, int, str]]): The gold spans of the instance that are
+        wrong, and those that are right, in its tokens. With none that is wrong one is
+        missing.
+    """
+
+    log_odds: float
+    problem: Problem
+    had: list[Span]
+    others: list[Span]
+
+
+def _judged(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> Suspicion:
+    labels = decoder.automaton, decoder.inventory
+    problems: Any = finish(decoder.problem_steps([doc])).flat
+    log_prob, places = 0.0, []
+    for problem, spans in zip(problems, split(gold, problems)):
+        of_gold = log_probability(problem, spans, *labels)
+        log_prob += of_gold
+        places += _places(problem, spans, of_gold, *labels)
+    evidence = _log_sum(place.log_odds for place in places)
+    worst = max(places, key=lambda place: place.log_odds, default=None)
+    had, instead = ([], []) if worst is None else _changed(worst, *labels)
+    one, other = ([_characters(doc, x) for x in some] for some in (had, instead))
+    kind = _kind(doc.text, one, other)
+    return Suspicion(0, evidence, log_prob, kind, one, other)
+
+
+def _places(
+    problem: Problem,
+    spans: Sequence[Span],
+    log_gold: float,
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+) -> list[_Place]:
+    """RETURNS (List[_Place]): Each gold span of an instance, and what is beside them;
+    the whole instance, if its gold is impossible."""
+    local = [*shift(spans, -problem.instance.start)]
+
+    def log_z(some: Sequence[Span]) -> float:
+        limits = _required(some, problem, inventory)
+        return log_partition(automaton, problem.potentials, limits)
+
+    if log_gold == -math.inf:
+        return [_Place(math.inf, problem, local, [])]
+    assert problem.log_z is not None  # as it was needed for log_gold
+    log_score = log_gold + problem.log_z
+    log_all = log_z(local)
+    found = [_Place(_log_less(log_all, log_score) - log_score, problem, [], local)]
+    for k, span in enumerate(local):
+        others = local[:k] + local[k + 1 :]
+        log_odds = _log_less(log_z(others), log_all) - log_score
+        found.append(_Place(log_odds, problem, [span], others))
+    return found
+
+
+def _required(
+    spans: Sequence[Span], problem: Problem, inventory: LabelInventory
+) -> Constraints:
+    n_tokens = len(problem.instance.tokens)
+    return require(spans, inventory, problem.constraints, n_tokens)
+
+
+def _changed(
+    place: _Place, automaton: PatternAutomaton, inventory: LabelInventory
+) -> tuple[list[Span], list[Span]]:
+    """RETURNS (Tuple[List, List]): The gold spans of a place and what is most probable
+    there instead, in tokens of the document."""
+    problem = place.problem
+    spans = [one for span in place.had for one in below(span, inventory)]
+    wrong = [(i, j, inventory.index[y]) for i, j, y in spans if y in inventory.index]
+    limits = _required(place.others, problem, inventory)
+    limits = replace(limits, forbidden=[*limits.forbidden, *wrong])
+    segments, _ = viterbi(automaton, problem.potentials, limits)
+    tokens, low = problem.instance.tokens, problem.instance.start
+    found = {*read_segments(segments, inventory, tokens)} - {*place.others}
+    return [*shift(place.had, low)], [*shift(sorted(found), low)]
+
+
+def _kind(text: str, gold: list[Characters], instead: list[Characters]) -> str:
+    answer = Answer(text, frozenset(instead), frozenset(gold), True)
+    kinds = [mistake.kind for mistake in mistakes_of(answer)]
+    return KINDS.get(kinds[0], BORDER) if kinds else ""
+
+
+def _characters(doc: Doc, span: Span) -> Characters:
+    start, end, label = span
+    own = doc[start:end]
+    return own.start_char, own.end_char, label
+
+
+def _log_less(log_a: float, log_b: float) -> float:
+    """RETURNS (float): log(a - b) for a >= b up to rounding."""
+    if log_b == -math.inf or log_a == -math.inf:
+        return log_a
+    share = -math.expm1(min(log_b - log_a, 0.0))
+    return log_a + math.log(share) if share > 0.0 else -math.inf
+
+
+def _log_sum(values: Iterable[float]) -> float:
+    """RETURNS (float): log of the sum of exponentials."""
+    known = [*values]
+    most = max(known, default=-math.inf)
+    if math.isinf(most):
+        return most
+    return most + math.log(math.fsum(math.exp(x - most) for x in known))
