@@ -3,10 +3,10 @@
     python benchmarks/fuzz.py --runs 20000 --loads 2000 --sequences 200
     python benchmarks/fuzz.py --runs 300000 --only list format --loads 0
 
-- **Readers**: each gets `--runs` inputs, made of tiny seeds and of what its format is
-  made of (`fuzz_targets.py`). An input that ends as none before joins the seeds: by its
-  code, or by the line that raised. Only refusals with a code may leave a reader; all
-  else, and what takes more than ten seconds, is a find.
+- **Readers**: each gets `--runs` inputs of atheris (libFuzzer), which begins with tiny
+  seeds and the words of a format (`fuzz_targets.py`) and keeps each input that takes a
+  way through our Python code that none before has taken. Only refusals with a code may
+  leave a reader; all else, and what takes more than ten seconds or 2 GB, is a find.
 - **Loads**: tiny components of six kinds with something changed and digests that fit
   again (`fuzz_models.py`); what loads is asked for predictions, k-best and a copy. In
   processes of their own with at most 8 GB: "died" are those that a signal ended.
@@ -14,7 +14,7 @@
   do so (`tests/component/test_sequences.py`).
 
 "Lines" is the share of the lines of all functions of ours that a reader entered, which
-the last inputs, up to 3,000, have run. The last line counts finds.
+the inputs that were kept have run. The last line counts finds.
 """
 
 from __future__ import annotations
@@ -23,29 +23,33 @@ import argparse
 import mmap
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import harness
 from fuzz_models import Model, ask, changed, look_once, make_models
-from fuzz_targets import Target, forget, is_refusal, targets
+from fuzz_targets import Target, forget, is_refusal, place_of, targets
 
 if sys.platform != "win32":
     import resource
 
+READER = harness.ROOT / "benchmarks" / "fuzz_reader.py"
 LONGEST = 4096  # bytes of an input
 SECONDS = 10
-N_TRACED = 3000
+MEGABYTES = 2000
 BLOCK = 2000  # loads of one process
 MEMORY = 8 * 2**30
 
@@ -77,54 +81,6 @@ WORDS = (
 )
 
 
-class Inputs:
-    """Inputs for a target, from its seeds and from what ended in a new way.
-
-    target (Target): Gives seeds and words.
-    rng (Random): Decides everything.
-    """
-
-    def __init__(self, target: Target, rng: random.Random) -> None:
-        self._rng, self._words = rng, [*target.words, *WORDS]
-        self._pool, self._ends = list(target.seeds), set[Any]()
-
-    def make(self) -> bytes:
-        """RETURNS (bytes): The next input."""
-        data = bytearray(self._rng.choice(self._pool))
-        for _ in range(self._rng.choice((1, 1, 1, 2, 2, 4, 8))):
-            self._change(data)
-        return bytes(data[:LONGEST])
-
-    def note(self, data: bytes, end: Any) -> None:
-        """Say how an input ended."""
-        if end not in self._ends and len(self._pool) < 500:
-            self._ends.add(end)
-            self._pool.append(data)
-
-    def _change(self, data: bytearray) -> None:
-        rng, kind = self._rng, self._rng.randrange(8)
-        at = rng.randrange(len(data) + 1)
-        end = min(len(data), at + rng.choice((1, 1, 2, 4, 16)))
-        if kind == 0 and at < len(data):
-            data[at] ^= 1 << rng.randrange(8)
-        elif kind == 1 and at < len(data):
-            data[at] = rng.randrange(256)
-        elif kind == 2:
-            del data[at:end]
-        elif kind == 3:
-            data[at:at] = data[at:end] * rng.choice((1, 1, 2, 9))
-        elif kind == 4:
-            data[at:at] = rng.choice(self._words)
-        elif kind == 5:
-            data[at:end] = rng.choice(self._words)
-        elif kind == 6:
-            other = rng.choice(self._pool)
-            start = rng.randrange(len(other) + 1)
-            data[at:end] = other[start : start + rng.choice((1, 4, 16, 64))]
-        else:
-            del data[at:]
-
-
 def limit(seconds: float) -> None:
     """Raise a TimeoutError after this many seconds; 0: never."""
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -134,49 +90,67 @@ def _stop(*_: object) -> None:
     raise TimeoutError(f"more than {SECONDS} s")
 
 
-def place_of(error: BaseException) -> tuple[Any, ...]:
-    """RETURNS (Tuple): Where an error was raised: finds of one place are one."""
-    frames = [*traceback.walk_tb(error.__traceback__)][-3:]
-    names = [(os.path.basename(x.f_code.co_filename), line) for x, line in frames]
-    return type(error).__name__, *(f"{name}:{line}" for name, line in names)
-
-
 # readers
 
 
 def read_all(
     args: argparse.Namespace, name: str, target: Target, finds: list[str]
 ) -> list[Any]:
-    """RETURNS (List): A row: inputs, a second, accepted, lines, finds."""
-    inputs, found = Inputs(target, random.Random(f"{args.seed} {name}")), {}
+    """RETURNS (List): A row: inputs, a second, kept, accepted, lines, finds."""
     n_runs = int(args.runs * target.share)
-    n_untraced = max(n_runs // 2, n_runs - N_TRACED)
-    n_accepted, seconds, start = 0, 0.0, time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        corpus, notes = Path(folder, "corpus"), Path(folder, "finds")
+        last = _explore(name, target, n_runs, args.seed, Path(folder))
+        found = notes.read_text("utf8").splitlines() if notes.exists() else []
+        kept = [path.read_bytes() for path in sorted(corpus.iterdir())]
+    if last["ended"]:
+        found.append(last["ended"])
+    finds += [f"{name}: {find[:1000]}" for find in found]
+    n_accepted, share = _replay(target, kept)
+    accepted = f"{100 * n_accepted / max(1, len(kept)):.0f} %"
+    rate = f"{last['rate']:,}"
+    return [name, last["runs"], rate, len(kept), accepted, share, len(found)]
+
+
+def _explore(
+    name: str, target: Target, n_runs: int, seed: int, folder: Path
+) -> dict[str, Any]:
+    """Run atheris on a reader; inputs that go where none before went are kept in
+    folder/corpus, finds in folder/finds.
+
+    RETURNS (Dict[str, Any]): "runs", how many; "rate", a second; "ended", why libFuzzer
+        stopped before it had all.
+    """
+    corpus, words = folder / "corpus", folder / "words"
+    corpus.mkdir()
+    for k, data in enumerate(target.seeds):
+        (corpus / f"seed{k}").write_bytes(data)
+    hexes = ("".join(f"\\x{x:02x}" for x in word) for word in (*target.words, *WORDS))
+    words.write_text("".join(f'"{word}"\n' for word in hexes))
+    limits = f"-max_len={LONGEST} -timeout={SECONDS} -rss_limit_mb={MEGABYTES}".split()
+    given = [f"-runs={n_runs}", f"-seed={seed + 1}", f"-dict={words}", *limits]
+    given.append(f"-artifact_prefix={folder}/")
+    command = [sys.executable, str(READER), name, str(folder / "finds"), *given]
+    done = subprocess.run([*command, str(corpus)], capture_output=True, text=True)
+    told = re.findall(r"#(\d+)\t.*exec/s: (\d+)", done.stderr)
+    runs, rate = map(int, told[-1]) if told else (0, 0)
+    ended = done.stderr[-1000:] if done.returncode else ""
+    return {"runs": runs, "rate": rate, "ended": ended}
+
+
+def _replay(target: Target, kept: Sequence[bytes]) -> tuple[int, str]:
+    """RETURNS (Tuple[int, str]): How many inputs are accepted, and the share of lines
+    that they run."""
     lines: set[tuple[CodeType, int]] = set()
-    tracing = sys.gettrace()
-    for k in range(n_runs):
-        data = inputs.make()
-        if k == n_untraced:
-            seconds = time.process_time() - start
-            sys.settrace(_tracer(lines))
-        limit(SECONDS)
-        try:
+    n_accepted, before = 0, sys.gettrace()
+    sys.settrace(_tracer(lines))
+    for data in kept:
+        with suppress(Exception):
             target.run(data)
             n_accepted += 1
-            inputs.note(data, "accepted")
-        except Exception as error:
-            at = place_of(error)
-            inputs.note(data, (str(error)[:7], at))
-            if not is_refusal(error):
-                found.setdefault(at, (data, error))
-        limit(0)
-    sys.settrace(tracing)
-    finds += [f"{name}: {e!r} {at}, of {x[:200]!r}" for at, (x, e) in found.items()]
-    rate = n_untraced / seconds if seconds else 0.0
+    sys.settrace(before)
     ran, total = _coverage(lines)
-    share = f"{100 * ran / max(1, total):.0f} % of {total}"
-    accepted = f"{100 * n_accepted / max(1, n_runs):.0f} %"
-    return [name, n_runs, f"{rate:,.0f}", accepted, share, len(found)]
+    return n_accepted, f"{100 * ran / max(1, total):.0f} % of {total}"
 
 
 def _tracer(lines: set[tuple[CodeType, int]]) -> Callable[..., Any]:
@@ -321,14 +295,18 @@ def main() -> int:
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGALRM, _stop)
     if args.runs:
+        if not find_spec("atheris"):
+            parser.error("--runs needs atheris: pip install atheris")
         chosen = {k: x for k, x in targets().items() if any(o in k for o in args.only)}
         rows = []
         for name, target in chosen.items():
             rows.append(read_all(args, name, target, finds))
             print(*rows[-1], sep="; ", file=sys.stderr, flush=True)
         forget()
-        rows.append(["all", sum(row[1] for row in rows), "", "", "", len(finds)])
-        header = ["reader", "inputs", "a second", "accepted", "lines", "finds"]
+        n_kept = sum(row[3] for row in rows)
+        total = sum(row[1] for row in rows)
+        rows.append(["all", total, "", n_kept, "", "", len(finds)])
+        header = ["reader", "inputs", "a second", "kept", "accepted", "lines", "finds"]
         print(harness.table(header, rows), "\n", flush=True)
     if args.loads:
         header = ["loads", "a second", "answered", "died", "finds"]

@@ -12,6 +12,7 @@ import io
 import os
 import sys
 import tempfile
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -71,6 +72,13 @@ class Target:
 def is_refusal(error: BaseException) -> bool:
     """RETURNS (bool): Whether an error is one that a reader may raise."""
     return isinstance(error, ValueError) and str(error).startswith("[HS")
+
+
+def place_of(error: BaseException) -> tuple[str, ...]:
+    """RETURNS (Tuple[str]): Where an error was raised: finds of one place are one."""
+    frames = [*traceback.walk_tb(error.__traceback__)][-3:]
+    names = [(os.path.basename(x.f_code.co_filename), line) for x, line in frames]
+    return type(error).__name__, *(f"{name}:{line}" for name, line in names)
 
 
 @cache

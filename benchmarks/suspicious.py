@@ -144,7 +144,7 @@ def _precision(is_wrong: Any, scores: Any) -> str:
     return f"{100 * average_precision_score(is_wrong, finite):.1f}"
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -158,10 +158,11 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = [measure(data, args) for data in args.data]
-    header = ["data", "records", "wrong", "hosemi", f"{args.rounds} rounds"]
+    header = ["data", "documents", "wrong", "hosemi", f"{args.rounds} rounds"]
     header += ["cleanlab", "record", *WRONG]
     print(harness.table(header, rows))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

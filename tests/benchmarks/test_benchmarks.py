@@ -61,7 +61,8 @@ RUNS = [
     "soak DATA --documents 60 --threads 1 --max-iter 1 --long-every 0 --output OUT",
     "spark DATA --rows 20 --jobs 1 --rounds 1 --ways processes --max-iter 1 "
     "--output OUT",
-    "fuzz --runs 20 --loads 12 --only tree columns",
+    "fuzz --runs 0 --loads 12",
+    "fuzz --runs 20 --loads 0 --only templates",
     "service MODEL DATA --clients 4 --seconds 2",
     "stopping DATA --kind names --max-train 9 --max-iter 3",
     "suspicious DATA --folds 2 --share .3 --max-docs 20",
@@ -201,6 +202,7 @@ NEEDED = {
     "service": "prometheus_client",
     "spark": "psutil",
     "suspicious": "cleanlab",
+    "templates": "atheris",
 }
 
 
