@@ -5,7 +5,7 @@
 
 - "a document": one predicted span of each document of test.jsonl, drawn at random;
   "one of many": the same, if all spans of the document are explained in one call.
-- "N tokens": documents of test.jsonl joined to one, of which ten spans are drawn.
+- "N tokens": documents of test.jsonl joined to one; ten of its spans are drawn.
 - "not predicted": the same places with another label.
 
 CPU milliseconds of this process for each span: the median, and the largest. Beside them

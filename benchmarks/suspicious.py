@@ -35,10 +35,10 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import load_config_from_str, load_model_from_config
 
-from spacy_hosemi.component.folds import words_of
+from spacy_hosemi.component.folds import folds_of, words_of
 from spacy_hosemi.component.pipe import HighOrderSemiCRF
 from spacy_hosemi.configs import KINDS, make_config
-from spacy_hosemi.explain.cross_fit import cross_fitted, folds_of
+from spacy_hosemi.explain.cross_fit import cross_fitted
 from spacy_hosemi.explain.suspicions import judged
 from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection.corpus import labels_in, trainable

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from spacy.cli._util import app
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
     from ..component.pipe import HighOrderSemiCRF
     from ..explain.outcomes import Answer
+    from ..inspection.corpus import Part
+    from ..inspection.kinds import Fit
+    from ..inspection.pipelines import Pipelines
 
 hosemi_cli = typer.Typer(
     name="hosemi",
@@ -130,6 +134,39 @@ def save_pipeline(nlp: Language, output: Path) -> None:
     except OSError as e:
         fail(f"Cannot save the pipeline to {str(output)!r}", reason(e))
     say(f"Saved the pipeline to {output}")
+
+
+class Training(NamedTuple):
+    """Documents to train on, and what a config makes of them.
+
+    part (Part): The documents.
+    pipelines (Pipelines): Made of the config; `fit` says which kind was chosen if none
+        was given.
+    nlp (Language), pipe (HighOrderSemiCRF): The untrained pipeline, and its component.
+    """
+
+    part: Part
+    pipelines: Pipelines
+    fit: Fit | None
+    nlp: Language
+    pipe: HighOrderSemiCRF
+
+
+def open_training(train: str, config: Path | None, encoding: str | None) -> Training:
+    """Documents to train on, and a pipeline that fits them; faults are said."""
+    from ..inspection.corpus import read_part
+    from ..inspection.pipelines import Pipelines, component_of
+    from ..inspection.report import kind_of
+
+    pipelines = Pipelines(config)
+    part = read_part(train, pipelines.first, encoding=encoding)
+    for fault in part.faults:
+        say(str(fault))
+    fit = kind_of(part)[-1] if config is None else None
+    nlp = pipelines.choose(fit)
+    pipe = component_of(nlp)
+    assert pipe is not None
+    return Training(part, pipelines, fit, nlp, pipe)
 
 
 def save_docs(docs: Sequence[Doc], output: str | Path, overwrite: bool) -> None:
@@ -241,7 +278,7 @@ def _nearby(model: str) -> str:
 
 
 def print_json(report: dict[str, Any]) -> None:
-    """Print a report; dataclasses in it become objects."""
+    """Print a report; dataclasses in it become objects, infinity and NaN null."""
     import srsly
 
     print(srsly.json_dumps(_plain(report), indent=2))
@@ -252,6 +289,8 @@ def _plain(found: Any) -> Any:
         return _plain(asdict(found))
     if isinstance(found, str):
         return found.encode("utf8", ESCAPED).decode("utf8")
+    if isinstance(found, float) and not math.isfinite(found):
+        return None  # JSON has neither infinity nor NaN
     if isinstance(found, dict):
         return {key: _plain(value) for key, value in found.items()}
     return [*map(_plain, found)] if isinstance(found, list) else found

@@ -17,6 +17,7 @@ from .common import (
     Overwrite,
     hosemi_cli,
     import_code,
+    open_training,
     print_json,
     print_table,
     save_docs,
@@ -25,6 +26,7 @@ from .streams import check_file, clean, fail, say, with_progress
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
+    from spacy.training import Example
 
     from ..explain.suspicions import Suspicion
 
@@ -69,8 +71,8 @@ def suspicious_cli(
             "--rounds",
             min=1,
             metavar="N",
-            help="Divide the documents so often, each time otherwise: the mean of the "
-            "evidence tells a little better, and takes so many times as long.",
+            help="Divide the documents N times, each time otherwise, and take the mean "
+            "of the evidence: a little better, and N times as long.",
         ),
     ] = 1,
     group: Annotated[
@@ -111,30 +113,24 @@ def suspicious_cli(
       python -m spacy hosemi suspicious export.jsonl --config my.cfg --rounds 3
       python -m spacy hosemi suspicious train.spacy -n 100 -o look.spacy
     """
-    from ..explain.cross_fit import folds_of
+    from ..component.folds import folds_of
     from ..explain.suspicions import find_suspicions
-    from ..inspection.corpus import read_part, trainable
-    from ..inspection.pipelines import Pipelines, component_of
-    from ..inspection.report import kind_of
+    from ..inspection.corpus import as_examples, trainable
+    from ..labels.alignment import is_complete
 
     import_code(code_path)
     if output is not None:
         check_file(output, overwrite)
-    pipelines = Pipelines(config)
-    part = read_part(train, pipelines.first, encoding=encoding)
-    for fault in part.faults:
-        say(str(fault))
-    fit = kind_of(part)[-1] if config is None else None
-    nlp = pipelines.choose(fit)
-    pipe = component_of(nlp)
-    assert pipe is not None
-    docs = trainable([doc for doc in part.docs if _is_annotated(doc)], nlp)
+    part, _, _, nlp, pipe = open_training(train, config, encoding)
+    examples = as_examples(part.docs, nlp)
+    whole = [doc for doc, x in zip(part.docs, examples) if is_complete(x)]
+    docs = trainable(whole, nlp)
     if left_out := len(part.docs) - len(docs):
         say(
             f"Left out: {left_out:,} of {len(part.docs):,} documents, which are empty, "
             "have tokens without annotation, or spans that tokens cannot reach"
         )
-    keys = _keys(docs, group)
+    keys = _keys(as_examples(docs, nlp), group)
     if (n := len({*keys})) < folds:
         what = "different documents" if group is None else "groups"
         fail(f"There are {n:,} {what}", f"Expected at least --folds {folds}.")
@@ -157,26 +153,21 @@ def suspicious_cli(
         _print(names, docs, found)
 
 
-def _is_annotated(doc: Doc) -> bool:
-    """Whether a document has tokens, and annotation of all of them."""
-    from spacy.attrs import ENT_IOB  # type: ignore[import-not-found]
-
-    return len(doc) > 0 and bool((doc.to_array(ENT_IOB) != 0).all())
-
-
-def _keys(docs: Sequence[Doc], group: str | None) -> list[Hashable]:
+def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
     """What documents of one part have in common; exit if it is not known of all."""
     from ..component.folds import words_of
+    from ..labels.alignment import group_of
 
     if group is None:
-        return [words_of(doc) for doc in docs]
-    missing = sum(group not in doc.user_data for doc in docs)
-    if missing:
+        return [words_of(x.predicted) for x in examples]
+    found: list[Hashable] = [group_of(x, group) for x in examples]
+    if None in found:
         fail(
-            f"{missing:,} of {len(docs):,} documents have no {group!r} in user_data",
+            f"{found.count(None):,} of {len(found):,} documents have no {group!r} in "
+            "user_data",
             "Expected it in all, as --group asks for it.",
         )
-    return [doc.user_data[group] for doc in docs]
+    return found
 
 
 def _print(

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import CodePath, Encoding, Overwrite, hosemi_cli, import_code
+from .common import (
+    CodePath,
+    Encoding,
+    Overwrite,
+    hosemi_cli,
+    import_code,
+    open_training,
+)
 from .streams import STOPPED, check_different, clean, fail, open_output, say, try_output
 
 if TYPE_CHECKING:
@@ -82,9 +89,6 @@ def tune_cli(
       python -m spacy hosemi tune train.spacy tuned.cfg --minutes 10
       python -m spacy hosemi tune export.jsonl tuned.cfg --config references.cfg
     """
-    from ..inspection.corpus import read_part
-    from ..inspection.pipelines import Pipelines, component_of
-    from ..inspection.report import kind_of
     from ..tuning.search import Search
     from ..tuning.written import write
 
@@ -95,14 +99,7 @@ def tune_cli(
         try_output(output, overwrite)
     if minutes <= 0:
         fail(f"--minutes is {minutes:g}", "Expected a number above 0.")
-    pipelines = Pipelines(config)
-    part = read_part(train, pipelines.first, encoding=encoding)
-    for fault in part.faults:
-        say(str(fault))
-    fit = kind_of(part)[-1] if config is None else None
-    nlp = pipelines.choose(fit)
-    pipe = component_of(nlp)
-    assert pipe is not None
+    part, pipelines, fit, nlp, pipe = open_training(train, config, encoding)
     if fit is not None:
         say(f"The config to begin with: hosemi init --for {fit.kind}")
     write(pipelines.text(fit), pipe.name, {}, "auto")  # what fails, fails now

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,16 +83,22 @@ def make_folds(
 
 
 def fold_numbers(docs: Sequence[Doc], n_folds: int, seed: int) -> list[int]:
-    """The fold of each document; documents with the same words share one. The same for
-    the same documents in the same order."""
-    groups: dict[bytes, int] = {}
-    keys = [words_of(doc) for doc in docs]
-    for key in keys:
-        groups.setdefault(key, len(groups))
-    order = [*range(len(groups))]
-    random.Random(seed).shuffle(order)
-    place = {group: k % n_folds for k, group in enumerate(order)}
-    return [place[groups[key]] for key in keys]
+    """See `folds_of`; documents with the same words share a fold."""
+    return folds_of([words_of(doc) for doc in docs], n_folds, seed)
+
+
+def folds_of(keys: Sequence[Hashable], n_folds: int, seed: int) -> list[int]:
+    """A fold for each document; documents with the same key share one. The same for the
+    same keys in the same order.
+
+    keys (Sequence[Hashable]): Of the documents.
+    n_folds (int), seed (int): How many, and which documents they have.
+    RETURNS (List[int]): Numbers below n_folds.
+    """
+    distinct = [*dict.fromkeys(keys)]
+    random.Random(seed).shuffle(distinct)
+    place = {key: k % n_folds for k, key in enumerate(distinct)}
+    return [place[key] for key in keys]
 
 
 def words_of(doc: Doc) -> bytes:

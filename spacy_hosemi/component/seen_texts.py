@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-# Of so many texts digests are saved, 8 bytes each: those with the smallest digests, a
-# random sample. Among all texts of a file that was seen, some of these will be.
+# At most this many digests are saved, 8 bytes each: the smallest ones, a random sample
+# of the texts. Some of any large file that was seen will be among them.
 MOST_SAVED = 100_000
 
 

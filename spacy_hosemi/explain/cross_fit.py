@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from spacy.language import Language
@@ -84,15 +83,3 @@ def _longest(examples: Sequence[Example]) -> int:
     """RETURNS (int): The tokens of the longest span."""
     spans = [span for known in labels_in(examples) for span in known.required]
     return max((end - start for start, end, _ in spans), default=1)
-
-
-def folds_of(keys: Sequence[Hashable], n_folds: int, seed: int) -> list[int]:
-    """RETURNS (List[int]): A fold for each document; those with the same key share one.
-
-    keys (Sequence[Hashable]): Of the documents.
-    n_folds (int), seed (int): How many, and which documents they have.
-    """
-    distinct = [*dict.fromkeys(keys)]
-    random.Random(seed).shuffle(distinct)
-    place = {key: k % n_folds for k, key in enumerate(distinct)}
-    return [place[key] for key in keys]

@@ -56,7 +56,7 @@ DECIMALS = 12
 # first fifth.
 _FIRST_SHARE, _LAST_FIRST_SHARE = 0.1, 0.2
 
-# The bets on spans: so many, each half of the one before.
+# The number of bets on spans; each bet is half of the one before.
 _N_BETS = 10
 
 # Records that say where tests of spans begin, as a share; and how many times the
@@ -75,8 +75,8 @@ class Chosen:
         threshold could be shown to keep the promise.
     n_tested, n_accepted, n_wrong (int): The records or spans of the test, those of them
         that are accepted, and those of these that are wrong; with no threshold 0.
-    most (int): At most so many spans of a record are accepted; 0: any number.
-    n_needed (Optional[int]): With no threshold: about so many records like these would
+    most (int): The most spans of a record that are accepted; 0: any number.
+    n_needed (Optional[int]): With no threshold: about how many records like these would
         do; None: more of them would not help.
     """
 
@@ -155,8 +155,8 @@ def _ends_of_ties(values: Floats) -> NDArray[np.intp]:
 def _records_needed(
     n_wrong: NDArray[np.int_], n_accepted: NDArray[np.intp], error: float, delta: float
 ) -> int | None:
-    """RETURNS (Optional[int]): With so many records the first test would be passed in
-    half of the cases, if the share of wrong ones among the most probable stays."""
+    """RETURNS (Optional[int]): How many records it takes to pass the first test in half
+    of the cases, if the share of wrong ones among the most probable stays."""
     from scipy.stats import binom
 
     n = int(n_accepted[-1])
@@ -209,7 +209,7 @@ class _Spans:
         return found
 
     def first(self, most: int) -> _Spans:
-        """RETURNS (_Spans): At most so many of each record."""
+        """RETURNS (_Spans): Of each record the most probable ones, at most `most`."""
         own = self.ranks() < most
         some = self.record[own], self.confidence[own], self.is_wrong[own]
         return _Spans(*some, self.n_records)
@@ -315,11 +315,11 @@ def _mixed(log_capitals: Floats) -> Floats:
 def _records_needed_for_spans(
     scouts: _Spans, expected: Floats, tested: _Spans, of_spans: Floats, delta: float
 ) -> int | None:
-    """RETURNS (Optional[int]): With so many records the first test would be passed, if
+    """RETURNS (Optional[int]): How many records it takes to pass the first test, if
     each capital grows with them as it did.
 
     of_spans (float64 [1 + S, number of bets]): The log of capitals of the tested spans,
-        when so many are accepted.
+        by how many are accepted.
     """
     for total in _larger(scouts.n_records + tested.n_records):
         n = int((1 - _SCOUTS) * total)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -55,7 +56,8 @@ class Suspicion:
 
     document (int): Its number among the documents, from 0.
     evidence (float): The log of the odds that one place is wrong; the mean over models,
-        if several have judged it. inf: by the config the gold is impossible.
+        if several have judged it. inf: the gold is impossible; -inf: anything else
+        is, up to rounding.
     log_probability (float): Of the whole gold record, in nats.
     kind (str): "border", "label", "missing" (gold lacks a span), "extra" (gold has one
         too many); empty: no single change is more probable than the gold.
@@ -84,7 +86,7 @@ def find_suspicions(
         train.
     docs (Sequence[Doc]): With gold, see `inspection.corpus.trainable`.
     rounds (Sequence[Sequence[int]]): For each round the fold of each document, see
-        `cross_fit.folds_of`.
+        `component.folds.folds_of`.
     progress (Callable): Called with the folds of each round, yields them.
     RETURNS (List[Suspicion]): The ones with most evidence first.
     RAISES (ValueError): HS366 tags on tokens; HS317 labels in a tree are decoded level
@@ -147,7 +149,7 @@ def _judged(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> Suspicion:
         of_gold = log_probability(problem, spans, *labels)
         log_prob += of_gold
         places += _places(problem, spans, of_gold, *labels)
-    evidence = _log_sum(place.log_odds for place in places)
+    evidence = float(np.logaddexp.reduce([-math.inf, *(x.log_odds for x in places)]))
     worst = max(places, key=lambda place: place.log_odds, default=None)
     had, instead = ([], []) if worst is None else _changed(worst, *labels)
     one, other = ([_characters(doc, x) for x in some] for some in (had, instead))
@@ -224,12 +226,3 @@ def _log_less(log_a: float, log_b: float) -> float:
         return log_a
     share = -math.expm1(min(log_b - log_a, 0.0))
     return log_a + math.log(share) if share > 0.0 else -math.inf
-
-
-def _log_sum(values: Iterable[float]) -> float:
-    """RETURNS (float): log of the sum of exponentials."""
-    known = [*values]
-    most = max(known, default=-math.inf)
-    if math.isinf(most):
-        return most
-    return most + math.log(math.fsum(math.exp(x - most) for x in known))
