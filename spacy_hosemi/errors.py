@@ -707,15 +707,19 @@ class Errors(metaclass=_Coded):
         "it from the other."
     )
     HS317 = (
-        "the component {name!r} finds labels in a tree level by level, and so what "
-        "decides between two spans is no single sum; expected labels without a tree, "
-        "or a tree with at most exact_up_to labels and no tok2vec. Raise "
-        "hierarchy.exact_up_to."
+        "the labels of the component {name!r} are in a tree and have a tok2vec, or too "
+        "many weights to be decoded at once; expected labels without a tree, or a "
+        "tree without either. Train without tok2vec, or with fewer features."
     )
     HS318 = (
         "the document {text!r} was not predicted by {name!r}, or its tokens are others "
         "now; expected one that it was applied to. Call nlp(text), or the component, "
         "first."
+    )
+    HS319 = (
+        "{found} of {total} documents are among those that {name!r} was trained on; "
+        "expected all of these and no others. Name the file that the model was trained "
+        "on."
     )
     HS099 = (
         "spans_threshold is set, spans_key is {key!r} and encoding is {encoding!r}; "

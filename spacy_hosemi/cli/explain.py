@@ -20,13 +20,18 @@ from .common import (
     load_component,
     print_json,
     print_table,
+    read_training,
 )
-from .streams import check_file, clean, fail, open_input, open_output
+from .streams import check_file, clean, fail, open_input, open_output, say
 
 if TYPE_CHECKING:
+    from spacy.language import Language
     from spacy.tokens import Doc
 
+    from ..component.pipe import HighOrderSemiCRF
     from ..explain import Contribution, Explanation
+    from ..explain.retraining import Retrained
+    from ..labels.inventory import Span
 
 # The longest text and name that is shown, and the longest line of a file.
 SHOWN, MAX_CHARS = 40, 1_000_000
@@ -76,6 +81,16 @@ def explain_cli(
             "list, a rule more or less. Each is tried by a prediction.",
         ),
     ] = False,
+    retrain: Annotated[
+        str | None,
+        typer.Option(
+            "--retrain",
+            metavar="TRAIN",
+            help="With --span: train anew on the training documents of the model, "
+            "which are these, and on the text with the contrary as its gold, and say "
+            "whether that changes the answer.",
+        ),
+    ] = None,
     html: Annotated[
         str | None,
         typer.Option(
@@ -107,11 +122,16 @@ def explain_cli(
       python -m spacy hosemi explain m "Frege, G. Sinn." --span 10:14:title
       python -m spacy hosemi explain m "Frege, G. Sinn." --span Sinn --label journal
       python -m spacy hosemi explain m "Frege, G. Sinn." --changes
+      python -m spacy hosemi explain m "Frege, G. Sinn." --span Sinn --label journal \
+        --retrain train.spacy
       python -m spacy hosemi explain m references.txt --json > why.json
       python -m spacy hosemi explain m references.txt --html why.html
     """
     if html is not None:
-        _check_page(html, overwrite, {"--span": span, "--label": label}, as_json)
+        others = {"--span": span, "--label": label, "--retrain": retrain}
+        _check_page(html, overwrite, others, as_json)
+    if retrain is not None and span is None:
+        fail("--retrain is given, and no --span", "Expected one to explain.")
     nlp, pipe = load_component(model, component)
     if label is not None and label not in pipe.schema.projection.names():
         names = ", ".join(pipe.schema.projection.names())
@@ -119,7 +139,8 @@ def explain_cli(
     if html is not None:
         _write_page(html, overwrite, pipe, [nlp(x) for x in _texts(text)], changes)
         return
-    report = []
+    train = None if retrain is None else read_training(retrain, nlp)
+    report: list[dict[str, Any]] = []
     for one in _texts(text):
         doc = nlp(one)
         if span is not None:
@@ -131,6 +152,11 @@ def explain_cli(
         report.append({"text": one, "explanations": found})
         if not as_json:
             _print(doc, found, top, changes)
+        if train is not None:
+            again = _retrained(nlp, pipe, train, doc, found[0])
+            report[-1]["retrained"] = again
+            if not as_json:
+                _print_retrained(doc, again)
     if as_json:
         print_json({"model": model, "component": pipe.name, "documents": report})
 
@@ -155,6 +181,23 @@ def _write_page(
     page = Page(pipe, docs, changes=changes)
     with open_output(path, overwrite) as file:
         file.write(str(page))
+
+
+def _retrained(
+    nlp: Language,
+    pipe: HighOrderSemiCRF,
+    train: Sequence[Doc],
+    doc: Doc,
+    one: Explanation,
+) -> Retrained:
+    from ..explain.retraining import retrain
+
+    n = len(train) + 1
+    say(f"Training anew, on {n:,} documents")
+    try:
+        return retrain(nlp, pipe, train, doc, (one.start, one.end, one.label))
+    except ValueError as e:
+        fail("Cannot train again", str(e))
 
 
 def _texts(text: str) -> list[str]:
@@ -235,9 +278,8 @@ def _print(doc: Doc, found: Sequence[Explanation], top: int, has_changes: bool) 
 
 def _print_difference(doc: Doc, one: Explanation) -> None:
     print(f"log P(best with it) / P(best without it) = {one.difference:+.3f}")
-    for name, spans in (("with it", one.spans), ("without it", one.instead)):
-        shown = [f"{y}: {_short(doc[i:j].text)}" for i, j, y in spans]
-        print(f"only {name}: {clean(' | '.join(shown)) or 'no span'}")
+    print(f"only with it: {_listed(doc, one.spans)}")
+    print(f"only without it: {_listed(doc, one.instead)}")
 
 
 def _print_changes(one: Explanation, top: int) -> None:
@@ -248,6 +290,18 @@ def _print_changes(one: Explanation, top: int) -> None:
         print(f"  {clean(text)}: P = {change.probability:.3f}")
     if not one.changes:
         print("  no single entry of a list, and no single rule")
+
+
+def _print_retrained(doc: Doc, one: Retrained) -> None:
+    answer = "predicted" if one.is_answer else "not predicted"
+    print("trained on this text, too, with this gold:")
+    print(f"  {_listed(doc, one.gold)}")
+    print(f"then {answer}, P = {one.probability:.3f}")
+
+
+def _listed(doc: Doc, spans: Sequence[Span]) -> str:
+    shown = [f"{y}: {_short(doc[i:j].text)}" for i, j, y in spans]
+    return clean(" | ".join(shown)) or "no span"
 
 
 def _row(part: Contribution, doc: Doc) -> tuple[str, ...]:

@@ -171,8 +171,8 @@ class Analyzing(Predicting):
             or less of a list, a rule more or less. Each is tried by a prediction.
         RETURNS (Union[Explanation, List[Explanation]]): Of the span; of each entity.
         RAISES (ValueError): HS060 no segmentation is possible; HS095 no span of the
-            document; HS096 unknown label; HS317 labels in a tree are decoded level by
-            level; HS318 the component has not predicted the document.
+            document; HS096 unknown label; HS317 labels in a tree have a tok2vec or
+            too many weights; HS318 the component has not predicted the document.
         """
         check_doc(doc)
         decoder = self.decoder

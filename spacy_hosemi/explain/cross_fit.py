@@ -10,6 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_model_from_config, registry
+from thinc.api import Config
 
 from ..component.penalty_search import DEFAULT
 from ..component.pipe import HighOrderSemiCRF
@@ -51,31 +52,31 @@ def cross_fitted(
     own["clean_text"] = False
     if own.get("max_length") is None:
         own["max_length"] = _longest(as_examples(docs, nlp))
+    settings = {**block, "labels": labels}
     for fold in progress(sorted({*numbers})):
-        trained = _trained(config, name, labels, block, docs, numbers, fold)
+        others = [doc for doc, number in zip(docs, numbers) if number != fold]
+        trained = train(config, name, settings, others)
         places = [k for k, number in enumerate(numbers) if number == fold]
         pipe: Any = trained.get_pipe(name)
         yield pipe, places, as_examples([docs[k] for k in places], trained)
 
 
-def _trained(
-    config: Any,
-    name: str,
-    labels: list[str],
-    block: dict[str, Any],
-    docs: Sequence[Doc],
-    numbers: Sequence[int],
-    fold: int,
+def train(
+    config: Config, name: str, block: dict[str, Any], docs: Sequence[Doc]
 ) -> Language:
-    """RETURNS (Language): Trained on the documents of all other folds."""
+    """RETURNS (Language): A new pipeline whose component was trained on documents.
+
+    config (Config): Of the pipeline.
+    name (str), block (Dict[str, Any]): The component, and how to initialize it, see
+        `inspection.rehearsal.settings_of`.
+    docs (Sequence[Doc]): With gold.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         nlp = load_model_from_config(config, auto_fill=True)
-        others = [doc for doc, number in zip(docs, numbers) if number != fold]
-        examples = as_examples(others, nlp)
-        settings = {**registry.resolve(block), "labels": labels}
+        examples = as_examples(docs, nlp)
         pipe: Any = nlp.get_pipe(name)
-        pipe.initialize(lambda: examples, nlp=nlp, **settings)
+        pipe.initialize(lambda: examples, nlp=nlp, **registry.resolve(block))
     return nlp
 
 

@@ -89,8 +89,8 @@ def find_suspicions(
         `component.folds.folds_of`.
     progress (Callable): Called with the folds of each round, yields them.
     RETURNS (List[Suspicion]): The ones with most evidence first.
-    RAISES (ValueError): HS366 tags on tokens; HS317 labels in a tree are decoded level
-        by level; HS254 the config does not fit by L-BFGS.
+    RAISES (ValueError): HS366 tags on tokens; HS317 labels in a tree have a tok2vec or
+        too many weights; HS254 the config does not fit by L-BFGS.
     """
     found: list[list[Suspicion]] = [[] for _ in docs]
     for numbers in rounds:

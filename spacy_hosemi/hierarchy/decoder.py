@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice, pairwise
 from typing import Any, cast
 
@@ -66,17 +67,25 @@ def make_decoder(
 def segment_decoder(decoder: Decoder, name: str) -> FlatDecoder:
     """What decodes all labels of documents, or of their clean words, at once.
 
-    decoder (Decoder): From `make_decoder`.
+    decoder (Decoder): From `make_decoder`. One that decodes level by level prunes, what
+        it is given here does not.
     name (str): Of its component.
-    RAISES (ValueError): HS317 labels in a tree are decoded level by level.
+    RAISES (ValueError): HS317 labels in a tree have a tok2vec or too many weights.
     """
     if isinstance(decoder, CleanDecoder):
         decoder = decoder.decoder
-    if isinstance(decoder, FlattenedDecoder):
-        decoder = decoder.of_leaves
+    if isinstance(decoder, FlattenedDecoder | LevelDecoder):
+        decoder = decoder.of_leaves  # type: ignore[assignment]
     if not isinstance(decoder, FlatDecoder):
         raise ValueError(Errors.HS317.format(name=name))
     return decoder
+
+
+def _leaf_decoder(
+    state: ModelState, options: DecodingOptions, flat: FlatTree
+) -> FlatDecoder:
+    """RETURNS (FlatDecoder): It decodes the leaves of a tree as labels without one."""
+    return FlatDecoder(state, options, DocScorer(flat.weights, is_single=False), flat)
 
 
 def _make_decoder(
@@ -111,8 +120,7 @@ class FlattenedDecoder(Decoder):
         self, state: ModelState, options: DecodingOptions, flat: FlatTree
     ) -> None:
         self.state, self.options, self.flat = state, options, flat
-        scorer = DocScorer(flat.weights, is_single=False)
-        self.of_leaves = FlatDecoder(state, options, scorer, flat)
+        self.of_leaves = _leaf_decoder(state, options, flat)
 
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
@@ -196,6 +204,15 @@ class LevelDecoder(Decoder):
         self._projection = cast(TreeProjection, state.schema.projection)
         self._tree = self._projection.tree
         self._top = FlatDecoder(state, options, scorer)
+
+    @cached_property
+    def of_leaves(self) -> FlatDecoder | None:
+        """Decodes all leaves at once, for what can be said of these alone; None if
+        they have a tok2vec or too many weights for that."""
+        if not isinstance(self._top.scorer, DocScorer):
+            return None
+        flat = flatten(self.state)
+        return None if flat is None else _leaf_decoder(self.state, self.options, flat)
 
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None

@@ -5,9 +5,10 @@ import re
 
 import pytest
 import srsly
+from spacy.tokens import DocBin
 
 from ..component.test_gazetteers import train_cities
-from ..helpers import make_trained
+from ..helpers import TRAIN, make_examples, make_trained
 from .test_streams import invoke
 
 TEXT = "Ada Lovelace wrote to Mary in Paris."
@@ -127,3 +128,55 @@ def test_bad_spans(model, args, message):
     result = invoke("explain", model, TEXT, *args)
     assert (result.exit_code, result.stdout) == (2, "")
     assert re.search(message, result.stderr)
+
+
+@pytest.fixture(scope="module")
+def again(tmp_path_factory):
+    """A model whose config says how it was trained, and its training documents."""
+    nlp = make_trained()
+    fit = {"@misc": "spacy_hosemi.lbfgs.v1", "max_iter": 25}
+    nlp.config["initialize"]["components"]["hosemi"] = {"fit": fit}
+    folder = tmp_path_factory.mktemp("again")
+    nlp.to_disk(folder / "model")
+    docs = [x.reference for x in make_examples(nlp, TRAIN)]
+    DocBin(docs=docs).to_disk(folder / "train.spacy")
+    return folder / "model", folder / "train.spacy"
+
+
+def test_retraining(again):
+    model, train = again
+    args = TEXT, "--span", "Mary", "--label", "LOC", "--retrain", train
+    result = invoke("explain", model, *args)
+    assert result.exit_code == 0, result.output
+    assert "Training anew, on 6 documents" in result.stderr
+    assert "PER: Ada Lovelace | LOC: Mary | LOC: Paris" in result.stdout
+    assert re.search(r"then (not )?predicted, P = 0\.\d+\n$", result.stdout)
+    (doc,) = explained(model, *args)
+    assert doc["retrained"]["gold"][1] == [4, 5, "LOC"]
+
+
+@pytest.mark.parametrize(
+    "text, span, train, message",
+    [
+        (TEXT, None, "train", "--retrain is given, and no --span"),
+        (TEXT, "Mary", "other.spacy", "Cannot read .*other.spacy"),
+        (TEXT, "Mary", "model", "Cannot read"),
+    ],
+)
+def test_bad_retraining(again, text, span, train, message):
+    model, path = again
+    path = path if train == "train" else path.parent / train
+    args = [] if span is None else ["--span", span, "--label", "LOC"]
+    result = invoke("explain", model, text, *args, "--retrain", path)
+    assert result.exit_code == 2 and re.search(message, result.stderr)
+
+
+def test_retraining_on_other_documents(again):
+    model, path = again
+    other = path.with_name("other-texts.spacy")
+    nlp = make_trained()
+    DocBin(docs=[nlp.make_doc("Another text.")]).to_disk(other)
+    args = "--span", "Mary", "--label", "LOC", "--retrain", other
+    result = invoke("explain", model, TEXT, *args)
+    assert result.exit_code == 2
+    assert "Cannot train again" in result.stderr and "HS319" in result.stderr

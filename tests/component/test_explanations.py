@@ -8,9 +8,10 @@ import srsly
 from spacy.tokens import Span
 
 from ..helpers import UNTRAINED, initialize, make_doc, make_nlp, make_trained, triples
-from ..hierarchy.test_component import make_tree_nlp
+from ..hierarchy.test_component import TREE, make_tree_nlp
 from .test_answers import NLP, joined, make_pipe, pipe_of
 from .test_explain import made
+from .test_neural import make_neural, train
 
 
 def test_all_entities_and_one():
@@ -193,7 +194,21 @@ def test_an_untrained_model():
 
 
 def test_levels_of_a_tree():
-    nlp = make_tree_nlp(tree={"exact_up_to": 0})
-    doc = nlp("Ada met Babbage .")
-    with pytest.raises(ValueError, match="HS317.*'hosemi'.*exact_up_to"):
+    """What is decoded level by level is explained by all labels at once."""
+    text = "Ada met Babbage ."
+    found = []
+    for n in (140, 0):
+        nlp = make_tree_nlp(tree={"exact_up_to": n, "threshold": 0.0})
+        doc = nlp(text)
+        pipe = nlp.get_pipe("hosemi")
+        more = [pipe.explain(doc, (1, 2, name)) for name in pipe.labels]
+        found.append([*pipe.explain(doc), *more])
+    assert found[0] == found[1] and found[0][0].difference > 0
+
+
+def test_a_tree_with_a_tok2vec():
+    nlp = make_neural(hierarchy={**TREE, "separator": "_"})
+    train(nlp, marked=("[PER_first Ada] met [PER_last Babbage].",))
+    doc = nlp("Ada met Babbage.")
+    with pytest.raises(ValueError, match="HS317.*'hosemi'.*Train without tok2vec"):
         nlp.get_pipe("hosemi").explain(doc)
