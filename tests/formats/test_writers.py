@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import hypothesis.strategies as st
 import pytest
@@ -172,6 +173,26 @@ def test_prodigy_and_doccano(found):
     for one, record in zip(objects, found, strict=True):
         assert one["text"] == record.text
         assert one["label"] == [[*field[:3]] for field in record.best.fields]
+        for score, field in zip(one["span_scores"], record.best.fields, strict=True):
+            assert close(score, field.confidence)
+
+
+def test_runner_ups_in_words():
+    best = reference("[author Frege] [date 1879]").best
+    frege, date = best.fields
+    longer = frege._replace(end=10, value="Frege 1879")
+    others = [Segmentation([longer], 0.25), Segmentation([frege], None)]
+    record = ExtractedRecord(1, "Frege 1879", best, others)
+    record.tokens.append(WordToken(0, 5, True))
+    said = "0.25: not author 'Frege'; not date '1879'; but author 'Frege 1879'"
+    found = {"runner-up 1": said, "runner-up 2": "not date '1879'"}
+    assert json.loads(write("doccano", [record])).items() >= found.items()
+    with_one = replace(
+        record, best=Segmentation([frege], 0.75), alternatives=others[:1]
+    )
+    meta = json.loads(write("prodigy", [with_one]))["meta"]
+    said = "0.25: not author 'Frege'; but author 'Frege 1879'"
+    assert meta == {"line": 1, "score": 0.75, "runner-up 1": said}
 
 
 def reference(text, line=1):

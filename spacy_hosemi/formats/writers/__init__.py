@@ -36,8 +36,8 @@ WRITERS: Mapping[str, RecordFormat] = {
     "jsonl": RecordFormat(write_jsonl, has_alternatives=True),
     "json": RecordFormat(write_json, has_alternatives=True),
     "label-studio": RecordFormat(write_label_studio, has_alternatives=True),
-    "prodigy": RecordFormat(write_prodigy, has_tokens=True),
-    "doccano": RecordFormat(write_doccano),
+    "prodigy": RecordFormat(write_prodigy, has_alternatives=True, has_tokens=True),
+    "doccano": RecordFormat(write_doccano, has_alternatives=True),
     "bib": RecordFormat(write_bibtex),
     "csl": RecordFormat(write_csl),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import IO, Any
 
-from ..records import ExtractedRecord, Segmentation
+from ..records import ExtractedField, ExtractedRecord, Segmentation
 from .json_records import rounded, to_json, write_list
 from .options import WriterOptions
 
@@ -32,6 +32,31 @@ def _task(record: ExtractedRecord, model: str) -> dict[str, Any]:
 def _verdict(record: ExtractedRecord) -> dict[str, str]:
     """By it tools can sort and filter."""
     return {} if record.verdict is None else {"verdict": record.verdict}
+
+
+def _meta(record: ExtractedRecord) -> dict[str, Any]:
+    """What a tool shows beside a text that has a place for one segmentation alone: the
+    probability of the record, and the others in words."""
+    whole = {"line": record.line, "score": rounded(record.best.confidence)}
+    others = {
+        f"runner-up {rank}": _in_words(record.best, other)
+        for rank, other in enumerate(record.alternatives, start=1)
+    }
+    return {**whole, **_verdict(record), **others}
+
+
+def _in_words(best: Segmentation, other: Segmentation) -> str:
+    """How a segmentation differs from the best one, after its probability."""
+    of_best = {x[:3] for x in best.fields}
+    of_other = {x[:3] for x in other.fields}
+    said = [f"not {_named(x)}" for x in best.fields if x[:3] not in of_other]
+    said += [f"but {_named(x)}" for x in other.fields if x[:3] not in of_best]
+    score = rounded(other.confidence)
+    return ("" if score is None else f"{score:.3g}: ") + "; ".join(said)
+
+
+def _named(one: ExtractedField) -> str:
+    return f"{one.label} {one.value!r}"
 
 
 def _prediction(one: Segmentation, name: str) -> dict[str, Any]:
@@ -88,17 +113,17 @@ def _prodigy_task(record: ExtractedRecord) -> dict[str, Any]:
         }
         for x in record.best.fields
     ]
-    score = rounded(record.best.confidence)
-    meta = {"line": record.line, "score": score, **_verdict(record)}
+    meta = _meta(record)
     return {"text": record.text, "tokens": tokens, "spans": spans, "meta": meta}
 
 
 def write_doccano(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Write an object a line for a project of sequence labeling."""
+    """Write an object a line for a project of sequence labeling. Its labels have no
+    place for scores: those stand beside them, in their order."""
     for record in records:
         labels = [[x.start, x.end, x.label] for x in record.best.fields]
-        found = {"text": record.text, "label": labels}
-        more = {"line": record.line, "score": rounded(record.best.confidence)}
-        file.write(to_json({**found, **more, **_verdict(record)}) + "\n")
+        scores = [rounded(x.confidence) for x in record.best.fields]
+        found = {"text": record.text, "label": labels, "span_scores": scores}
+        file.write(to_json({**found, **_meta(record)}) + "\n")
