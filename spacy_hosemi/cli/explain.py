@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,15 @@ from .common import (
     print_table,
     read_training,
 )
-from .streams import check_file, clean, fail, open_input, open_output, say
+from .streams import (
+    check_file,
+    clean,
+    fail,
+    open_input,
+    open_output,
+    say,
+    with_progress,
+)
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -136,8 +145,12 @@ def explain_cli(
     if label is not None and label not in pipe.schema.projection.names():
         names = ", ".join(pipe.schema.projection.names())
         fail(f"There is no label {label!r} in {model!r}", f"Expected one of: {names}.")
+    how: dict[str, Any] = {
+        "changes": changes,
+        "progress": partial(with_progress, unit=" spans"),
+    }
     if html is not None:
-        _write_page(html, overwrite, pipe, [nlp(x) for x in _texts(text)], changes)
+        _write_page(html, overwrite, pipe, [nlp(x) for x in _texts(text)], how)
         return
     train = None if retrain is None else read_training(retrain, nlp)
     report: list[dict[str, Any]] = []
@@ -145,9 +158,9 @@ def explain_cli(
         doc = nlp(one)
         if span is not None:
             asked = _find_span(doc, span, label)
-            found = [pipe.explain(doc, asked, changes=changes)]
+            found = [pipe.explain(doc, asked, **how)]
         else:
-            explained = pipe.explain(doc, changes=changes)
+            explained = pipe.explain(doc, **how)
             found = [x for x in explained if label in (None, x.label)]
         report.append({"text": one, "explanations": found})
         if not as_json:
@@ -174,11 +187,11 @@ def _check_page(
 
 
 def _write_page(
-    path: str, overwrite: bool, pipe: Any, docs: Sequence[Doc], changes: bool
+    path: str, overwrite: bool, pipe: Any, docs: Sequence[Doc], how: dict[str, Any]
 ) -> None:
     from ..explain.page import Page
 
-    page = Page(pipe, docs, changes=changes)
+    page = Page(pipe, docs, **how)
     with open_output(path, overwrite) as file:
         file.write(str(page))
 

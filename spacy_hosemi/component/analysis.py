@@ -25,7 +25,13 @@ from ..prediction.answers import (
 )
 from ..prediction.clean_decoder import CleanDecoder, CleanMarginals
 from ..prediction.corrections import read_corrections, read_span
-from ..prediction.explanation import Explanation, explain, explain_words
+from ..prediction.explanation import (
+    Explanation,
+    Progress,
+    explain,
+    explain_words,
+    unseen,
+)
 from ..prediction.problem import JointMarginals
 from ..prediction.ranked import Answer, make_rows, ranked
 from ..prediction.records import own_entities
@@ -146,14 +152,29 @@ class Analyzing(Predicting):
 
     @overload
     def explain(
-        self, doc: Doc, span: None = None, *, changes: bool = False
+        self,
+        doc: Doc,
+        span: None = None,
+        *,
+        changes: bool = False,
+        progress: Progress = unseen,
     ) -> list[Explanation]: ...
     @overload
     def explain(
-        self, doc: Doc, span: Span | SpanTriple, *, changes: bool = False
+        self,
+        doc: Doc,
+        span: Span | SpanTriple,
+        *,
+        changes: bool = False,
+        progress: Progress = unseen,
     ) -> Explanation: ...
     def explain(
-        self, doc: Doc, span: Span | SpanTriple | None = None, *, changes: bool = False
+        self,
+        doc: Doc,
+        span: Span | SpanTriple | None = None,
+        *,
+        changes: bool = False,
+        progress: Progress = unseen,
     ) -> Explanation | list[Explanation]:
         """Why a span was predicted, or why it was not: the most probable segmentation
         that has the span against the most probable one that does not have it.
@@ -169,6 +190,8 @@ class Analyzing(Predicting):
             node stands for all labels below it.
         changes (bool): Whether to look for what would change the answer: an entry more
             or less of a list, a rule more or less. Each is tried by a prediction.
+        progress (Callable): Shows how far it is, such as `tqdm.tqdm`: called with the
+            explanations as they are made, and `total`, their number; yields the same.
         RETURNS (Union[Explanation, List[Explanation]]): Of the span; of each entity.
         RAISES (ValueError): HS060 no segmentation is possible; HS095 no span of the
             document; HS096 unknown label; HS317 labels in a tree have a tok2vec or
@@ -189,9 +212,9 @@ class Analyzing(Predicting):
         before, _ = as_predicted(doc, self.name)
         clean = decoder.cleaned(before) if isinstance(decoder, CleanDecoder) else None
         if clean is None:
-            found = explain(flat, before, asked, {*own}, changes)
+            found = explain(flat, before, asked, {*own}, changes, progress)
         else:
-            found = explain_words(flat, before, clean, asked, {*own}, changes)
+            found = explain_words(flat, before, clean, asked, {*own}, changes, progress)
         return found if span is None else found[0]
 
     def ranked(self, doc: Doc, k: int = 1) -> list[Answer]:

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import Any
 
 from spacy.tokens import Doc
 
@@ -15,7 +16,7 @@ from ..component.pipe import HighOrderSemiCRF
 from ..labels.inventory import Span
 from ..prediction.answers import posteriors, spans_above
 from ..prediction.contributions import Contribution
-from ..prediction.explanation import Explanation
+from ..prediction.explanation import Explanation, Progress, unseen
 from ..prediction.ranked import Answer
 from .html_page import HtmlPage, template
 
@@ -120,6 +121,8 @@ class Page(HtmlPage):
     threshold (float): Other spans are shown that have at least this probability.
     k (int): How many of the most probable segmentations are listed.
     changes (bool): Whether to look for what would change each answer.
+    progress (Callable): Shows how far the answers of a document are explained, see
+        `HighOrderSemiCRF.explain`.
     title (str): Of the page.
     RAISES (ValueError): As `HighOrderSemiCRF.explain`.
     """
@@ -132,9 +135,10 @@ class Page(HtmlPage):
         threshold: float = 0.05,
         k: int = 5,
         changes: bool = False,
+        progress: Progress = unseen,
         title: str = "Spans, and why",
     ) -> None:
-        self._title, self._changes = title, changes
+        self._title, self._changes, self._progress = title, changes, progress
         self._colours = {y: n % N_COLOURS for n, y in enumerate(pipe.labels)}
         self._docs = [
             self._shown(pipe, doc, number, threshold, k)
@@ -154,12 +158,11 @@ class Page(HtmlPage):
         given = dict(zip(ranked[0].spans, ranked[0].confidences))
         likely = [x for x in _likely(pipe, doc, threshold) if x[0] not in given]
         likely.sort(key=lambda x: (-x[1], x[0]))
-        why = {
-            (x.start, x.end, x.label): x
-            for x in pipe.explain(doc, changes=self._changes)
-        }
+        how: Any = {"changes": self._changes}
+        found = pipe.explain(doc, progress=self._progress, **how)
+        why = {(x.start, x.end, x.label): x for x in found}
         for span, _ in likely[:N_EXPLAINED]:
-            why[span] = pipe.explain(doc, span, changes=self._changes)
+            why[span] = pipe.explain(doc, span, **how)
         spans = [*given.items(), *likely]
         cards = [
             self._card(doc, x, p, why.get(x), f"d{number}s{n}", max(0, n - len(given)))

@@ -14,7 +14,7 @@ with a span may have others beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, cast
@@ -83,12 +83,22 @@ class Explanation:
         )
 
 
+# Called with things as they are made, and how many there will be; yields the same.
+Progress = Callable[..., Iterable[Any]]
+
+
+def unseen(found: Iterable[Any], total: int) -> Iterable[Any]:
+    """Progress that nobody sees."""
+    return found
+
+
 def explain(
     decoder: FlatDecoder,
     doc: Doc,
     spans: Sequence[Span],
     answer: Set[Span],
     with_changes: bool = False,
+    progress: Progress = unseen,
 ) -> list[Explanation]:
     """Why some spans are predicted, or why they are not.
 
@@ -97,6 +107,8 @@ def explain(
     spans (Sequence[Tuple[int, int, str]]): Any; their labels are known.
     answer (Set[Tuple[int, int, str]]): What was predicted.
     with_changes (bool): Whether to look for changes, which takes a prediction for each.
+    progress (Callable): Called with what is found, and `total`, the number of spans;
+        yields the same.
     RETURNS (List[Explanation]): Of each span.
     RAISES (ValueError): HS060 no segmentation is possible.
     """
@@ -106,16 +118,25 @@ def explain(
         )
         for span in spans
     }
-    problems, scorings = _scorings(decoder, doc)
-    for problem, scoring, some in zip(problems, scorings, split(spans, problems)):
-        if some:
-            known = [found[span] for span in some]
-            found.update(zip(some, _of_instance(decoder, problem, scoring, known)))
-    if with_changes:
-        for span, one in found.items():
-            more = changes(decoder, doc, span, one.instead)
-            found[span] = replace(one, changes=more)
+    for span, one in progress(_explained(decoder, doc, found), total=len(found)):
+        more = changes(decoder, doc, span, one.instead) if with_changes else []
+        found[span] = replace(one, changes=more)
     return [found[span] for span in spans]
+
+
+def _explained(
+    decoder: FlatDecoder, doc: Doc, given: Mapping[Span, Explanation]
+) -> Iterator[tuple[Span, Explanation]]:
+    """YIELDS (Tuple[Tuple[int, int, str], Explanation]): Each span. given: What is
+    known of those that no instance has."""
+    problems, scorings = _scorings(decoder, doc)
+    parts = split([*given], problems)
+    inside = {*chain(*parts)}
+    yield from ((span, one) for span, one in given.items() if span not in inside)
+    for problem, scoring, spans in zip(problems, scorings, parts):
+        if spans:
+            known = [given[span] for span in spans]
+            yield from zip(spans, _of_instance(decoder, problem, scoring, known))
 
 
 def explain_words(
@@ -125,6 +146,7 @@ def explain_words(
     spans: Sequence[Span],
     answer: Set[Span],
     with_changes: bool = False,
+    progress: Progress = unseen,
 ) -> list[Explanation]:
     """`explain` of a document that is read by its words in a clean form.
 
@@ -138,7 +160,7 @@ def explain_words(
             reason = "which begins or ends within a word that a line break divides"
             raise no_span("span", span, reason, doc)
         words.append(word)
-    found = explain(decoder, clean.doc, words, set(), with_changes)
+    found = explain(decoder, clean.doc, words, set(), with_changes, progress)
     moved = [one.moved(clean.to_tokens) for one in found]
     return [
         replace(one, text=doc[one.start : one.end].text, is_answer=span in answer)

@@ -33,6 +33,23 @@ def test_all_entities_and_one():
     assert (2, 3, "LOC") in other.spans and other.instead
 
 
+def test_progress():
+    nlp = make_trained()
+    doc, seen = nlp("Ada Lovelace wrote to Mary in Paris."), []
+
+    def progress(found, total):
+        for one in found:
+            seen.append((total, one[1].label))
+            yield one
+
+    pipe = nlp.get_pipe("hosemi")
+    for changes in (False, True):
+        found = pipe.explain(doc, changes=changes, progress=progress)
+        assert found == pipe.explain(doc, changes=changes)
+        assert seen == [(len(found), x.label) for x in found]
+        seen.clear()
+
+
 def test_which_entry_of_which_list():
     pipe = made("all roles", "plain")
     doc = pipe(make_doc(NLP, *"- a b - aa bbb -".split()))
