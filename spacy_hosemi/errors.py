@@ -517,6 +517,10 @@ class Errors(metaclass=_Coded):
         "{path} {found}, and the columns of tokens and tags are given. Leave out "
         "--columns; or give --format columns, if each line has a token and its tag."
     )
+    HS325 = (
+        "{path} is of the format {found}, and --binary is given: answers for single "
+        "spans are known of prodigy alone. Leave --binary out."
+    )
     HS180 = (
         "examples are documents, or texts with spans ({found}), and nlp is None; "
         "expected the pipeline, whose tokenizer cuts the texts. Call "

@@ -123,6 +123,15 @@ def convert_cli(
             help="Of spans that overlap: fault, or longest: only that is read.",
         ),
     ] = "fault",
+    binary: Annotated[
+        bool,
+        typer.Option(
+            "--binary",
+            help="prodigy: tasks answer for their spans alone, as those of ner.teach. "
+            "Accepted spans are right, rejected ones wrong; nothing is known of the "
+            "rest.",
+        ),
+    ] = False,
     dev: Annotated[
         float | None,
         typer.Option(
@@ -169,6 +178,7 @@ def convert_cli(
       python -m spacy hosemi convert train.jsonl train.spacy
       python -m spacy hosemi convert export.json train.spacy --dev 0.1 --group doc_id
       python -m spacy hosemi convert table.csv train.spacy --text-key reference
+      python -m spacy hosemi convert teach.jsonl teach.spacy --binary
     """
     from ..formats import Settings, read_annotations
     from ..formats.readers.columns import read_columns
@@ -186,7 +196,7 @@ def convert_cli(
         say_waiting()
     names_of_fields = tuple(x.strip() for x in fields.split(",") if x.strip())
     places = read_columns(columns) if columns is not None else None
-    settings = Settings(text_key, names_of_fields, group, encoding, places)
+    settings = Settings(text_key, names_of_fields, group, encoding, places, binary)
     counting: dict[str, Any] = {"ends": ends, "unit": unit, "shift": shift}
     found = read_annotations(source, format, settings, overlaps=overlaps, **counting)
     report = Report(found)
@@ -222,6 +232,7 @@ class Report:
     files (List[Dict]): Each file that was written.
     labels (Counter[str]): Spans that were written, by label.
     n_cut (int): Spans with a border inside a token, which was cut there.
+    n_wrong (int): Spans that are known to be wrong, in a group of their own.
     n_ungrouped (int): Texts without the key of --group.
     """
 
@@ -229,10 +240,13 @@ class Report:
     files: list[dict[str, Any]] = field(default_factory=list)
     labels: Counter[str] = field(default_factory=Counter)
     n_cut: int = 0
+    n_wrong: int = 0
     n_ungrouped: int = 0
 
     def say_notes(self) -> None:
         """What happened to spans and records that are no faults."""
+        from ..formats.documents import INCORRECT_SPANS
+
         found = self.found
         if found.n_trimmed:
             n = _count(found.n_trimmed, "span")
@@ -251,6 +265,13 @@ class Report:
         if self.n_ungrouped:
             n = _count(self.n_ungrouped, "text")
             say(f"{n} without the key of --group: each is a group")
+        if n_partial := sum(text.is_partial for text in found.texts):
+            n = _count(n_partial, "text")
+            say(f"nothing is known beside the spans of {n}: tokens there are missing")
+        if self.n_wrong:
+            key = f'incorrect_spans_key = "{INCORRECT_SPANS}"'
+            n = _count(self.n_wrong, "span")
+            say(f"{n} known to be wrong: train with {key} in the component")
         for reason, times in sorted(found.skipped.items()):
             say(f"left out: {times:,} {reason}")
         if not self.files:
@@ -269,6 +290,7 @@ class Report:
             "spans_with_invisible_ends": found.n_unseen,
             "spans_overlapping": found.n_shorter,
             "spans_inside_tokens": self.n_cut,
+            "spans_wrong": self.n_wrong,
             "labels": dict(sorted(self.labels.items())),
             "files": self.files,
         }
@@ -340,6 +362,7 @@ def _as_bytes(
         for text in with_progress(texts, len(texts), " texts"):
             made = make_doc(text, nlp)
             report.n_cut += made.n_cut
+            report.n_wrong += len(text.wrong)
             report.labels.update(ent.label_ for ent in made.doc.ents)
             counts["tokens"] += len(made.doc)
             counts["spans"] += len(made.doc.ents)

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
+from typing import Any
 
 import regex
 
@@ -23,7 +24,8 @@ def add_checked(
 ) -> None:
     """Bring the spans of a text to characters, check them, and add the text with its
     spans sorted, or its faults. A span that is given twice is a fault, but the text
-    stays, with one of the two.
+    stays, with one of the two. Spans that are wrong may overlap others, but are none of
+    the right ones.
 
     text (AnnotatedText): As a reader has made it.
     offsets (Offsets): How its offsets count.
@@ -36,8 +38,9 @@ def add_checked(
         return
     faults: list[Fault] = []
     good: list[LabeledSpan] = []
+    wrong: list[LabeledSpan] = []
     starts = _starts(text.tokens) if text.in_tokens and text.tokens else None
-    for one in text.spans:
+    for k, one in enumerate(text.judged):
         try:
             span = _in_characters(text, one, offsets, starts)
         except ValueError as e:
@@ -47,15 +50,17 @@ def add_checked(
         ends = text.text[span.start : inner.start] + text.text[inner.end : span.end]
         found.n_trimmed += any(map(str.isspace, ends))
         found.n_unseen += not all(map(str.isspace, ends))
-        good.append(inner)
+        (good if k < len(text.spans) else wrong).append(inner)
     good.sort(key=lambda span: (span.start, span.end, span.label))
     spans, doubled = _without_doubles(text, good)
     if overlaps == "longest":
         found.n_shorter += len(spans) - len(spans := _longest(spans))
     faults += _overlaps(text, spans)
+    faults += _contradictions(text, spans, wrong)
     found.faults += [*faults, *doubled]
     if not faults:
-        found.texts.append(replace(text, spans=tuple(spans), in_tokens=False))
+        judged: dict[str, Any] = {"spans": tuple(spans), "wrong": tuple(wrong)}
+        found.texts.append(replace(text, **judged, in_tokens=False))
 
 
 def _fault_of_text(text: AnnotatedText) -> str | None:
@@ -173,6 +178,21 @@ def _overlaps(text: AnnotatedText, spans: list[LabeledSpan]) -> list[Fault]:
         if last is None or span.end > last.end:
             last = span
     return faults
+
+
+def _contradictions(
+    text: AnnotatedText, spans: list[LabeledSpan], wrong: list[LabeledSpan]
+) -> list[Fault]:
+    right = {span[:3] for span in spans}
+    return [
+        text.fault(
+            f"the span {_described(text, span)} is accepted and rejected; expected one "
+            "of both",
+            span.line,
+        )
+        for span in wrong
+        if span[:3] in right
+    ]
 
 
 def _described(text: AnnotatedText, span: LabeledSpan) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
@@ -13,12 +14,16 @@ from ..errors import Errors
 from .reading import AUTO, read_annotations
 from .texts import AnnotatedText, LabeledSpan
 
+# The group of doc.spans for spans that are wrong: what incorrect_spans_key may name.
+INCORRECT_SPANS = "incorrect_spans"
+
 
 @dataclass(frozen=True)
 class Made:
     """A document.
 
-    doc (Doc): With `doc.ents`; tokens beside them are outside.
+    doc (Doc): With `doc.ents`; tokens beside them are outside, or missing where the
+        text is partial. Spans that are wrong are in the group `INCORRECT_SPANS`.
     n_cut (int): Spans with a border inside a token, which was cut there.
     """
 
@@ -42,7 +47,7 @@ def read_docs(path: str | Path, nlp: Language, format: str = AUTO) -> list[Doc]:
 
 
 def write_docs(docs: Iterable[Doc]) -> bytes:
-    """RETURNS (bytes): The content of a .spacy file: tokens and entities.
+    """RETURNS (bytes): The content of a .spacy file: tokens, entities, span groups.
 
     docs (Iterable[Doc]): Documents.
     """
@@ -60,7 +65,7 @@ def make_doc(text: AnnotatedText, nlp: Language) -> Made:
         words = list(text.tokens)
         return Made(Doc(nlp.vocab, words=words, ents=_tags(words, None, text.spans)), 0)
     pieces = nlp.tokenizer(text.text)
-    borders = {at for span in text.spans for at in span[:2]}
+    borders = {at for span in text.judged for at in span[:2]}
     words, spaces = [], []
     n_before, at = len(pieces), 0
     for token in pieces:
@@ -72,9 +77,14 @@ def make_doc(text: AnnotatedText, nlp: Language) -> Made:
     if len(words) > n_before:
         reached = {token.idx for token in pieces}
         reached |= {token.idx + len(token) for token in pieces}
-        n_cut = sum(not reached.issuperset(span[:2]) for span in text.spans)
-    tags = _tags(words, spaces, text.spans)
-    return Made(Doc(nlp.vocab, words=words, spaces=spaces, ents=tags), n_cut)
+        n_cut = sum(not reached.issuperset(span[:2]) for span in text.judged)
+    tags = _tags(words, spaces, text.spans, "" if text.is_partial else "O")
+    doc = Doc(nlp.vocab, words=words, spaces=spaces, ents=tags)
+    if text.wrong:
+        # None is not among them: tokens are cut at their borders.
+        spans: Any = [doc.char_span(*span[:3]) for span in text.wrong]
+        doc.spans[INCORRECT_SPANS] = spans
+    return Made(doc, n_cut)
 
 
 def _cut(word: str, at: int, borders: set[int]) -> Iterator[str]:
@@ -88,9 +98,13 @@ def _cut(word: str, at: int, borders: set[int]) -> Iterator[str]:
 
 
 def _tags(
-    words: Sequence[str], spaces: Sequence[bool] | None, spans: Sequence[LabeledSpan]
+    words: Sequence[str],
+    spaces: Sequence[bool] | None,
+    spans: Sequence[LabeledSpan],
+    beside: str = "O",
 ) -> list[str]:
-    """The tag of each token; without `spaces` one blank stands after each of them."""
+    """The tag of each token; without `spaces` one blank stands after each of them.
+    beside: The tag of tokens that are in no span."""
     tags: list[str] = []
     waiting, at = list(reversed(spans)), 0
     for i, word in enumerate(words):
@@ -98,7 +112,7 @@ def _tags(
             waiting.pop()
         span = waiting[-1] if waiting else None
         if span is None or at + len(word) <= span.start:
-            tags.append("O")
+            tags.append(beside)
         else:
             tags.append(("B-" if at == span.start else "I-") + span.label)
         at += len(word) + (spaces is None or spaces[i])

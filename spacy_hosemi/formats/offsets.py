@@ -137,7 +137,7 @@ def _spans_to_tell_by(texts: Iterable[AnnotatedText]) -> Pairs:
     pairs: Pairs = []
     for text in texts:
         if text.has_offsets:
-            pairs += [(text, span) for span in text.spans]
+            pairs += [(text, span) for span in text.judged]
         if len(pairs) > N_ENOUGH:
             break
     return pairs

@@ -35,7 +35,7 @@ def read_annotations(
         offsets of a file that fit much better otherwise are a fault.
     overlaps (str): "fault", or "longest": of spans that overlap the longest are read.
     RETURNS (Annotations): All that could be read, and all faults.
-    RAISES (ValueError): HS160 to HS165, HS305: nothing can be read so.
+    RAISES (ValueError): HS160 to HS165, HS305, HS325: nothing can be read so.
     """
     settings = settings or Settings()
     is_asked = (ends, unit, shift) != (None, None, None)
@@ -54,8 +54,7 @@ def read_annotations(
             message = "is empty; expected annotated texts"
             found.faults.append(Fault(source.path, None, message))
         else:
-            has_columns = settings.columns is not None
-            reader = _reader_of(source, format, has_columns, found, len(files) == 1)
+            reader = _reader_of(source, format, settings, found, len(files) == 1)
             if reader is not None:
                 source = _beside(source, reader, settings)
                 made = reader.read(source, settings)
@@ -67,17 +66,17 @@ def read_annotations(
 
 
 def _reader_of(
-    source: Source, format: str, has_columns: bool, found: Annotations, is_only: bool
+    source: Source, format: str, settings: Settings, found: Annotations, is_only: bool
 ) -> Reader | None:
-    """The reader of a file; where it is one of several, none is a fault.
-
-    has_columns: Whether the columns of tokens and tags are given.
-    """
+    """The reader of a file; where it is one of several, none is a fault."""
     try:
-        if has_columns:
+        if settings.columns is not None:
             reader = _reader_of_columns(source, format)
         else:
             reader = recognize(source) if format == AUTO else ALL[format]
+        if settings.is_binary and not reader.can_be_binary:
+            name = reader.name
+            raise ValueError(Errors.HS325.format(path=source.path, found=name))
     except ValueError as e:
         if is_only:
             raise
@@ -150,7 +149,7 @@ def _collect(
         else:
             texts.append(one)
     found.n_texts += len(texts)
-    found.n_spans += sum(len(text.spans) for text in texts)
+    found.n_spans += sum(len(text.judged) for text in texts)
     if not texts and len(found.faults) == n_before and not found.skipped:
         found.faults.append(Fault(source.path, None, "has no text; expected some"))
     return texts
@@ -175,7 +174,7 @@ def _add_texts(
 
 def _differs(text: AnnotatedText, offsets: Offsets, other: Offsets) -> bool:
     return text.has_offsets and any(
-        offsets.mend(text, span) != other.mend(text, span) for span in text.spans
+        offsets.mend(text, span) != other.mend(text, span) for span in text.judged
     )
 
 

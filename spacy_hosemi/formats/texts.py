@@ -37,6 +37,9 @@ class AnnotatedText:
     has_offsets (bool): Whether the file has offsets at all, which may be wrong.
     meta (Mapping[str, Any]): What else the file says of this text, by key.
     name (str): How messages name it where many texts are on one line.
+    wrong (Tuple[LabeledSpan, ...]): Spans that are known to be wrong.
+    is_partial (bool): Whether nothing is known of the text beside its spans; else it
+        has no others.
     """
 
     text: str
@@ -48,6 +51,13 @@ class AnnotatedText:
     has_offsets: bool = True
     meta: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
+    wrong: tuple[LabeledSpan, ...] = ()
+    is_partial: bool = False
+
+    @property
+    def judged(self) -> tuple[LabeledSpan, ...]:
+        """The spans, and those that are wrong."""
+        return self.spans + self.wrong
 
     def fault(self, message: str, line: int = 0) -> Fault:
         """RETURNS (Fault): What is wrong with it. line: 0: where it begins."""

@@ -21,6 +21,7 @@ class Settings:
     encoding (Optional[str]): Encoding of files that a reader opens beside the first.
     columns (Optional[Tuple[int, int]]): Of token and tag, from 1; below 0 from the last
         one. None: as the file looks.
+    is_binary (bool): Whether the answer to a task is one for its spans alone.
     """
 
     text_key: str | None = None
@@ -28,6 +29,7 @@ class Settings:
     group: str | None = None
     encoding: str | None = None
     columns: tuple[int, int] | None = None
+    is_binary: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,13 @@ class Reader:
     name (str): As `--format` names it.
     recognizes (Callable[[Source], bool]): Whether the content looks like it.
     read (Callable[[Source, Settings], Iterator[Found]]): The texts, and what is wrong.
+    can_be_binary (bool): Whether it knows answers for spans alone.
     """
 
     name: str
     recognizes: Callable[[Source], bool]
     read: Callable[[Source, Settings], Iterator[Found]]
+    can_be_binary: bool = False
 
 
 def read_records(

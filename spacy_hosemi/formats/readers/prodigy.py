@@ -1,5 +1,10 @@
 """Exports of Prodigy (`db-out`): tasks with `spans`. The accepted tasks are read.
 
+Recipes such as `ner.teach` ask for one span at a time. If `Settings.is_binary` is set,
+tasks are read as such: an accepted one says that its spans are right, a rejected one
+that its only span is wrong, and neither says anything of the rest of the text. A span
+may have an answer of its own.
+
 Spans count characters of the text that the tokens make, each with a space after it or
 none. Where the tokens came from another program, that is not the text of the task: then
 the tokens are looked for in the text, one after the other.
@@ -7,7 +12,8 @@ the tokens are looked for in the text, one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 from ..json_records import meta_of, sample, spans_of, string_of
@@ -15,7 +21,7 @@ from ..sources import Source
 from ..texts import AnnotatedText, Found, LabeledSpan, Skipped, shown
 from .base import Reader, Settings, read_records
 
-ANSWERS = {"reject": "rejected", "ignore": "ignored"}
+ANSWERS = {"accept": "accepted", "reject": "rejected", "ignore": "ignored"}
 MARKS = ("answer", "_task_hash", "_input_hash")
 
 
@@ -33,21 +39,73 @@ def is_task(record: dict[str, Any]) -> bool:
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
     def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
-        answer = record.get("answer", "accept")
-        if answer in ANSWERS:
+        answer = _answer(record, "accept")
+        is_read = answer == "accept" or answer == "reject" and settings.is_binary
+        if not is_read:
             yield Skipped(ANSWERS[answer])
             return
-        if answer != "accept":
-            expected = "accept, reject or ignore"
-            raise ValueError(f'"answer" is {shown(answer)}; expected {expected}')
         key = settings.text_key or "text"
         text = string_of(record, key)
         spans, is_moved = _spans(record, text, line)
         meta = meta_of(record, key, "spans", "tokens")
         more: dict[str, Any] = {"has_offsets": not is_moved, "meta": meta}
-        yield AnnotatedText(text, spans, source.path, line, **more)
+        found = AnnotatedText(text, spans, source.path, line, **more)
+        given = [x for x in record.get("spans") or [] if isinstance(x, dict)]
+        if settings.is_binary:
+            yield _judged(found, answer, given)
+        elif any(_answer(x, answer) != answer for x in given):
+            raise ValueError(
+                "the task is accepted, and a span of it is not; give --binary if "
+                "answers are for spans alone, or correct the task"
+            )
+        else:
+            yield found
 
-    return read_records(source, make)
+    found = read_records(source, make)
+    return _joined(found) if settings.is_binary else found
+
+
+def _answer(value: dict[str, Any], default: str) -> str:
+    """The answer that a task, or a span, has. RAISES (ValueError): Another word."""
+    answer: str = value.get("answer", default)
+    if answer not in ANSWERS:
+        expected = "accept, reject or ignore"
+        raise ValueError(f'"answer" is {shown(answer)}; expected {expected}')
+    return answer
+
+
+def _judged(text: AnnotatedText, answer: str, given: list[dict[str, Any]]) -> Found:
+    """What the answer to a task says of its spans.
+
+    text (AnnotatedText): With all of them.
+    given (List[Dict]): The spans as the task has them.
+    """
+    if answer == "reject" and len(given) > 1 and not all("answer" in x for x in given):
+        return Skipped("rejected with several spans")
+    pairs = [*zip(text.spans, (_answer(x, answer) for x in given))]
+    right = tuple(span for span, its in pairs if its == "accept")
+    wrong = tuple(span for span, its in pairs if its == "reject")
+    if not right and not wrong:
+        return Skipped("without an answer for a span")
+    return replace(text, spans=right, wrong=wrong, is_partial=True)
+
+
+def _joined(found: Iterable[Found]) -> Iterator[Found]:
+    """Texts that are equal as one: each task answers for other spans of it."""
+    texts: dict[tuple[str, bool], AnnotatedText] = {}
+    for one in found:
+        if isinstance(one, AnnotatedText):
+            key = one.text, one.has_offsets
+            texts[key] = _with(texts[key], one) if key in texts else one
+        else:
+            yield one
+    yield from texts.values()
+
+
+def _with(text: AnnotatedText, other: AnnotatedText) -> AnnotatedText:
+    right = {x[:3]: x for x in other.spans + text.spans}
+    wrong = {x[:3]: x for x in other.wrong + text.wrong}
+    return replace(text, spans=tuple(right.values()), wrong=tuple(wrong.values()))
 
 
 def _spans(
@@ -109,4 +167,4 @@ def _moved(
     return span._replace(start=places[first][0], end=places[last][1])
 
 
-READER = Reader("prodigy", _recognizes, _read)
+READER = Reader("prodigy", _recognizes, _read, can_be_binary=True)
