@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,16 +24,19 @@ from .common import (
     print_table,
     save_docs,
 )
-from .streams import check_file, clean, fail, say, with_progress
+from .streams import check_file, clean, fail, open_output, say, with_progress
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.training import Example
 
     from ..explain.suspicions import Suspicion
+    from ..formats.records import ExtractedField, ExtractedRecord
+    from ..labels.alignment import Characters
 
 # The longest text of spans that is shown.
 SHOWN = 50
+SPACY = "spacy"
 
 
 @hosemi_cli.command("suspicious", no_args_is_help=True)
@@ -90,10 +95,20 @@ def suspicious_cli(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the shown records to a .spacy file, the most suspicious one "
-            "first, with the gold that they have.",
+            help="Write the shown records to a file, the most suspicious one first, "
+            "with the gold that they have.",
         ),
     ] = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-F",
+            metavar="NAME",
+            help="Of --output: spacy; or label-studio, prodigy, doccano, to mend them "
+            "there: with what is more probable, the evidence and the kind.",
+        ),
+    ] = SPACY,
     overwrite: Overwrite = False,
     encoding: Encoding = None,
     as_json: AsJson = False,
@@ -112,6 +127,7 @@ def suspicious_cli(
       python -m spacy hosemi suspicious train.spacy
       python -m spacy hosemi suspicious export.jsonl --config my.cfg --rounds 3
       python -m spacy hosemi suspicious train.spacy -n 100 -o look.spacy
+      python -m spacy hosemi suspicious train.spacy -o look.json -F label-studio
     """
     from ..component.folds import folds_of
     from ..explain.suspicions import find_suspicions
@@ -119,6 +135,7 @@ def suspicious_cli(
     from ..labels.alignment import is_complete
 
     import_code(code_path)
+    _check_format(form, output)
     if output is not None:
         check_file(output, overwrite)
     part, _, _, nlp, pipe = open_training(train, config, encoding)
@@ -139,10 +156,13 @@ def suspicious_cli(
     divisions = [folds_of(keys, folds, seed) for seed in range(rounds)]
     progress = partial(with_progress, total=folds, unit=" folds")
     found = find_suspicions(nlp, pipe.name, docs, divisions, progress)[:top]
-    if output is not None:
-        save_docs([docs[x.document] for x in found], output, overwrite)
     places = dict(zip(map(id, part.docs), part.places))
     names = [places[id(docs[x.document])] for x in found]
+    if output is not None:
+        if form == SPACY:
+            save_docs([docs[x.document] for x in found], output, overwrite)
+        else:
+            _save_tasks(_records(names, docs, found), form, output, overwrite)
     if as_json:
         rows = [
             {"place": name, "text": docs[x.document].text, "found": x}
@@ -151,6 +171,16 @@ def suspicious_cli(
         print_json({"component": pipe.name, "n_documents": len(docs), "records": rows})
     else:
         _print(names, docs, found)
+
+
+def _check_format(form: str, output: str | None) -> None:
+    from ..formats.writers import WRITERS
+
+    names = [SPACY, *(name for name, one in WRITERS.items() if one.is_for_tools)]
+    if form not in names:
+        fail(f"There is no format {form!r}", f"Expected one of: {', '.join(names)}.")
+    if form != SPACY and output is None:
+        fail("--format is given", "Expected it with --output.")
 
 
 def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
@@ -168,6 +198,47 @@ def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
             "Expected it in all, as --group asks for it.",
         )
     return found
+
+
+def _records(
+    names: Sequence[str], docs: Sequence[Doc], found: Sequence[Suspicion]
+) -> Iterator[ExtractedRecord]:
+    """The records with their gold, and with what is more probable as an alternative."""
+    from ..component.extraction import word_tokens
+    from ..formats.records import ExtractedRecord, Segmentation
+
+    for name, one in zip(names, found):
+        doc = docs[one.document]
+        gold = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
+        other = sorted({*gold} - {*one.gold} | {*one.instead})
+        ways = [Segmentation(_fields(doc.text, x), None) for x in (gold, other)]
+        best = replace(ways[0], confidence=math.exp(one.log_probability))
+        evidence = one.evidence if math.isfinite(one.evidence) else None
+        yield ExtractedRecord(
+            0,
+            doc.text,
+            best,
+            ways[1:] if other != gold else [],
+            word_tokens(doc),
+            notes={"place": name, "evidence": evidence, "kind": one.kind},
+        )
+
+
+def _fields(text: str, spans: Sequence[Characters]) -> list[ExtractedField]:
+    from ..formats.records import ExtractedField
+
+    return [ExtractedField(i, j, y, text[i:j], None) for i, j, y in spans]
+
+
+def _save_tasks(
+    records: Iterator[ExtractedRecord], form: str, output: str, overwrite: bool
+) -> None:
+    from ..formats.writers import WRITERS, WriterOptions
+
+    options = WriterOptions("gold", alternative="more probable")
+    with open_output(output, overwrite) as file:
+        WRITERS[form].write(records, file, options)
+    say(f"Wrote the records to {output}")
 
 
 def _print(

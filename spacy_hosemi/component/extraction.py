@@ -79,10 +79,7 @@ class _Records(Findings):
         """See `Findings`."""
         best = Segmentation(fields_of(doc), doc._.record_confidence)
         others = self._pipe.ranked(doc, self._k)[1:] if self._k > 1 else []
-        tokens = [
-            WordToken(token.idx, token.idx + len(token), bool(token.whitespace_))
-            for token in (doc if self._has_tokens else ())
-        ]
+        tokens = word_tokens(doc) if self._has_tokens else []
         ways = [_segmentation(doc, answer) for answer in others]
         record = ExtractedRecord(line.number, line.text, best, ways, tokens)
         self._found.append(record)
@@ -90,6 +87,14 @@ class _Records(Findings):
     def fail(self, line: Line, message: str) -> None:
         """See `Findings`."""
         self._faults.append(Fault(line.path, line.line, message))
+
+
+def word_tokens(doc: Doc) -> list[WordToken]:
+    """RETURNS (List[WordToken]): The tokens of a document."""
+    return [
+        WordToken(token.idx, token.idx + len(token), bool(token.whitespace_))
+        for token in doc
+    ]
 
 
 def _segmentation(doc: Doc, answer: Answer) -> Segmentation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -73,7 +73,7 @@ class Segmentation:
 class ExtractedRecord:
     """What was extracted from one line.
 
-    line (int): Its number, from 1.
+    line (int): Its number, from 1; 0: it has none.
     text (str): The text.
     best (Segmentation): What was predicted.
     alternatives (List[Segmentation]): The most probable other ones.
@@ -81,6 +81,7 @@ class ExtractedRecord:
     verdict (Optional[str]): "accept" or "review": whether the record needs no eye;
         None: nothing is promised of records.
     verdicts (List[str]): Of each field of `best`, if something is promised of fields.
+    notes (Mapping[str, Any]): What else annotation tools show beside the text.
     """
 
     line: int
@@ -90,3 +91,4 @@ class ExtractedRecord:
     tokens: list[WordToken] = field(default_factory=list)
     verdict: str | None = None
     verdicts: list[str] = field(default_factory=list)
+    notes: Mapping[str, Any] = field(default_factory=dict)

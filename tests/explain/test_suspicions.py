@@ -190,8 +190,44 @@ def test_table_and_file(folder, tmp_path):
     run(*args, code=2)  # it is there now
 
 
+@pytest.mark.parametrize("form", ["prodigy", "doccano", "label-studio"])
+def test_to_be_mended_in_a_tool(folder, tmp_path, form):
+    path = tmp_path / "look"
+    run(folder / "label.spacy", "-n", 2, "-o", path, "--format", form)
+    text = path.read_text("utf-8")
+    tasks = srsly.json_loads(text) if form == "label-studio" else jsonl(text)
+    first = tasks[0]
+    beside = {"prodigy": "meta", "label-studio": "data"}.get(form)
+    notes = first if beside is None else first[beside]
+    assert notes["place"] == "label.spacy#18" and notes["kind"] == "label"
+    assert notes["evidence"] > 0 and "line" not in notes
+    if form == "label-studio":
+        gold, other = first["predictions"]
+        assert other["model_version"] == "more probable"
+        assert gold["score"] < 0.5 and other["score"] is None
+        for task in tasks:
+            task["annotations"] = [task["predictions"][-1]]
+        path.write_text(srsly.json_dumps(tasks), "utf-8")
+    else:
+        said = "not LOC 'Emmy Luxemburg'; but PER 'Emmy Luxemburg'"
+        assert notes["more probable"] == said and notes["score"] < 0.5
+    back = tmp_path / "back.spacy"
+    result = CliRunner().invoke(hosemi_cli, ["convert", str(path), str(back)])
+    assert result.exit_code == 0, result.output
+    doc, *_ = DocBin().from_disk(back).get_docs(spacy.blank("en").vocab)
+    label = "PER" if form == "label-studio" else "LOC"
+    assert [(x.text, x.label_) for x in doc.ents][0] == ("Emmy Luxemburg", label)
+
+
+def jsonl(text):
+    return [*map(srsly.json_loads, text.splitlines())]
+
+
 def test_what_it_refuses(folder, tmp_path):
     path = folder / "label.spacy"
+    assert "Expected it with --output" in run(path, "-F", "doccano", code=2).output
+    said = run(path, "-F", "csv", "-o", tmp_path / "x", code=2).output
+    assert "There is no format 'csv'" in said
     assert "have no 'x' in user_data" in run(path, "--group", "x", code=2).output
     assert "Expected at least --folds 41" in run(path, "--folds", 41, code=2).output
     nlp = spacy.blank("en")

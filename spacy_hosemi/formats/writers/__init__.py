@@ -23,11 +23,13 @@ class RecordFormat:
     write (Callable): (records, file, options) writes all of them.
     has_alternatives (bool): Whether it has a place for alternatives.
     has_tokens (bool): Whether it wants tokens.
+    is_for_tools (bool): Whether annotation tools read it.
     """
 
     write: Callable[[Iterable[ExtractedRecord], IO[Any], WriterOptions], None]
     has_alternatives: bool = False
     has_tokens: bool = False
+    is_for_tools: bool = False
 
 
 WRITERS: Mapping[str, RecordFormat] = {
@@ -35,9 +37,13 @@ WRITERS: Mapping[str, RecordFormat] = {
     "table": RecordFormat(write_table),
     "jsonl": RecordFormat(write_jsonl, has_alternatives=True),
     "json": RecordFormat(write_json, has_alternatives=True),
-    "label-studio": RecordFormat(write_label_studio, has_alternatives=True),
-    "prodigy": RecordFormat(write_prodigy, has_alternatives=True, has_tokens=True),
-    "doccano": RecordFormat(write_doccano, has_alternatives=True),
+    "label-studio": RecordFormat(
+        write_label_studio, has_alternatives=True, is_for_tools=True
+    ),
+    "prodigy": RecordFormat(
+        write_prodigy, has_alternatives=True, has_tokens=True, is_for_tools=True
+    ),
+    "doccano": RecordFormat(write_doccano, has_alternatives=True, is_for_tools=True),
     "bib": RecordFormat(write_bibtex),
     "csl": RecordFormat(write_csl),
 }

@@ -18,31 +18,35 @@ def write_label_studio(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
     """Write a list of tasks with predictions, the best one first."""
-    write_list((_task(record, options.model) for record in records), file)
+    write_list((_task(record, options) for record in records), file)
 
 
-def _task(record: ExtractedRecord, model: str) -> dict[str, Any]:
-    found = [record.best, *record.alternatives]
-    names = [model, *(f"{model} ({rank})" for rank in range(2, len(found) + 1))]
-    predictions = [_prediction(x, name) for x, name in zip(found, names)]
-    data = {_DATA: record.text, "line": record.line, **_verdict(record)}
+def _task(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
+    model = options.model
+    predictions = [_prediction(record.best, model)]
+    for rank, other in enumerate(record.alternatives, start=2):
+        name = options.alternative or f"{model} ({rank})"
+        predictions.append(_prediction(other, name))
+    data = {_DATA: record.text, **_notes(record)}
     return {"data": data, "predictions": predictions}
 
 
-def _verdict(record: ExtractedRecord) -> dict[str, str]:
-    """By it tools can sort and filter."""
-    return {} if record.verdict is None else {"verdict": record.verdict}
+def _notes(record: ExtractedRecord) -> dict[str, Any]:
+    """By these tools can sort and filter."""
+    found: dict[str, Any] = {"line": record.line} if record.line else {}
+    if record.verdict is not None:
+        found["verdict"] = record.verdict
+    return {**found, **record.notes}
 
 
-def _meta(record: ExtractedRecord) -> dict[str, Any]:
+def _meta(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
     """What a tool shows beside a text that has a place for one segmentation alone: the
     probability of the record, and the others in words."""
-    whole = {"line": record.line, "score": rounded(record.best.confidence)}
-    others = {
-        f"runner-up {rank}": _in_words(record.best, other)
-        for rank, other in enumerate(record.alternatives, start=1)
-    }
-    return {**whole, **_verdict(record), **others}
+    found = {**_notes(record), "score": rounded(record.best.confidence)}
+    for rank, other in enumerate(record.alternatives, start=1):
+        name = options.alternative or f"runner-up {rank}"
+        found[name] = _in_words(record.best, other)
+    return found
 
 
 def _in_words(best: Segmentation, other: Segmentation) -> str:
@@ -86,10 +90,10 @@ def write_prodigy(
     """Write a task a line, with tokens: spans fit those, not the ones of the pipeline
     that Prodigy is started with."""
     for record in records:
-        file.write(to_json(_prodigy_task(record)) + "\n")
+        file.write(to_json(_prodigy_task(record, options)) + "\n")
 
 
-def _prodigy_task(record: ExtractedRecord) -> dict[str, Any]:
+def _prodigy_task(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
     tokens = [
         {
             "text": record.text[x.start : x.end],
@@ -113,7 +117,7 @@ def _prodigy_task(record: ExtractedRecord) -> dict[str, Any]:
         }
         for x in record.best.fields
     ]
-    meta = _meta(record)
+    meta = _meta(record, options)
     return {"text": record.text, "tokens": tokens, "spans": spans, "meta": meta}
 
 
@@ -126,4 +130,4 @@ def write_doccano(
         labels = [[x.start, x.end, x.label] for x in record.best.fields]
         scores = [rounded(x.confidence) for x in record.best.fields]
         found = {"text": record.text, "label": labels, "span_scores": scores}
-        file.write(to_json({**found, **_meta(record)}) + "\n")
+        file.write(to_json({**found, **_meta(record, options)}) + "\n")

@@ -14,6 +14,8 @@ class WriterOptions:
     fields (Mapping[str, str]): For each label the field of BibTeX that it is, see
         `references.fields`; labels that are not named are left out.
     labels (Sequence[str]): The labels that have a column in a table of records.
+    alternative (str): What an alternative is called, if there is one at most; empty:
+        they have numbers.
     has_verdicts (bool): Whether tables have a column for the verdicts of records, or of
         fields.
     """
@@ -22,3 +24,4 @@ class WriterOptions:
     fields: Mapping[str, str] = field(default_factory=dict)
     labels: Sequence[str] = ()
     has_verdicts: bool = False
+    alternative: str = ""
