@@ -806,13 +806,25 @@ def test_select(model, pool, by, total):
         if text:
             expected.append((value if total else value / len(doc), index))
     expected.sort(reverse=True)
-    args = [model, pool, "--n", "4", "--by", by] + ["--total"] * total
-    found = select(*args)
+    args = [model, pool, "--n", "4", "--by", by, "--no-diverse"]
+    found = select(*args, *["--per-token"] * (not total))
     assert [one["index"] for one in found] == [index for _, index in expected[:4]]
     assert [one["rank"] for one in found] == [1, 2, 3, 4]
     values = [one["nats" if total else "per_token"] for one in found]
     assert values == pytest.approx([value for value, _ in expected[:4]], abs=1e-9)
     assert len(select(model, pool, "--n", "100")) == len(POOL) - 1
+
+
+def test_select_what_is_not_like_the_rest(model, tmp_path):
+    texts = [POOL[4], POOL[5], POOL[4], POOL[0], POOL[4]]
+    nlp = spacy.blank("en")
+    DocBin(docs=[nlp(text) for text in texts]).to_disk(tmp_path / "pool.spacy")
+    found = select(model, str(tmp_path / "pool.spacy"))
+    assert sorted(one["index"] for one in found[:3]) == [0, 1, 3]
+    assert [one["index"] for one in found[3:]] == [2, 4]
+    found = select(model, str(tmp_path / "pool.spacy"), "--no-diverse")
+    places = [one["rank"] for one in found if one["text"] == POOL[4]]
+    assert places == [*range(places[0], places[0] + 3)]
 
 
 def test_selected_documents_are_written_as_they_were(model, pool, tmp_path):
@@ -868,7 +880,7 @@ def test_select_refuses(model, pool, tmp_path):
 
 def test_help_of_select():
     printed = words(run("select", "--help"))
-    for option in ("--n", "--by", "--total", "--out", "--overwrite", "--json"):
+    for option in ("--n", "--by", "--total", "--diverse", "--out", "--json"):
         assert option in printed
     assert "python -m spacy hosemi select model/model-last pool.spacy" in printed
 

@@ -53,11 +53,19 @@ def select_cli(
     total: Annotated[
         bool,
         typer.Option(
-            "--total",
-            help="Compare the sums of documents, not the means per token: if a long "
-            "document costs no more to annotate than a short one.",
+            "--total/--per-token",
+            help="Compare the sums of documents, or the means per token: if reading "
+            "costs more than mending what is predicted.",
         ),
-    ] = False,
+    ] = True,
+    diverse: Annotated[
+        bool,
+        typer.Option(
+            "--diverse/--no-diverse",
+            help="Multiply uncertainty by how much the words of a document differ from "
+            "those of the most similar one chosen so far.",
+        ),
+    ] = True,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -73,11 +81,11 @@ def select_cli(
     code_path: CodePath = None,
 ) -> None:
     """
-    Choose the documents to annotate next: those that a pipeline is least sure of.
+    Choose the documents to annotate next: those that a pipeline is least sure of, and
+    that are not like each other.
 
-    Uncertainty is measured per token by default, since long documents cost more to
-    annotate. Documents are written as they are in CORPUS, with the annotation that they
-    have there; the annotation is not read.
+    Documents are chosen one after the other. They are written as they are in CORPUS,
+    with the annotation that they have there; the annotation is not read.
 
     \b
     Examples:
@@ -96,7 +104,7 @@ def select_cli(
         docs = read_docs(data, nlp)
     try:
         measured = with_progress(measure(nlp, pipe, docs, by), len(docs))
-        found = choose(measured, n, total)
+        found = choose(measured, n, total, diverse)
     except ValueError as e:
         fail("Cannot tell how sure the pipeline is", str(e))
     if output is not None:
@@ -107,7 +115,8 @@ def select_cli(
             | {"per_token": x.per_token, "tokens": x.n_tokens, "text": x.doc.text}
             for rank, x in enumerate(found, start=1)
         ]
-        print_json({"component": pipe.name, "by": by, "total": total, "docs": rows})
+        how = {"by": by, "total": total, "diverse": diverse}
+        print_json({"component": pipe.name, **how, "docs": rows})
     else:
         _print_selected(by, len(docs), found)
 

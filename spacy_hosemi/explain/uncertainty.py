@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from ..component.pipe import HighOrderSemiCRF
+from .diversity import choose_spread, word_vectors
 from .judging import components_before
 
 
@@ -30,7 +32,7 @@ class Uncertain:
 
     @property
     def per_token(self) -> float:
-        """Uncertainty per token: what an annotator finds out for the effort."""
+        """Uncertainty per token."""
         return self.uncertainty / max(self.n_tokens, 1)
 
 
@@ -70,7 +72,10 @@ def measure(
 
 
 def choose(
-    found: Iterable[Uncertain], n: int, is_total: bool = False
+    found: Iterable[Uncertain],
+    n: int,
+    is_total: bool = True,
+    is_diverse: bool = True,
 ) -> list[Uncertain]:
     """The n most uncertain documents.
 
@@ -78,9 +83,18 @@ def choose(
     n (int): At most this many.
     is_total (bool): Compare the uncertainty of whole documents, which favours long
         ones; else the uncertainty per token.
+    is_diverse (bool): Multiply it by how much a document differs from those that are
+        chosen already, see `choose_spread`.
     RETURNS (List[Uncertain]): The most uncertain first; equal ones in their order.
         Documents without tokens are left out.
     """
     some = [x for x in found if x.n_tokens]
-    key = (lambda x: -x.uncertainty) if is_total else (lambda x: -x.per_token)
-    return sorted(some, key=key)[:n]
+    if not some:
+        return []
+    values = [x.uncertainty if is_total else x.per_token for x in some]
+    worth = np.maximum(values, 0.0)  # an entropy of 0 may be -1e-16
+    if is_diverse:
+        places = choose_spread(worth, word_vectors([x.doc for x in some]), n)
+    else:
+        places = np.argsort(-worth, kind="stable")[:n].tolist()
+    return [some[k] for k in places]

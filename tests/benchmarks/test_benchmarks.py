@@ -35,6 +35,7 @@ RUNS = [
     f"accuracy DATA --peer crfsuite --peer-settings .05 .1 {FIT}",
     f"accuracy DATA --cv 2 --all --max-train 12 {FIT}",
     f"ablation DATA --dev --variants affixes {FIT}",
+    "annotator DATA --seeds 2 --first 4 --least 6 --max-train 12 --max-docs 5",
     "clauses DATA --cv 2 --max-iter 1 --variants chain pairs --counts OUT/counts.jsonl",
     f"calibration DATA --test {FIT} components.hosemi.decoding=mbr",
     "gazetteers --sizes 50 --attrs LOWER --data DATA",

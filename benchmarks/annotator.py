@@ -1,0 +1,294 @@
+"""What the choice of documents saves an annotator.
+
+    python benchmarks/annotator.py ../data/anystyle ../data/ncbi_disease \\
+        ../data/ingredients --kind references names fields --log runs.jsonl
+
+A model is fitted on --first annotated documents, drawn from train at random. Then,
+round by round, a strategy chooses documents of the rest, half as many as are annotated;
+the annotator gets them with the fields that the model predicts, and touches those that
+are wrong: a field that is corrected, added or deleted is one touch, a right one none.
+The model is fitted anew on all annotated documents, and judged on test. A run ends when
+at least --least documents are annotated and F1 is --share of that of all of --max-train
+documents, or there are no more. All strategies of a seed have the same first documents.
+
+The strategies are documents in random order, and those of `hosemi select`: entropy
+(--no-diverse), entropy per token (--per-token --no-diverse), and diverse (the default).
+
+"Touched", "documents" and "words" are the fields touched, and the documents and words
+read, until F1 is --share of the full one, interpolated between rounds, without the
+first documents. "Area" is the mean F1 from --first to --least documents. Each has the
+mean over seeds; "to random" is the mean difference from random and its standard error.
+
+--log FILE keeps each run as a line, and runs that it has are not repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import harness
+import numpy as np
+import spacy
+from scores import f1
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import load_config_from_str, load_model_from_config, registry
+
+from spacy_hosemi.component.penalty_search import DEFAULT
+from spacy_hosemi.configs import KINDS, make_config
+from spacy_hosemi.explain import uncertainty
+from spacy_hosemi.explain.mistakes import mistakes_of
+from spacy_hosemi.explain.outcomes import Answer, answers
+from spacy_hosemi.formats import read_docs
+from spacy_hosemi.inspection.corpus import as_examples, trainable
+from spacy_hosemi.inspection.rehearsal import settings_of
+
+NAME = "hosemi"
+RANDOM = "random"
+# By strategy, is_total and is_diverse of `choose`.
+CHOICES = {
+    "entropy": (True, False),
+    "entropy per token": (False, False),
+    "diverse": (True, True),
+}
+STRATEGIES = RANDOM, *CHOICES
+COSTS = {"n_touched": "touched", "n_docs": "documents", "n_words": "words"}
+
+
+@dataclass(frozen=True)
+class Round:
+    """A model, and what its documents took.
+
+    n_docs, n_words (int): Read so far.
+    n_touched (int): Fields that were touched so far; those of the first documents all.
+    f1 (float): On test, in per cent.
+    """
+
+    n_docs: int
+    n_words: int
+    n_touched: int
+    f1: float
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set, and how models are fitted.
+
+    name (str): Of the data set.
+    config (Config), settings (Dict[str, Any]): Of the pipeline, and for `initialize`.
+    pool (List[Doc]), test (List[Doc]): With gold.
+    """
+
+    name: str
+    config: Any
+    settings: dict[str, Any]
+    pool: list[Doc]
+    test: list[Doc]
+
+    def fit(self, docs: Sequence[Doc]) -> Language:
+        """RETURNS (Language): A pipeline trained on some documents."""
+        nlp = load_model_from_config(self.config, auto_fill=True)
+        examples = as_examples(docs, nlp)
+        pipe: Any = nlp.get_pipe(NAME)
+        pipe.initialize(lambda: examples, nlp=nlp, **registry.resolve(self.settings))
+        return nlp
+
+    def f1(self, nlp: Language) -> float:
+        """RETURNS (float): Of a pipeline on test, in per cent."""
+        found = answers(nlp, as_examples(self.test, nlp))
+        return f1([one.found for one in found], [one.gold for one in found])
+
+
+def read_task(data: Path, kind: str, args: argparse.Namespace) -> Task:
+    """Read a data set."""
+    config = load_config_from_str(make_config(kind))
+    nlp = load_model_from_config(config, auto_fill=True)
+
+    def drawn(part: str, at_most: int) -> list[Doc]:
+        docs = read_docs(data / f"{part}.jsonl", spacy.blank(nlp.lang), "jsonl")
+        return harness.shuffled([doc for doc in docs if len(doc)])[:at_most]
+
+    pool = trainable(drawn("train", args.max_train), nlp)
+    settings = settings_of(nlp, NAME)
+    settings.pop("dev", None)
+    settings["fit"] |= {"l2": DEFAULT, "tolerance": args.tolerance}
+    settings["labels"] = sorted({ent.label_ for doc in pool for ent in doc.ents})
+    test = drawn("dev" if args.dev else "test", args.max_docs)
+    return Task(data.name, nlp.config.interpolate(), settings, pool, test)
+
+
+def simulate(
+    task: Task, strategy: str, seed: int, n_first: int, n_least: int, enough: float
+) -> list[Round]:
+    """Annotate round by round.
+
+    task (Task), strategy (str): What to annotate.
+    seed (int): Of the order of the documents.
+    n_first (int): Documents of the first round.
+    n_least (int), enough (float): At least this many documents, and at least this F1.
+    RETURNS (List[Round]): The last one has all documents if F1 is never enough.
+    """
+    order = harness.shuffled(task.pool, seed)
+    done, rest = order[:n_first], order[n_first:]
+    n_touched = sum(len(doc.ents) for doc in done)
+    rounds: list[Round] = []
+    while True:
+        nlp = task.fit(done)
+        n_words = sum(map(len, done))
+        rounds.append(Round(len(done), n_words, n_touched, task.f1(nlp)))
+        is_enough = len(done) >= n_least and rounds[-1].f1 >= enough
+        if is_enough or not rest:
+            return rounds
+        places = chosen(nlp, rest, max(len(done) // 2, 1), strategy)
+        batch = [rest[k] for k in places]
+        n_touched += sum(map(n_touches, answers(nlp, as_examples(batch, nlp))))
+        done = done + batch
+        rest = [doc for k, doc in enumerate(rest) if k not in {*places}]
+
+
+def chosen(nlp: Language, docs: Sequence[Doc], n: int, strategy: str) -> list[int]:
+    """RETURNS (List[int]): Places of the next documents to annotate."""
+    if strategy == RANDOM:  # they are in random order
+        return [*range(min(n, len(docs)))]
+    pipe: Any = nlp.get_pipe(NAME)
+    found = uncertainty.measure(nlp, pipe, docs)
+    return [x.index for x in uncertainty.choose(found, n, *CHOICES[strategy])]
+
+
+def n_touches(answer: Answer) -> int:
+    """RETURNS (int): Fields of a document that are corrected, added or deleted: where
+    predicted and right ones overlap, one is made of the other."""
+    return sum(max(len(x.gold), len(x.found)) for x in mistakes_of(answer))
+
+
+def cost_until(rounds: Sequence[Round], cost: str, enough: float) -> float:
+    """RETURNS (float): What it takes after the first round until F1 is enough; if it
+    never is, what all rounds take."""
+    costs = [getattr(one, cost) - getattr(rounds[0], cost) for one in rounds]
+    k = next((k for k, one in enumerate(rounds) if one.f1 >= enough), None)
+    if k is None:
+        return float(costs[-1])
+    if k == 0:
+        return 0.0
+    before, after = rounds[k - 1].f1, rounds[k].f1
+    share = (enough - before) / (after - before)
+    return float(costs[k - 1] + share * (costs[k] - costs[k - 1]))
+
+
+def area(rounds: Sequence[Round], n_docs: int) -> float:
+    """RETURNS (float): The mean F1 up to a number of documents."""
+    at = np.arange(rounds[0].n_docs, n_docs + 1)
+    f1s = np.interp(at, [one.n_docs for one in rounds], [one.f1 for one in rounds])
+    return float(f1s.mean())
+
+
+class Log:
+    """Runs that were measured, in a file or in memory only.
+
+    path (Optional[Path]): JSON lines.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        lines = harness.read_lines(path) if path and path.exists() else []
+        runs = map(json.loads, lines)
+        self._found = {json.dumps(one["key"]): one["rounds"] for one in runs}
+
+    def get(self, key: Sequence[Any], run: Callable[[], list[Round]]) -> list[Round]:
+        """RETURNS (List[Round]): Those of a key, measured if they are not there."""
+        name = json.dumps(key)
+        if name not in self._found:
+            self._found[name] = [asdict(one) for one in run()]
+            if self._path:
+                line = json.dumps({"key": key, "rounds": self._found[name]})
+                with open(self._path, "a", encoding="utf8") as lines:
+                    lines.write(f"{line}\n")
+        return [Round(**one) for one in self._found[name]]
+
+
+def rows_of(
+    name: str, runs: dict[str, list[list[Round]]], enough: float, n_least: int
+) -> Iterator[list[Any]]:
+    """YIELDS (List): The rows of a data set.
+
+    runs (Dict[str, List[List[Round]]]): By strategy, the rounds of each seed.
+    """
+    figures = {
+        strategy: [
+            *([cost_until(rounds, x, enough) for rounds in some] for x in COSTS),
+            [area(rounds, n_least) for rounds in some],
+        ]
+        for strategy, some in runs.items()
+    }
+    for strategy, columns in figures.items():
+        row: list[Any] = [name, strategy]
+        for values, base in zip(columns, figures[RANDOM]):
+            more = harness.difference([a - b for a, b in zip(values, base)])
+            row += [mean(values), None if strategy == RANDOM else more]
+        yield row
+
+
+def measure(args: argparse.Namespace, _: Path) -> None:
+    """Measure as the command line says."""
+    kinds = args.kind * len(args.data) if len(args.kind) == 1 else args.kind
+    if len(kinds) != len(args.data):
+        raise ValueError(f"{len(args.data)} data sets, but {len(kinds)} kinds")
+    warnings.simplefilter("ignore")
+    log = Log(args.log)
+    names = "max_train", "max_docs", "tolerance", "dev", "first", "least", "share"
+    settings = [getattr(args, name) for name in names]
+    tasks = [read_task(*pair, args) for pair in zip(args.data, kinds)]
+
+    def run(task: Task, strategy: str, seed: int, *limits: Any) -> list[Round]:
+        key = [task.name, strategy, seed, *limits[:1], *settings]
+        return log.get(key, lambda: simulate(task, strategy, seed, *limits))
+
+    full = [run(x, RANDOM, 0, len(x.pool), len(x.pool), 0.0)[0].f1 for x in tasks]
+    enough = [args.share * f1 for f1 in full]
+    runs: list[dict[str, list[list[Round]]]]
+    runs = [{strategy: [] for strategy in STRATEGIES} for _ in tasks]
+    for seed in range(args.seeds):
+        for task, least, found in zip(tasks, enough, runs):
+            for strategy in STRATEGIES:
+                limits = args.first, args.least, least
+                found[strategy].append(run(task, strategy, seed, *limits))
+    rows = []
+    for task, least, found in zip(tasks, enough, runs):
+        rows += rows_of(task.name, found, least, args.least)
+    columns = ["data", "strategy"]
+    for name, form in [*((name, ".0f") for name in COSTS.values()), ("area", ".2f")]:
+        columns += [f"{name}|{form}", "to random"]
+    of = ", ".join(f"{x.name} {f1:.2f}" for x, f1 in zip(tasks, full))
+    note = f"{args.seeds} seed(s). F1 of {args.max_train} documents: {of}"
+    report = harness.table(columns, rows)
+    harness.report(args, "A simulated annotator", note, report, rows=rows)
+
+
+def main() -> int:
+    """Read the command line and measure."""
+    parser = harness.make_parser(__doc__, "--json")
+    add = parser.add_argument
+    add("data", nargs="+", type=harness.existing, metavar="DATA")
+    add("--kind", nargs="+", choices=[*KINDS], default=["fields"], help="of each DATA")
+    add("--seeds", type=harness.at_least(1), default=10, metavar="N")
+    add("--first", type=harness.at_least(1), default=20, metavar="N")
+    add("--least", type=harness.at_least(1), default=150, metavar="N")
+    add("--share", type=float, default=0.95, metavar="SHARE")
+    add("--max-train", type=harness.at_least(2), default=500, metavar="N")
+    add("--max-docs", type=harness.at_least(1), default=300, help="of test")
+    add("--tolerance", type=float, default=1e-3, help="of the fits")
+    add("--dev", action="store_true", help="judge on dev, not on test")
+    add("--log", type=Path, metavar="FILE")
+    return harness.run(parser.parse_args(), measure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
