@@ -271,7 +271,7 @@ class Report:
         if self.n_wrong:
             key = f'incorrect_spans_key = "{INCORRECT_SPANS}"'
             n = _count(self.n_wrong, "span")
-            say(f"{n} known to be wrong: train with {key} in the component")
+            say(f"{n} known to be wrong: train with {key}")
         for reason, times in sorted(found.skipped.items()):
             say(f"left out: {times:,} {reason}")
         if not self.files:

@@ -152,6 +152,14 @@ def test_other_formats_have_no_such_answers(tmp_path):
 
 
 def test_a_word_that_is_no_answer(tmp_path):
-    given = json_lines([task({**AUTHOR, "answer": "maybe"})])
-    _, said, _ = convert(tmp_path, given, "--binary", code=1)
-    assert '"answer" is "maybe"; expected accept, reject or ignore' in said
+    for answer, shown in (("maybe", '"maybe"'), (None, "None"), ([], "[]")):
+        given = json_lines([task({**AUTHOR, "answer": answer})])
+        _, said, _ = convert(tmp_path, given, "--binary", code=1)
+        assert f'"answer" is {shown}; expected accept, reject or ignore' in said
+
+
+def test_spans_as_lists(tmp_path):
+    given = json_lines([task([0, 5, "author"]), task([6, 10, "date"], answer="reject")])
+    _, _, (doc,) = convert(tmp_path, given, "--binary")
+    assert ents(doc) == [(0, 5, "author")]
+    assert [str(span) for span in doc.spans["incorrect_spans"]] == ["1879"]

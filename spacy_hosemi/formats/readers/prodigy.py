@@ -39,7 +39,7 @@ def is_task(record: dict[str, Any]) -> bool:
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
     def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
-        answer = _answer(record, "accept")
+        answer = _own_answer(record) or "accept"
         is_read = answer == "accept" or answer == "reject" and settings.is_binary
         if not is_read:
             yield Skipped(ANSWERS[answer])
@@ -50,10 +50,10 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
         meta = meta_of(record, key, "spans", "tokens")
         more: dict[str, Any] = {"has_offsets": not is_moved, "meta": meta}
         found = AnnotatedText(text, spans, source.path, line, **more)
-        given = [x for x in record.get("spans") or [] if isinstance(x, dict)]
+        own = [_own_answer(x) for x in record.get("spans") or []]
         if settings.is_binary:
-            yield _judged(found, answer, given)
-        elif any(_answer(x, answer) != answer for x in given):
+            yield _judged(found, answer, own)
+        elif any(x not in (None, answer) for x in own):
             raise ValueError(
                 "the task is accepted, and a span of it is not; give --binary if "
                 "answers are for spans alone, or correct the task"
@@ -65,24 +65,27 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
     return _joined(found) if settings.is_binary else found
 
 
-def _answer(value: dict[str, Any], default: str) -> str:
-    """The answer that a task, or a span, has. RAISES (ValueError): Another word."""
-    answer: str = value.get("answer", default)
-    if answer not in ANSWERS:
+def _own_answer(value: Any) -> str | None:
+    """The answer that a task, or a span, has itself. RAISES (ValueError): Another
+    word."""
+    if not isinstance(value, dict) or "answer" not in value:
+        return None
+    answer = value["answer"]
+    if not isinstance(answer, str) or answer not in ANSWERS:
         expected = "accept, reject or ignore"
         raise ValueError(f'"answer" is {shown(answer)}; expected {expected}')
     return answer
 
 
-def _judged(text: AnnotatedText, answer: str, given: list[dict[str, Any]]) -> Found:
+def _judged(text: AnnotatedText, answer: str, own: list[str | None]) -> Found:
     """What the answer to a task says of its spans.
 
     text (AnnotatedText): With all of them.
-    given (List[Dict]): The spans as the task has them.
+    own (List[Optional[str]]): The answers of the spans themselves.
     """
-    if answer == "reject" and len(given) > 1 and not all("answer" in x for x in given):
+    if answer == "reject" and len(own) > 1 and None in own:
         return Skipped("rejected with several spans")
-    pairs = [*zip(text.spans, (_answer(x, answer) for x in given))]
+    pairs = [*zip(text.spans, (its or answer for its in own))]
     right = tuple(span for span, its in pairs if its == "accept")
     wrong = tuple(span for span, its in pairs if its == "reject")
     if not right and not wrong:
