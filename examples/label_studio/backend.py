@@ -1,0 +1,302 @@
+"""A machine learning backend for Label Studio: predicts, and learns from annotations.
+
+    BACKEND_MODEL=path/to/model python backend.py
+
+`Settings` lists what can be set, each by an environment variable.
+"""
+
+import asyncio
+import hmac
+import logging
+import os
+import sys
+import time
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+from xml.etree import ElementTree
+
+import prometheus_client as prometheus
+import uvicorn
+from fastapi import FastAPI, Header, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from learning import Answers, Learner, Training
+from pydantic import BaseModel, Field
+
+# What holds for any service around a pipeline is shared with examples/service.
+sys.path.append(str(Path(__file__).resolve().parents[1] / "service"))
+from guard import Guard  # noqa: E402
+from pipeline import Loaded, ServedPipeline  # noqa: E402
+
+log = logging.getLogger("label_studio")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Each is an environment variable: BACKEND_MODEL, BACKEND_PORT etc."""
+
+    model: str = "model"  # folder of a saved pipeline
+    config: str = ""  # to train with; empty: it predicts, and never learns
+    train: str = ""  # .spacy file to train on beside the annotations; may be empty
+    dev: str = ""  # .spacy file to choose settings by, where config is given
+    folder: str = "label-studio"  # where annotations and trained models are kept
+    host: str = "127.0.0.1"
+    port: int = 9090
+    user: str = ""  # of basic authentication; empty: anybody who can reach the port
+    password: str = ""
+    wait_seconds: float = 5.0  # for further annotations before a training begins
+    max_train_seconds: float = 3600.0
+    max_bytes: int = 20_000_000  # of a body
+    max_chars: int = 100_000  # of a text
+    max_tasks: int = 1_000  # of a request, and of a batch of annotations
+    max_seconds: float = 90.0  # of a request; Label Studio waits 100
+
+    @classmethod
+    def from_environment(cls) -> "Settings":
+        found: dict[str, Any] = {}
+        for field in fields(cls):
+            text = os.environ.get(f"BACKEND_{field.name.upper()}")
+            if text is not None:
+                kind: Any = type(field.default)
+                found[field.name] = kind(text)
+        return cls(**found)
+
+
+settings = Settings.from_environment()
+
+Task = dict[str, Any]
+
+
+class Predict(BaseModel):
+    tasks: Annotated[list[Task], Field(max_length=settings.max_tasks)]
+    label_config: str = ""
+
+
+class Event(BaseModel):
+    """What a webhook sends. Events of one annotation have objects, others lists."""
+
+    action: str
+    annotation: dict[str, Any] | list[dict[str, Any]] | None = None
+    task: Task | list[Task] | None = None
+    annotations: list[dict[str, Any]] = []  # deleted ones: their ids alone
+
+
+# ------------------------------------------------------------------------- the backend
+
+
+class Backend:
+    """The pipeline in use, and what replaces it."""
+
+    def __init__(self) -> None:
+        self.pipeline = ServedPipeline(Path(settings.model))
+        self.answers = Answers(Path(settings.folder) / "answers")
+        files = Path(settings.config), settings.train, Path(settings.dev)
+        self.training = Training(*files, settings.max_train_seconds)
+        args = self.answers, self.training, Path(settings.folder)
+        self.learner = Learner(*args, settings.wait_seconds, self.use)
+        self.registry = prometheus.CollectorRegistry()
+
+    def use(self, folder: Path) -> None:
+        """Predict with the model in a folder. RAISES (Exception): It cannot be loaded;
+        the one in use stays."""
+        before, self.pipeline.source = self.pipeline.source, folder
+        try:
+            self.pipeline.reload()
+        except BaseException:
+            self.pipeline.source = before
+            raise
+
+    def current(self) -> Loaded:
+        if self.pipeline.current is None:
+            raise HTTPException(503, "No model is loaded.", {"Retry-After": "5"})
+        return self.pipeline.current
+
+
+def version_of(loaded: Loaded) -> str:
+    """RETURNS (str): Another one for other weights: Label Studio asks for predictions
+    again where it has none of this version."""
+    described = loaded.describe()
+    return f"{described['name']} {described['digest'][:12]}"
+
+
+@dataclass(frozen=True)
+class Interface:
+    """How a labeling interface names its parts.
+
+    control, text (str): The `name` of the `Labels` tag and of the `Text` tag.
+    key (str): The key of a task's data that has the text.
+    """
+
+    control: str = "label"
+    text: str = "text"
+    key: str = "text"
+
+
+def read_interface(label_config: str) -> Interface:
+    """RETURNS (Interface): The first Labels tag and its text. RAISES (HTTPException):
+    422 there is none."""
+    if not label_config:
+        return Interface()
+    try:
+        root = ElementTree.fromstring(label_config)
+    except ElementTree.ParseError:
+        raise HTTPException(422, "label_config is no XML.") from None
+    texts = {x.get("name"): x.get("value", "") for x in root.iter("Text")}
+    for control in root.iter("Labels"):
+        name = control.get("toName", "")
+        if name in texts and texts[name].startswith("$"):
+            return Interface(control.get("name", ""), name, texts[name][1:])
+    raise HTTPException(422, "label_config has no Labels tag of a Text tag.")
+
+
+def predict(
+    loaded: Loaded, tasks: list[Task], interface: Interface, deadline: float
+) -> list[dict[str, Any]]:
+    """RETURNS (List[Dict]): A prediction for each task, with scores.
+
+    deadline (float): As `time.monotonic` has it.
+    RAISES (HTTPException): 422 a task has no text, or one that is too long; 504 out of
+        time.
+    """
+    texts = [task.get("data", {}).get(interface.key) for task in tasks]
+    for text in texts:
+        if not isinstance(text, str) or len(text) > settings.max_chars:
+            most = f"at most {settings.max_chars} characters"
+            raise HTTPException(422, f"Expected texts of {most} in all tasks.")
+    version, found = version_of(loaded), []
+    for doc in loaded.nlp.pipe(texts, batch_size=32):
+        if time.monotonic() > deadline:
+            raise HTTPException(504, "Out of time.")
+        result = [
+            {
+                "id": f"{ent.start_char}-{ent.end_char}",
+                "from_name": interface.control,
+                "to_name": interface.text,
+                "type": "labels",
+                "value": {
+                    "start": ent.start_char,
+                    "end": ent.end_char,
+                    "text": ent.text,
+                    "labels": [ent.label_],
+                },
+                "score": ent._.confidence,
+            }
+            for ent in doc.ents
+        ]
+        score = doc._.record_confidence
+        found.append({"model_version": version, "score": score, "result": result})
+    return found
+
+
+backend = Backend()
+
+
+@asynccontextmanager
+async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    """Load the model that was trained last, else the first one."""
+    if settings.config:
+        backend.training.check()
+    folder = backend.learner.newest() or Path(settings.model)
+    await asyncio.to_thread(backend.use, folder)
+    task = asyncio.create_task(backend.learner.learn_for_ever())
+    yield
+    task.cancel()
+    await asyncio.wait([task])
+    backend.pipeline.close()
+
+
+app = FastAPI(title="Label Studio backend", lifespan=lifespan)
+app.add_middleware(
+    Guard,
+    max_bytes=settings.max_bytes,
+    max_seconds=settings.max_seconds,
+    registry=backend.registry,
+)
+
+
+def check_user(authorization: str) -> None:
+    """RAISES (HTTPException): 401 another user or password than set."""
+    if settings.user:
+        pair = f"{settings.user}:{settings.password}".encode()
+        expected = b"Basic " + b64encode(pair)
+        if not hmac.compare_digest(authorization.encode(), expected):
+            raise HTTPException(401, "Not with this user and password.")
+
+
+# ---------------------------------------------------------------------------- endpoints
+
+Authorization = Annotated[str, Header()]
+
+
+@app.get("/health")
+async def health() -> dict[str, Any]:
+    """Whether it answers, and how the last training went."""
+    backend.current()
+    return {"status": "UP", **backend.learner.status}
+
+
+@app.post("/setup")
+async def setup(authorization: Authorization = "") -> dict[str, str]:
+    """Label Studio asks which model there is."""
+    check_user(authorization)
+    return {"model_version": version_of(backend.current())}
+
+
+@app.post("/predict")
+async def predict_tasks(
+    given: Predict, request: Request, authorization: Authorization = ""
+) -> dict[str, Any]:
+    """A prediction for each task."""
+    check_user(authorization)
+    interface, loaded = read_interface(given.label_config), backend.current()
+    args = loaded, given.tasks, interface, request.state.deadline
+    results = await asyncio.to_thread(predict, *args)
+    return {"results": results, "model_version": version_of(loaded)}
+
+
+@app.post("/webhook", status_code=201)
+async def webhook(event: Event, authorization: Authorization = "") -> dict[str, str]:
+    """Keep annotations that were made, changed or deleted, and learn from them."""
+    check_user(authorization)
+    if not settings.config:
+        return {"status": "no BACKEND_CONFIG: nothing is learned"}
+    if event.action in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED"):
+        pairs = [(event.annotation, event.task)]
+    elif event.action == "ANNOTATIONS_CREATED":
+        pairs = [*zip(as_list(event.annotation), as_list(event.task))]
+    elif event.action == "ANNOTATIONS_DELETED":
+        pairs = []
+        backend.answers.remove([x.get("id") for x in event.annotations])
+    elif event.action == "START_TRAINING":
+        pairs = []
+    else:
+        return {"status": "ignored"}
+    for annotation, task in pairs:
+        if not (isinstance(annotation, dict) and isinstance(task, dict)):
+            raise HTTPException(422, "Expected an annotation and its task.")
+        try:
+            backend.answers.keep(annotation, task)
+        except ValueError as error:
+            raise HTTPException(422, str(error)) from None
+    backend.learner.ask()
+    return {"status": "learning"}
+
+
+@app.exception_handler(RequestValidationError)
+async def refuse(_: Request, error: RequestValidationError) -> JSONResponse:
+    """FastAPI's own answer repeats what was sent, which may be large."""
+    faults = [{"loc": list(x["loc"]), "msg": x["msg"]} for x in error.errors()[:10]]
+    return JSONResponse({"detail": faults}, 422)
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level="INFO", format="%(asctime)s %(levelname)s %(message)s")
+    uvicorn.run(app, host=settings.host, port=settings.port, access_log=False)

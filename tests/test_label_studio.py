@@ -1,0 +1,234 @@
+"""The backend of examples/label_studio, by the payloads that Label Studio sends."""
+
+import os
+import tempfile
+import time
+from importlib import import_module
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+from thinc.api import Config
+
+import spacy_hosemi
+
+from .conftest import BASE_CONFIG, example_on_path
+from .helpers import TRAIN, make_examples, make_trained, parse
+
+pytest.importorskip("fastapi")
+pytest.importorskip("prometheus_client")
+pytest.importorskip("uvicorn")
+with pytest.MonkeyPatch.context() as patch:
+    patch.setattr("warnings.warn", lambda *_, **__: None)  # which httpx there is
+    from fastapi.testclient import TestClient
+
+WAIT_S = 240
+INTERFACE = (
+    '<View><Labels name="ner" toName="doc"><Label value="PER"/></Labels>'
+    '<Text name="doc" value="$body"/></View>'
+)
+TEXT = "Ada Lovelace wrote to Charles Babbage."
+MACHINES = (
+    "[PER Ada] bought the [MACHINE Z3] .",
+    "She bought the [MACHINE Z4] in [LOC London].",
+    "Nobody bought the [MACHINE Mark1].",
+    "[PER Charles Babbage] bought the [MACHINE Z3] in [LOC Paris].",
+)
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return make_trained(confidence=True)
+
+
+@pytest.fixture()
+def make(nlp, tmp_path, monkeypatch):
+    """RETURNS (Callable): Imports the backend anew, with settings."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    spacy_hosemi.save(nlp, tmp_path / "first")
+
+    def import_backend(**settings):
+        given = {"model": tmp_path / "first", "folder": tmp_path / "kept", **settings}
+        for name, value in given.items():
+            monkeypatch.setenv(f"BACKEND_{name.upper()}", str(value))
+        return import_module("backend")
+
+    with example_on_path("service"), example_on_path("label_studio"):
+        yield import_backend
+
+
+@pytest.fixture()
+def training(tmp_path):
+    """Settings of a backend that learns: small data, and a fit of a few iterations."""
+    config = Config().from_disk(BASE_CONFIG, interpolate=False)
+    of_component = config["initialize"]["components"]["hosemi"]
+    del of_component["dev"]
+    of_component["fit"] |= {"l2": 0.1, "max_iter": 20, "progress": False}
+    del config["nlp"]["tokenizer"]
+    config.to_disk(tmp_path / "config.cfg")
+    docs = [example.reference for example in make_examples(spacy.blank("en"), TRAIN)]
+    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
+    names = {"train": "train.spacy", "dev": "train.spacy", "config": "config.cfg"}
+    return {"wait_seconds": 0, **{key: tmp_path / x for key, x in names.items()}}
+
+
+@pytest.fixture()
+def client(make):
+    with TestClient(make().app) as client:
+        yield client
+
+
+def task_of(marked, number):
+    """A task and its annotation, as webhooks send them."""
+    text, spans = parse(marked)
+    values = [
+        {"start": i, "end": j, "text": text[i:j], "labels": [y]} for i, j, y in spans
+    ]
+    names = {"from_name": "ner", "to_name": "doc", "type": "labels"}
+    result = [{**names, "value": value} for value in values]
+    annotation = {"id": 100 + number, "task": number, "result": result}
+    return annotation, {"id": number, "data": {"body": text}}
+
+
+def predict(client, *texts):
+    tasks = [{"id": k, "data": {"body": text}} for k, text in enumerate(texts)]
+    given = {"tasks": tasks, "project": "1.2", "label_config": INTERFACE, "params": {}}
+    answer = client.post("/predict", json=given)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def labels_of(prediction):
+    return [x["value"]["labels"][0] for x in prediction["result"]]
+
+
+def wait_until(is_so):
+    until = time.monotonic() + WAIT_S
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_predictions_have_scores(nlp, client):
+    found = predict(client, TEXT, "Nobody.")
+    doc = nlp(TEXT)
+    first, second = found["results"]
+    assert first["score"] == doc._.record_confidence and second["result"] == []
+    for x, ent in zip(first["result"], doc.ents, strict=True):
+        place = {"start": ent.start_char, "end": ent.end_char, "text": ent.text}
+        assert x["value"] == {**place, "labels": [ent.label_]}
+        assert x["score"] == ent._.confidence
+        assert (x["from_name"], x["to_name"], x["type"]) == ("ner", "doc", "labels")
+    project = {"project": "1.2", "schema": INTERFACE, "hostname": "http://localhost"}
+    version = client.post("/setup", json=project).json()["model_version"]
+    assert version == found["model_version"] == first["model_version"]
+    expected = {"status": "UP", "n_trained": 0, "error": None}
+    assert client.get("/health").json() == expected
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({}, "Field required"),
+        ({"tasks": [{"data": {}}]}, "Expected texts of at most"),
+        ({"tasks": [{"data": {"text": 3}}]}, "Expected texts of at most"),
+        ({"tasks": [{"data": {"text": "secret" * 50}}]}, "at most 99 characters"),
+        ({"tasks": [], "label_config": "<"}, "is no XML"),
+        ({"tasks": [], "label_config": "<View/>"}, "has no Labels tag"),
+        ({"tasks": [{}] * 1001}, "at most 1000 items"),
+    ],
+)
+def test_refused(make, given, said):
+    with TestClient(make(max_chars=99).app) as client:
+        answer = client.post("/predict", json=given)
+        assert answer.status_code == 422 and said in answer.text
+        assert "secret" not in answer.text
+
+
+def test_basic_authentication(make):
+    with TestClient(make(user="ada", password="secret").app) as client:
+        for path, given in (("setup", {}), ("predict", {"tasks": []})):
+            assert client.post(f"/{path}", json=given).status_code == 401
+            wrong = client.post(f"/{path}", json=given, auth=("ada", "x"))
+            assert wrong.status_code == 401
+            right = client.post(f"/{path}", json=given, auth=("ada", "secret"))
+            assert right.status_code == 200
+        given = {"action": "ANNOTATION_CREATED"}
+        assert client.post("/webhook", json=given).status_code == 401
+
+
+def test_it_learns_only_where_it_can(client, make, tmp_path):
+    annotation, task = task_of(MACHINES[0], 1)
+    given = {"action": "ANNOTATION_CREATED", "annotation": annotation, "task": task}
+    answer = client.post("/webhook", json=given)
+    assert answer.status_code == 201 and "nothing is learned" in answer.text
+    assert not os.listdir(tmp_path / "kept" / "answers")
+
+
+def test_files_to_train_with_must_be_there(make, training, tmp_path):
+    training["dev"] = tmp_path / "nothing.spacy"
+    with example_on_path("label_studio"):
+        app = make(**training).app
+    with pytest.raises(FileNotFoundError, match="nothing.spacy"), TestClient(app):
+        pass
+
+
+def test_annotations_are_learned(make, training, tmp_path):
+    app = make(**training).app
+    text = "Mary Somerville bought the Z3 ."
+    with TestClient(app) as client:
+        before = predict(client, text)
+        assert "MACHINE" not in labels_of(before["results"][0])
+        pairs = [task_of(x, k) for k, x in enumerate(MACHINES)]
+        for annotation, task in pairs[:2]:
+            given = {"action": "ANNOTATION_CREATED", "annotation": annotation}
+            answer = client.post("/webhook", json={**given, "task": task})
+            assert answer.json() == {"status": "learning"}
+        annotations, tasks = ([*x] for x in zip(*pairs[2:]))
+        given = {"action": "ANNOTATIONS_CREATED", "annotation": annotations}
+        client.post("/webhook", json={**given, "task": tasks})
+
+        def has_learned():
+            # Meanwhile the old model answers, whole.
+            now = predict(client, text)
+            assert now == before or now["model_version"] != before["model_version"]
+            assert client.get("/health").json()["error"] is None
+            return "MACHINE" in labels_of(now["results"][0])
+
+        wait_until(has_learned)
+        wait_until(lambda: client.get("/health").json()["n_trained"])
+    with TestClient(make(**training).app) as client:  # it remembers
+        assert has_learned()
+        deleted = [{"id": annotation["id"]} for annotation, _ in pairs[:3]]
+        given = {"action": "ANNOTATIONS_DELETED", "annotations": deleted}
+        client.post("/webhook", json=given)
+        assert os.listdir(tmp_path / "kept" / "answers") == ["3.json"]
+
+
+def test_a_training_that_fails(make, training, tmp_path):
+    training["config"].write_text("[nlp]\nlang = 'secret'\n")
+    with TestClient(make(**training).app) as client:
+        before = predict(client, TEXT)
+        annotation, task = task_of(MACHINES[0], 1)
+        given = {"action": "ANNOTATION_UPDATED", "annotation": annotation, "task": task}
+        assert client.post("/webhook", json=given).status_code == 201
+        wait_until(lambda: client.get("/health").json()["error"])
+        assert "convert has failed" in client.get("/health").text
+        assert "secret" not in client.get("/health").text
+        assert predict(client, TEXT) == before
+        bad = {"action": "ANNOTATION_UPDATED", "annotation": {}, "task": task}
+        assert "with a result" in client.post("/webhook", json=bad).text
+        bad = {**given, "task": {"id": "../1", "data": {}}}
+        assert client.post("/webhook", json=bad).status_code == 422
+        given = {"action": "PROJECT_UPDATED", "project": {"id": 1}}
+        assert client.post("/webhook", json=given).json() == {"status": "ignored"}
+
+
+def test_a_training_that_is_late(make, training):
+    with TestClient(make(**training, max_train_seconds=0.01).app) as client:
+        annotation, task = task_of(MACHINES[0], 1)
+        given = {"action": "ANNOTATION_CREATED", "annotation": annotation, "task": task}
+        client.post("/webhook", json=given)
+        wait_until(lambda: client.get("/health").json()["error"])
+        assert "takes more than 0.01 seconds" in client.get("/health").text
