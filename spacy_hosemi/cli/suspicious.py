@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -211,17 +210,14 @@ def _records(
         doc = docs[one.document]
         gold = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
         other = sorted({*gold} - {*one.gold} | {*one.instead})
-        ways = [Segmentation(_fields(doc.text, x), None) for x in (gold, other)]
-        best = replace(ways[0], confidence=math.exp(one.log_probability))
-        evidence = one.evidence if math.isfinite(one.evidence) else None
-        yield ExtractedRecord(
-            0,
-            doc.text,
-            best,
-            ways[1:] if other != gold else [],
-            word_tokens(doc),
-            notes={"place": name, "evidence": evidence, "kind": one.kind},
-        )
+        best = Segmentation(_fields(doc.text, gold), math.exp(one.log_probability))
+        instead = Segmentation(_fields(doc.text, other), None)
+        others = [instead] if other != gold else []
+        # Infinity is no JSON.
+        evidence = round(one.evidence, 2) if math.isfinite(one.evidence) else None
+        notes = {"place": name, "evidence": evidence, "kind": one.kind}
+        tokens = word_tokens(doc)
+        yield ExtractedRecord(0, doc.text, best, others, tokens, notes=notes)
 
 
 def _fields(text: str, spans: Sequence[Characters]) -> list[ExtractedField]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from spacy.attrs import ENT_IOB, SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 
+from ..formats.documents import INCORRECT_SPANS
 from .corpus import Part, PlacedSpan, in_spans
 from .findings import Finding, count, fault, quoted, remark, share
 
@@ -117,11 +118,20 @@ def _is_cut(span: PlacedSpan) -> bool:
 
 
 def _groups(part: Part) -> Iterator[Finding]:
-    """Span groups: training does not read them."""
+    """Span groups: training does not read them, but for spans that are wrong."""
     n, n_other, keys = 0, 0, Counter[str]()
+    n_wrong = sum(len(doc.spans.get(INCORRECT_SPANS, ())) for doc in part.docs)
+    if n_wrong:
+        text = (
+            f"{count(n_wrong, 'span')} in the group {INCORRECT_SPANS} of doc.spans: "
+            f'training excludes them with incorrect_spans_key = "{INCORRECT_SPANS}"'
+        )
+        yield remark("incorrect-spans", text, n_wrong, n_wrong)
     for doc in part.docs:
         ents = {(x.start, x.end, x.label_) for x in doc.ents}
         for key, group in doc.spans.items():
+            if key == INCORRECT_SPANS:
+                continue
             others = [x for x in group if (x.start, x.end, x.label_) not in ents]
             n += len(group)
             n_other += len(others)

@@ -213,6 +213,13 @@ def test_span_groups():
     assert (one.found, one.total) == (1, 2) and "sc (2)" in one.text
 
 
+def test_incorrect_spans():
+    part = make_part("[A x] y z")
+    part.docs[0].spans["incorrect_spans"] = [Span(part.docs[0], 1, 2, "A")]
+    one = only("incorrect-spans", part)
+    assert one.found == 1 and 'incorrect_spans_key = "incorrect_spans"' in one.text
+
+
 def test_unknown_tokens():
     part = make_part("[A x] y z")
     part.docs[0].set_ents([Span(part.docs[0], 0, 1, "A")], default="missing")
