@@ -11,8 +11,9 @@ The model is fitted anew on all annotated documents, and judged on test. A run e
 at least --least documents are annotated and F1 is --share of that of all of --max-train
 documents, or there are no more. All strategies of a seed have the same first documents.
 
-The strategies are documents in random order, and those of `hosemi select`: entropy
-(--no-diverse), entropy per token (--per-token --no-diverse), and diverse (the default).
+The strategies are documents in random order, and those of `hosemi select`: per token
+(--no-diverse), total (--total --no-diverse), diverse per token (the default), and
+diverse total (--total).
 
 "Touched", "documents" and "words" are the fields touched, and the documents and words
 read, until F1 is --share of the full one, interpolated between rounds, without the
@@ -55,9 +56,10 @@ NAME = "hosemi"
 RANDOM = "random"
 # By strategy, is_total and is_diverse of `choose`.
 CHOICES = {
-    "entropy": (True, False),
-    "entropy per token": (False, False),
-    "diverse": (True, True),
+    "per token": (False, False),
+    "total": (True, False),
+    "diverse per token": (False, True),
+    "diverse total": (True, True),
 }
 STRATEGIES = RANDOM, *CHOICES
 COSTS = {"n_touched": "touched", "n_docs": "documents", "n_words": "words"}

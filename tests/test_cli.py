@@ -807,7 +807,7 @@ def test_select(model, pool, by, total):
             expected.append((value if total else value / len(doc), index))
     expected.sort(reverse=True)
     args = [model, pool, "--n", "4", "--by", by, "--no-diverse"]
-    found = select(*args, *["--per-token"] * (not total))
+    found = select(*args, *["--total"] * total)
     assert [one["index"] for one in found] == [index for _, index in expected[:4]]
     assert [one["rank"] for one in found] == [1, 2, 3, 4]
     values = [one["nats" if total else "per_token"] for one in found]

@@ -54,10 +54,10 @@ def select_cli(
         bool,
         typer.Option(
             "--total/--per-token",
-            help="Compare the sums of documents, or the means per token: if reading "
-            "costs more than mending what is predicted.",
+            help="Compare the sums of documents, not the means per token: if a long "
+            "document costs no more to annotate than a short one.",
         ),
-    ] = True,
+    ] = False,
     diverse: Annotated[
         bool,
         typer.Option(

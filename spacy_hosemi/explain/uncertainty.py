@@ -74,7 +74,7 @@ def measure(
 def choose(
     found: Iterable[Uncertain],
     n: int,
-    is_total: bool = True,
+    is_total: bool = False,
     is_diverse: bool = True,
 ) -> list[Uncertain]:
     """The n most uncertain documents.

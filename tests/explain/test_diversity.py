@@ -73,9 +73,9 @@ def test_vectors():
 def test_the_same_document_twice_comes_after_all_others():
     texts = ["Ada met Mary", "Ada met Mary", "Ada left", "Ada met Mary", "Rome"]
     found = uncertain(texts, [5.0, 6.0, 0.1, 7.0, 0.2])
-    assert [x.index for x in choose(found, 3)] == [3, 4, 2]
-    assert [x.index for x in choose(found, 9)] == [3, 4, 2, 1, 0]
-    assert [x.index for x in choose(found, 3, is_diverse=False)] == [3, 1, 0]
+    assert [x.index for x in choose(found, 3, is_total=True)] == [3, 4, 2]
+    assert [x.index for x in choose(found, 9, is_total=True)] == [3, 4, 2, 1, 0]
+    assert [x.index for x in choose(found, 3, True, False)] == [3, 1, 0]
 
 
 def test_documents_that_are_all_alike():
@@ -95,8 +95,8 @@ def test_documents_without_tokens_and_without_uncertainty(is_total, is_diverse):
 
 def test_long_documents():
     found = uncertain(["Rome " * 9, "Ada met Mary", "Paris"], [3.0, 2.0, 1.0])
-    assert [x.index for x in choose(found, 3)] == [0, 1, 2]
-    assert [x.index for x in choose(found, 3, is_total=False)] == [2, 1, 0]
+    assert [x.index for x in choose(found, 3, is_total=True)] == [0, 1, 2]
+    assert [x.index for x in choose(found, 3)] == [2, 1, 0]
 
 
 def test_the_same_for_the_same_pool():
