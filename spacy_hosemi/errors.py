@@ -644,7 +644,8 @@ class Errors(metaclass=_Coded):
     )
     HS356 = (
         "no threshold could be shown to keep an error of at most {error:g} at delta = "
-        "{delta:g}{label}: of {found:,}, too many of the most probable are wrong. "
+        "{delta:g}{label}: {found:,} are too few, or too many of the most probable "
+        "are wrong. "
         "{hint}"
     )
     HS357 = (

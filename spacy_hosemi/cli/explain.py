@@ -131,7 +131,7 @@ def explain_cli(
       python -m spacy hosemi explain m "Frege, G. Sinn." --span 10:14:title
       python -m spacy hosemi explain m "Frege, G. Sinn." --span Sinn --label journal
       python -m spacy hosemi explain m "Frege, G. Sinn." --changes
-      python -m spacy hosemi explain m "Frege, G. Sinn." --span Sinn --label journal \
+      python -m spacy hosemi explain m "Frege, G. Sinn." --span Sinn --label journal \\
         --retrain train.spacy
       python -m spacy hosemi explain m references.txt --json > why.json
       python -m spacy hosemi explain m references.txt --html why.html
@@ -152,7 +152,7 @@ def explain_cli(
     if html is not None:
         _write_page(html, overwrite, pipe, [nlp(x) for x in _texts(text)], how)
         return
-    train = None if retrain is None else read_training(retrain, nlp)
+    train = None if retrain is None else _training_docs(retrain, nlp, pipe)
     report: list[dict[str, Any]] = []
     for one in _texts(text):
         doc = nlp(one)
@@ -194,6 +194,18 @@ def _write_page(
     page = Page(pipe, docs, **how)
     with open_output(path, overwrite) as file:
         file.write(str(page))
+
+
+def _training_docs(path: str, nlp: Language, pipe: HighOrderSemiCRF) -> list[Doc]:
+    """What the model was trained on; exit if that are other documents."""
+    from ..explain.retraining import check_seen
+
+    docs = read_training(path, nlp)
+    try:
+        check_seen(pipe, docs)
+    except ValueError as e:
+        fail("Cannot train again", str(e))
+    return docs
 
 
 def _retrained(
@@ -255,6 +267,10 @@ def _find_span(doc: Doc, given: str, label: str | None) -> tuple[int, int, str]:
         if start < 0 or not given:
             fail(f"There is no {given!r} in the text", "Expected a part of it.")
         end = start + len(given)
+    n = len(doc.text)
+    if not start < end <= n:
+        expected = f"characters, the end exclusive; the text has {n:,}"
+        fail(f"--span is {given!r}", f"Expected START below END, in {expected}.")
     found = doc.char_span(start, end)
     if found is None:
         near = doc.char_span(start, end, alignment_mode="expand")

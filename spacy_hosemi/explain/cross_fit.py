@@ -15,7 +15,7 @@ from thinc.api import Config
 from ..component.penalty_search import DEFAULT
 from ..component.pipe import HighOrderSemiCRF
 from ..inspection.corpus import as_examples, labels_in
-from ..inspection.rehearsal import settings_of
+from ..inspection.rehearsal import settings_of, to_the_end
 
 Part = tuple[HighOrderSemiCRF, list[int], list[Example]]
 
@@ -70,13 +70,16 @@ def train(
     name (str), block (Dict[str, Any]): The component, and how to initialize it, see
         `inspection.rehearsal.settings_of`.
     docs (Sequence[Doc]): With gold.
+    RAISES (KeyboardInterrupt): At the first Ctrl-C.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         nlp = load_model_from_config(config, auto_fill=True)
         examples = as_examples(docs, nlp)
         pipe: Any = nlp.get_pipe(name)
-        pipe.initialize(lambda: examples, nlp=nlp, **registry.resolve(block))
+        settings = registry.resolve(block)
+        settings["fit"] = to_the_end(settings["fit"])
+        pipe.initialize(lambda: examples, nlp=nlp, **settings)
     return nlp
 
 

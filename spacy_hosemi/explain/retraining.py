@@ -52,7 +52,7 @@ def retrain(
         not trained on most of these documents; HS060 no segmentation has the span, or
         all have it.
     """
-    _check_seen(pipe, docs)
+    check_seen(pipe, docs)
     more = doc.copy()
     is_there = span in _spans(doc)
     pipe.redecode(more, **{"forbid" if is_there else "keep": [span]})
@@ -68,7 +68,7 @@ def retrain(
     return Retrained(_spans(more), found.is_answer, found.probability)
 
 
-def _check_seen(pipe: HighOrderSemiCRF, docs: Sequence[Doc]) -> None:
+def check_seen(pipe: HighOrderSemiCRF, docs: Sequence[Doc]) -> None:
     """RAISES (ValueError): HS319 most of the documents are others."""
     seen = pipe.seen_texts
     n_seen = len(docs) if seen is None else sum(seen.has(doc.text) for doc in docs)

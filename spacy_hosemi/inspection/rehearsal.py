@@ -25,6 +25,7 @@ from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
 from ..training import lbfgs
 from ..training.feature_selection import count_features
+from ..training.lbfgs import FitReport
 from .corpus import as_examples
 
 FIT = "spacy_hosemi.lbfgs.v1"
@@ -112,7 +113,7 @@ class Rehearsal:
         block.pop("dev", None)
         self._block = block["fit"]
         resolved = registry.resolve(block)
-        self._fit: Fit = resolved.pop("fit")
+        self._fit: Fit = to_the_end(resolved.pop("fit"))
         self._settings = resolved
         # L-BFGS takes 1.1 evaluations an iteration.
         self.max_evaluations = 1.1 * self._block.get("max_iter", MAX_ITER)
@@ -232,7 +233,20 @@ class Rehearsal:
         fit: Fit = registry.resolve({"fit": {**self._block, "max_iter": max_iter}})[
             "fit"
         ]
-        return fit
+        return to_the_end(fit)
+
+
+def to_the_end(fit: Fit) -> Fit:
+    """The same fit, where Ctrl-C ends what needs its weights, too. By itself a fit ends
+    there with the weights that it has, and nothing is said of others by these."""
+
+    def run(batch: Any) -> Any:
+        report = fit(batch)
+        if isinstance(report, FitReport) and report.reason == "interrupted":
+            raise KeyboardInterrupt
+        return report
+
+    return run
 
 
 def settings_of(nlp: Language, name: str) -> dict[str, Any]:

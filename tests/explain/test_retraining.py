@@ -6,6 +6,7 @@ from spacy.tokens import Doc
 from spacy_hosemi.explain.retraining import retrain
 
 from ..helpers import TRAIN, initialize, lbfgs, make_examples, make_nlp
+from ..training.test_interrupted import interrupt_evaluation
 
 TEXT = "Ada Lovelace wrote to Mary in Paris."
 MARY = (4, 5, "LOC")
@@ -90,4 +91,12 @@ def test_a_config_without_a_fit(docs):
     nlp = make_model()
     del nlp.config["initialize"]["components"]["hosemi"]
     with pytest.raises(ValueError, match="HS254"):
+        retrain(nlp, nlp.get_pipe("hosemi"), docs, nlp(TEXT), MARY)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_ctrl_c_ends_it(nlp, docs, monkeypatch, n):
+    """By itself a fit would end with the weights that it has."""
+    interrupt_evaluation(monkeypatch, n)
+    with pytest.raises(KeyboardInterrupt):
         retrain(nlp, nlp.get_pipe("hosemi"), docs, nlp(TEXT), MARY)
