@@ -68,7 +68,9 @@ BESIDE := $(wildcard .ci .github CHANGELOG.md CITATION.cff CONTRIBUTING.md LICEN
 	MANIFEST.in Makefile README.md SECURITY.md pyproject.toml setup.cfg setup.py \
 	benchmarks configs corpus docs examples tests)
 
+# Without tests that start programs for minutes: they reach no kernel that others do not.
 test-checked: FLAVOUR := HOSEMI_DEBUG=1
+test-checked: TESTS := --ignore=tests/benchmarks --ignore=tests/test_docs.py
 
 # The sanitizers must be there before the interpreter, which is not compiled with them.
 # No leaks: the interpreter does not free everything at its end. Its allocator would put
