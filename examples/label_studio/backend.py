@@ -8,13 +8,12 @@
 import asyncio
 import hmac
 import logging
-import os
 import sys
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 from xml.etree import ElementTree
@@ -29,6 +28,7 @@ from pydantic import BaseModel, Field
 
 # What holds for any service around a pipeline is shared with examples/service.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "service"))
+from environment import read_environment  # noqa: E402
 from guard import Guard  # noqa: E402
 from pipeline import Loaded, ServedPipeline  # noqa: E402
 
@@ -55,18 +55,8 @@ class Settings:
     max_tasks: int = 1_000  # of a request, and of a batch of annotations
     max_seconds: float = 90.0  # of a request; Label Studio waits 100
 
-    @classmethod
-    def from_environment(cls) -> "Settings":
-        found: dict[str, Any] = {}
-        for field in fields(cls):
-            text = os.environ.get(f"BACKEND_{field.name.upper()}")
-            if text is not None:
-                kind: Any = type(field.default)
-                found[field.name] = kind(text)
-        return cls(**found)
 
-
-settings = Settings.from_environment()
+settings = read_environment(Settings, "BACKEND")
 
 Task = dict[str, Any]
 

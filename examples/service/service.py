@@ -9,18 +9,18 @@ import asyncio
 import gc
 import hmac
 import logging
-import os
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import prometheus_client as prometheus
 import uvicorn
+from environment import read_environment
 from fastapi import FastAPI, Header, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -50,18 +50,8 @@ class Settings:
     max_waiting: int = 64  # requests that wait for a thread
     max_new_strings: int = 100_000  # about 100 MB, see ServedPipeline.renew
 
-    @classmethod
-    def from_environment(cls) -> "Settings":
-        found: dict[str, Any] = {}
-        for field in fields(cls):
-            text = os.environ.get(f"SERVICE_{field.name.upper()}")
-            if text is not None:
-                kind: Any = type(field.default)
-                found[field.name] = kind(text)
-        return cls(**found)
 
-
-settings = Settings.from_environment()
+settings = read_environment(Settings, "SERVICE")
 prometheus.disable_created_metrics()  # a second series for each
 
 
