@@ -41,11 +41,12 @@ import spacy
 from scores import f1
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import load_config_from_str, load_model_from_config, registry
+from spacy.util import load_config_from_str, load_model_from_config
 
 from spacy_hosemi.component.penalty_search import DEFAULT
 from spacy_hosemi.configs import KINDS, make_config
 from spacy_hosemi.explain import uncertainty
+from spacy_hosemi.explain.cross_fit import train
 from spacy_hosemi.explain.mistakes import mistakes_of
 from spacy_hosemi.explain.outcomes import Answer, answers
 from spacy_hosemi.formats import read_docs
@@ -97,11 +98,7 @@ class Task:
 
     def fit(self, docs: Sequence[Doc]) -> Language:
         """RETURNS (Language): A pipeline trained on some documents."""
-        nlp = load_model_from_config(self.config, auto_fill=True)
-        examples = as_examples(docs, nlp)
-        pipe: Any = nlp.get_pipe(NAME)
-        pipe.initialize(lambda: examples, nlp=nlp, **registry.resolve(self.settings))
-        return nlp
+        return train(self.config, NAME, self.settings, docs)
 
     def f1(self, nlp: Language) -> float:
         """RETURNS (float): Of a pipeline on test, in per cent."""
