@@ -722,9 +722,9 @@ class Errors(metaclass=_Coded):
         "first."
     )
     HS319 = (
-        "{found} of {total} documents are among those that {name!r} was trained on; "
-        "expected all of these and no others. Name the file that the model was trained "
-        "on."
+        "{found:,} of {total:,} documents are known to {name!r}, which was trained on "
+        "{expected:,}; expected all of these and no others. Name the file that the "
+        "model was trained on."
     )
     HS099 = (
         "spans_threshold is set, spans_key is {key!r} and encoding is {encoding!r}; "

@@ -152,19 +152,6 @@ class Training(NamedTuple):
     pipe: HighOrderSemiCRF
 
 
-def read_training(train: str, nlp: Language) -> list[Doc]:
-    """Documents that a model was trained on; exit if they cannot be read."""
-    from ..inspection.corpus import read_part
-
-    try:
-        part = read_part(train, nlp)
-    except ValueError as e:
-        fail(f"Cannot read {train!r}", str(e))
-    for fault in part.faults:
-        say(str(fault))
-    return part.docs
-
-
 def open_training(train: str, config: Path | None, encoding: str | None) -> Training:
     """Documents to train on, and a pipeline that fits them; faults are said."""
     from ..inspection.corpus import read_part

@@ -21,7 +21,6 @@ from .common import (
     load_component,
     print_json,
     print_table,
-    read_training,
 )
 from .streams import (
     check_file,
@@ -197,15 +196,23 @@ def _write_page(
 
 
 def _training_docs(path: str, nlp: Language, pipe: HighOrderSemiCRF) -> list[Doc]:
-    """What the model was trained on; exit if that are other documents."""
-    from ..explain.retraining import check_seen
+    """What the model was trained on; exit if these are others, or cannot be read."""
+    from ..explain.retraining import check_trained_on
+    from ..inspection.corpus import read_part
 
-    docs = read_training(path, nlp)
     try:
-        check_seen(pipe, docs)
+        part = read_part(path, nlp)
+    except ValueError as e:
+        fail(f"Cannot read {path!r}", str(e))
+    for fault in part.faults:
+        say(str(fault))
+    try:
+        is_known = check_trained_on(pipe, part.docs)
     except ValueError as e:
         fail("Cannot train again", str(e))
-    return docs
+    if not is_known:
+        say("Note: this model does not know its training texts; these may be others.")
+    return part.docs
 
 
 def _retrained(

@@ -49,10 +49,9 @@ def retrain(
     span (Tuple[int, int, str]): In tokens.
     RETURNS (Retrained)
     RAISES (ValueError): HS254 the config does not fit by L-BFGS; HS319 the model was
-        not trained on most of these documents; HS060 no segmentation has the span, or
-        all have it.
+        trained on other documents; HS060 no segmentation has the span, or all have it.
     """
-    check_seen(pipe, docs)
+    check_trained_on(pipe, docs)
     more = doc.copy()
     is_there = span in _spans(doc)
     pipe.redecode(more, **{"forbid" if is_there else "keep": [span]})
@@ -68,13 +67,23 @@ def retrain(
     return Retrained(_spans(more), found.is_answer, found.probability)
 
 
-def check_seen(pipe: HighOrderSemiCRF, docs: Sequence[Doc]) -> None:
-    """RAISES (ValueError): HS319 most of the documents are others."""
-    seen = pipe.seen_texts
-    n_seen = len(docs) if seen is None else sum(seen.has(doc.text) for doc in docs)
-    if 2 * n_seen < len(docs):
-        values = {"found": n_seen, "total": len(docs), "name": pipe.name}
-        raise ValueError(Errors.HS319.format(**values))
+def check_trained_on(pipe: HighOrderSemiCRF, docs: Sequence[Doc]) -> bool:
+    """Whether a model was trained on some documents. Of dev, too, it has seen the
+    texts: so the number must be right as well.
+
+    pipe (HighOrderSemiCRF): The model.
+    docs (Sequence[Doc]): The documents.
+    RETURNS (bool): False if the model does not know that.
+    RAISES (ValueError): HS319 it knows others.
+    """
+    if pipe.seen_texts is None or pipe.facts is None:
+        return False
+    texts = [doc.text for doc in docs if len(doc)]
+    n_seen, expected = sum(map(pipe.seen_texts.has, texts)), pipe.facts.n_documents
+    if not n_seen == len(texts) == expected:
+        numbers = {"found": n_seen, "total": len(texts), "expected": expected}
+        raise ValueError(Errors.HS319.format(name=pipe.name, **numbers))
+    return True
 
 
 def _chosen_l2(pipe: HighOrderSemiCRF) -> float:

@@ -4,6 +4,7 @@ import math
 import re
 
 import pytest
+import spacy
 import srsly
 from spacy.tokens import DocBin
 
@@ -172,6 +173,17 @@ def test_bad_retraining(again, text, span, train, message):
     args = [] if span is None else ["--span", span, "--label", "LOC"]
     result = invoke("explain", model, text, *args, "--retrain", path)
     assert result.exit_code == 2 and re.search(message, result.stderr)
+
+
+def test_retraining_of_a_model_that_does_not_know(again, tmp_path):
+    model, train = again
+    nlp = spacy.load(model)
+    nlp.get_pipe("hosemi").seen_texts = None
+    nlp.to_disk(tmp_path / "old")
+    args = TEXT, "--span", "Mary", "--label", "LOC", "--retrain", train
+    result = invoke("explain", tmp_path / "old", *args)
+    assert result.exit_code == 0
+    assert "does not know its training texts" in result.stderr
 
 
 def test_retraining_on_other_documents(again):

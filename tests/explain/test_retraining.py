@@ -3,7 +3,7 @@
 import pytest
 from spacy.tokens import Doc
 
-from spacy_hosemi.explain.retraining import retrain
+from spacy_hosemi.explain.retraining import check_trained_on, retrain
 
 from ..helpers import TRAIN, initialize, lbfgs, make_examples, make_nlp
 from ..training.test_interrupted import interrupt_evaluation
@@ -85,6 +85,24 @@ def test_other_documents(nlp):
     args = nlp, nlp.get_pipe("hosemi"), others, nlp(TEXT), MARY
     with pytest.raises(ValueError, match="HS319.*0 of 3 documents.*'hosemi'"):
         retrain(*args)
+
+
+@pytest.mark.parametrize("change", [lambda x: x[1:], lambda x: [*x, x[0]]])
+def test_not_all_documents(nlp, docs, change):
+    """Dev is known, too, and so is a part of the training documents."""
+    args = nlp, nlp.get_pipe("hosemi"), change(docs), nlp(TEXT), MARY
+    with pytest.raises(ValueError, match="HS319.*trained on 5;"):
+        retrain(*args)
+
+
+def test_empty_documents_do_not_count(nlp, docs):
+    assert check_trained_on(nlp.get_pipe("hosemi"), [*docs, Doc(nlp.vocab)])
+
+
+def test_a_model_that_does_not_know():
+    nlp = make_model()
+    nlp.get_pipe("hosemi").seen_texts = None
+    assert not check_trained_on(nlp.get_pipe("hosemi"), [])
 
 
 def test_a_config_without_a_fit(docs):
