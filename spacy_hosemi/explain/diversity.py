@@ -15,8 +15,8 @@ _SAME = 1e-9
 
 
 def word_vectors(docs: Sequence[Doc]) -> csr_array:
-    """RETURNS (float64 [D, W]): A row of length 1 for each of D documents, all of which
-    have tokens: its words in lower case and the shapes of its words, each of them once,
+    """RETURNS (float64 [D, W]): A row of length 1 for each of D documents that have
+    tokens: its words in lower case and the shapes of its words, each of them once,
     weighted by log(1 + D / number of documents that have it)."""
     words = [np.unique(doc.to_array([LOWER, SHAPE])) for doc in docs]
     sizes = [len(own) for own in words]
