@@ -645,8 +645,7 @@ class Errors(metaclass=_Coded):
     HS356 = (
         "no threshold could be shown to keep an error of at most {error:g} at delta = "
         "{delta:g}{label}: {found:,} are too few, or too many of the most probable "
-        "are wrong. "
-        "{hint}"
+        "are wrong. {hint}"
     )
     HS357 = (
         "{found:,} of {total:,} documents have no {name!r} in user_data, and --group "

@@ -114,7 +114,12 @@ def guarantee_cli(
       python -m spacy hosemi guarantee m new.spacy --span-error 0.02 --per-label
     """
     from ..component.fingerprint import fingerprint
-    from ..explain.promises import check_answers, promise_records, promise_spans
+    from ..explain.promises import (
+        check_answers,
+        promise_records,
+        promise_spans,
+        without_copies,
+    )
 
     data = check_corpus(data, "DEV")
     promise = _read_promise(record_error, span_error, delta)
@@ -123,7 +128,10 @@ def guarantee_cli(
     if output is not None:
         check_output(output, overwrite)
     nlp, pipe = load_component(model, component)
-    answers = read_answers(nlp, data, has_confidence=True, group=group)
+    given = read_answers(nlp, data, has_confidence=True, group=group)
+    answers = without_copies(given)
+    if n := len(given) - len(answers):
+        say(f"Left out: {n:,} of {len(given):,} documents, copies of others")
     seen = pipe.seen_texts
     if seen is None:
         say("Note: this model does not know its training texts; DEV may have them.")

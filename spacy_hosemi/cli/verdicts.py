@@ -23,11 +23,15 @@ class Marker:
         self.n = self.n_accepted = 0
 
     def mark(self, records: Iterable[ExtractedRecord]) -> Iterator[ExtractedRecord]:
-        """YIELDS (ExtractedRecord): Each record, with verdicts."""
+        """YIELDS (ExtractedRecord): Each record, with verdicts; one without text has
+        none."""
         if self._guarantee is None:
             yield from records
             return
         for record in records:
+            if not record.text.strip():
+                yield record
+                continue
             if self._guarantee.is_of_records:
                 verdict = self._guarantee.of_record(record.best.confidence)
                 found, record = [verdict], replace(record, verdict=verdict)

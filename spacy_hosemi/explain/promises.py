@@ -25,6 +25,15 @@ class Promise:
     delta: float
 
 
+def without_copies(answers: Iterable[Answer]) -> list[Answer]:
+    """RETURNS (List[Answer]): Those of the first document with each text. Copies are
+    right or wrong together, and say no more than one of them."""
+    found: dict[str, Answer] = {}
+    for one in answers:
+        found.setdefault(one.text, one)
+    return [*found.values()]
+
+
 def check_answers(
     answers: Sequence[Answer],
     labels: Iterable[str],
@@ -35,7 +44,7 @@ def check_answers(
     """The answers by which a threshold can be chosen: of documents with complete
     annotation, and whose probability is known.
 
-    answers (Sequence[Answer]): Of a pipeline, with probabilities.
+    answers (Sequence[Answer]): Of a pipeline, with probabilities, `without_copies`.
     labels (Iterable[str]): Those it has.
     has_seen (Optional[Callable[[str], bool]]): Whether training or calibration has seen
         a text; None: nobody knows.

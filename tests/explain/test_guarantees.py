@@ -246,6 +246,33 @@ def test_records(folder, tmp_path):
     assert pipe.guarantee.n_accepted == 80
 
 
+def test_copies_count_once(folder, tmp_path):
+    """One text says as much as it says, however often it comes."""
+    (one,) = new_references(1)
+    docs = [*new_references(80), *[one] * 300]
+    DocBin(docs=docs).to_disk(tmp_path / "copies.spacy")
+    args = folder / "model", tmp_path / "copies.spacy", "--record-error", "0.05"
+    result = run(*args, "--json")
+    assert "Left out: 300 of 380 documents, copies of others" in result.stderr
+    found = srsly.json_loads(result.stdout)
+    assert found["n_documents"] == found["found"][""]["n_tested"] == 80
+    DocBin(docs=docs[80:]).to_disk(tmp_path / "copies.spacy")
+    assert "HS352" in run(*args, code=2).output
+
+
+def test_lines_without_text_have_no_verdict(folder, tmp_path):
+    lines = tmp_path / "lines.txt"
+    lines.write_text("Ada Lovelace wrote 7 letters.\n\n  \n")
+    for args in (["--record-error", "0.05"], ["--span-error", "0.2", "--delta", "0.2"]):
+        model, _ = promised(folder, tmp_path, *args, "--overwrite")
+        result = run(model, lines, "-F", "jsonl", command="parse")
+        found = [*map(srsly.json_loads, result.stdout.splitlines())]
+        assert [x["text"].strip() for x in found] == [found[0]["text"], "", ""]
+        assert not any(x.get("verdict") or x["spans"] for x in found[1:])
+        assert "of 1 " in result.stderr
+        run(model, lines, "-F", "table", command="parse")
+
+
 def test_parse_marks(folder, tmp_path):
     model, _ = promised(folder, tmp_path, "--record-error", "0.05")
     lines = tmp_path / "lines.txt"
