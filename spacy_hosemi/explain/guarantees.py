@@ -59,9 +59,12 @@ _FIRST_SHARE, _LAST_FIRST_SHARE = 0.1, 0.2
 # The number of bets on spans; each bet is half of the one before.
 _N_BETS = 10
 
-# Records that say where tests of spans begin, as a share; and how many times the
-# evidence that is needed without an error the first test should have.
-_SCOUTS, _RESERVE = 0.1, 1.5
+# Records that say where tests of spans begin, as a share. The first test should have so
+# many times the evidence that is needed, and this share of the most that there is
+# anywhere, if the other records are as these are; or, if there is nowhere enough, so
+# many times the evidence if no span is wrong.
+_SCOUTS = 0.1
+_RESERVE, _SHARE_OF_MOST, _RESERVE_WITHOUT_ERROR = 3.0, 0.5, 1.5
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -245,8 +248,8 @@ def choose_for_spans(
     most = int(scouts.ranks().max()) + 1
     scouts, tested = scouts.first(most), tested.first(most)
     game = error, np.array([0.99 / ((1 - error) * most) / 2**j for j in range(_N_BETS)])
-    none_is_wrong = np.zeros_like(scouts.is_wrong)
-    expected = _log_capitals(replace(scouts, is_wrong=none_is_wrong), *game)
+    none_is_wrong = replace(scouts, is_wrong=np.zeros_like(scouts.is_wrong))
+    expected = _log_capitals(scouts, *game), _log_capitals(none_is_wrong, *game)
     of_spans = np.vstack([np.zeros(_N_BETS), _log_capitals(tested, *game)])
     grid = _thresholds(scouts, expected, tested.n_records, delta)
     n_accepted = np.searchsorted(-tested.confidence, -grid, side="right")
@@ -261,18 +264,24 @@ def choose_for_spans(
 
 
 def _thresholds(
-    scouts: _Spans, expected: Floats, n_tested: int, delta: float
+    scouts: _Spans, expected: tuple[Floats, Floats], n_tested: int, delta: float
 ) -> Floats:
     """RETURNS (float64 [T]): The thresholds to test, the strictest one first, at which
-    the capital should suffice if some accepted spans are wrong; the lowest one, if it
-    would not suffice anywhere.
+    the capital should suffice with a reserve; the lowest one, if it would not suffice
+    anywhere. Where the first test accepts few spans, one that is wrong ends the tests.
 
-    expected (float64 [S, number of bets]): The log of capitals if no span is wrong.
+    expected (Tuple[float64 [S, number of bets], ..]): The log of capitals if the tested
+        spans are as the scouts, and if none is wrong.
     n_tested (int): The number of records of the tests.
     """
     ends = _ends_of_ties(scouts.confidence)
-    capital = _mixed(expected[ends] * n_tested / scouts.n_records)
-    begins = np.flatnonzero(capital >= -_RESERVE * np.log(delta))
+    times = n_tested / scouts.n_records
+    as_scouts, none_is_wrong = (_mixed(times * x[ends]) for x in expected)
+    enough = -np.log(delta)
+    goal = max(_RESERVE * enough, _SHARE_OF_MOST * as_scouts.max())
+    begins = np.flatnonzero(as_scouts >= goal)
+    if not len(begins):
+        begins = np.flatnonzero(none_is_wrong >= _RESERVE_WITHOUT_ERROR * enough)
     first = begins[0] if len(begins) else len(ends) - 1
     return scouts.confidence[ends[first:]]
 
@@ -313,7 +322,11 @@ def _mixed(log_capitals: Floats) -> Floats:
 
 
 def _records_needed_for_spans(
-    scouts: _Spans, expected: Floats, tested: _Spans, of_spans: Floats, delta: float
+    scouts: _Spans,
+    expected: tuple[Floats, Floats],
+    tested: _Spans,
+    of_spans: Floats,
+    delta: float,
 ) -> int | None:
     """RETURNS (Optional[int]): How many records it takes to pass the first test, if
     each capital grows with them as it did.

@@ -124,6 +124,19 @@ def test_spans_keep_their_promise(shares_fate):
     assert np.mean(shares) > 0.4 * (p > 0.85).mean()
 
 
+@pytest.mark.parametrize("error", [0.2, 0.3])
+def test_spans_far_below_the_promise(error):
+    """Where hardly any span is wrong, the most probable one may be."""
+    rng, n_spans = np.random.default_rng(3), 600
+    for k in range(50):
+        record = np.arange(n_spans) // 3
+        p, is_wrong = rng.random(n_spans), rng.random(n_spans) < 0.02
+        is_wrong[np.argmax(p)] = True
+        args = record, p, is_wrong, n_spans // 3, error, 0.05
+        found = choose_for_spans(*args, seed=k)
+        assert found.n_accepted > 0.8 * found.n_tested
+
+
 def test_spans_that_are_wrong():
     """No threshold, where the most probable ones are wrong, or where there are few."""
     rng = np.random.default_rng(2)
