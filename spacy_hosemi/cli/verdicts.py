@@ -15,12 +15,13 @@ class Marker:
     """Gives each record, or each of its fields, a verdict, and counts them.
 
     guarantee (Optional[Guarantee]): What is promised; None: nothing is marked.
-    n, n_accepted (int): Records or fields, and those of them that are accepted.
+    n, n_accepted, n_low (int): Records or fields, those of them that are accepted, and
+        those that are as improbable as the last quarter when the threshold was chosen.
     """
 
     def __init__(self, guarantee: Guarantee | None) -> None:
         self._guarantee = guarantee
-        self.n = self.n_accepted = 0
+        self.n = self.n_accepted = self.n_low = 0
 
     def mark(self, records: Iterable[ExtractedRecord]) -> Iterator[ExtractedRecord]:
         """YIELDS (ExtractedRecord): Each record, with verdicts; one without text has
@@ -32,15 +33,19 @@ class Marker:
             if not record.text.strip():
                 yield record
                 continue
+            probabilities = [x.confidence for x in record.best.fields]
             if self._guarantee.is_of_records:
-                verdict = self._guarantee.of_record(record.best.confidence)
-                found, record = [verdict], replace(record, verdict=verdict)
+                probabilities = [record.best.confidence]
+                found = [*map(self._guarantee.of_record, probabilities)]
+                record = replace(record, verdict=found[0])
             else:
-                scored = [(x.label, x.confidence) for x in record.best.fields]
-                found = self._guarantee.of_spans(scored)
+                labels = [x.label for x in record.best.fields]
+                found = self._guarantee.of_spans([*zip(labels, probabilities)])
                 record = replace(record, verdicts=[*found])
             self.n += len(found)
             self.n_accepted += found.count("accept")
+            if (usual := self._guarantee.usual) is not None:
+                self.n_low += sum(map(usual.is_low, probabilities))
             yield record
 
     def summary(self) -> str:
@@ -50,15 +55,14 @@ class Marker:
             return ""
         what = "records" if promised.is_of_records else "fields"
         said = f"{self.n_accepted:,} of {self.n:,} {what} need no eye"
-        if promised.departs(self.n, self.n_accepted):
-            now, then = (
-                self.n_accepted / self.n,
-                promised.n_accepted / promised.n_tested,
-            )
+        usual = promised.usual
+        if usual is not None and promised.departs(self.n, self.n_low):
+            now, then = self.n_low / self.n, usual.n_below / usual.n
             said += (
-                f"\nWarning: that is {100 * now:.1f} %, not {100 * then:.1f} % as when "
-                "the threshold was chosen. These texts are others than those, and what "
-                "was promised may not hold: annotate some of them, and run `python -m "
-                "spacy hosemi guarantee` with these."
+                f"\nWarning: {100 * now:.1f} % of the {what} are less probable than "
+                f"{usual.limit:.2g}, not {100 * then:.1f} % as when the threshold was "
+                "chosen. These texts are others than those, and what was promised may "
+                "not hold: annotate some of them, and run `python -m spacy hosemi "
+                "guarantee` with these."
             )
         return said

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import Errors
-from ..prediction.guarantee import Guarantee, SpanLimit
+from ..prediction.guarantee import Guarantee, SpanLimit, Usual
 from .guarantees import Chosen, choose_for_records, choose_for_spans, least_sample
 from .outcomes import Answer
 
@@ -109,7 +110,8 @@ def promise_records(
     if found.threshold is None:
         raise _unkept(found, promise)
     numbers = found.n_tested, found.n_accepted
-    return Guarantee(*both, digest, *numbers, found.threshold), found
+    usual = _usual_of(confidence)
+    return Guarantee(*both, digest, *numbers, found.threshold, usual=usual), found
 
 
 def promise_spans(
@@ -144,7 +146,17 @@ def promise_spans(
     n_tested = sum(one.n_tested for one in found.values())
     n_accepted = sum(one.n_accepted for one in found.values())
     args = promise.error, promise.delta, digest, n_tested, n_accepted
-    return Guarantee(*args, None, limits), found
+    usual = _usual_of([p for one in answers for p in one.confidence.values()])
+    return Guarantee(*args, None, limits, usual), found
+
+
+def _usual_of(confidence: ArrayLike) -> Usual:
+    """RETURNS (Usual): Of records or spans, at least one."""
+    values = np.asarray(confidence, float)
+    quartile = np.quantile(values, 0.25, method="lower")
+    limit = float(np.floor(1e6 * quartile) / 1e6)  # a config can be read
+    n_below = sum(map(Usual(limit, 0, 0).is_low, values.tolist()))
+    return Usual(limit, n_below, len(values))
 
 
 def _choose(

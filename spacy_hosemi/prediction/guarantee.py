@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from math import sqrt
 from typing import Any, Literal
 
@@ -39,6 +39,23 @@ class SpanLimit:
 
 
 @dataclass(frozen=True)
+class Usual:
+    """How probable records or spans of the calibration data are.
+
+    limit (float): Their lower quartile.
+    n_below, n (int): How many are less probable than that, and how many there are.
+    """
+
+    limit: float
+    n_below: int
+    n: int
+
+    def is_low(self, confidence: float | None) -> bool:
+        """Whether a record or a span is less probable than three of four."""
+        return confidence is None or confidence < self.limit - _NOISE
+
+
+@dataclass(frozen=True)
 class Guarantee:
     """With probability 1 - delta, over the choice of the calibration data, at most a
     share `error` of the accepted records or spans is wrong.
@@ -49,6 +66,8 @@ class Guarantee:
     record_threshold (Optional[float]): Records that are at least so probable are
         accepted; None: spans are.
     span_limits (Tuple[SpanLimit, ...]): Spans that are accepted; none: records are.
+    usual (Optional[Usual]): By which texts are known that are others than those of the
+        calibration data; None: nobody looks.
     """
 
     error: float
@@ -58,6 +77,7 @@ class Guarantee:
     n_accepted: int
     record_threshold: float | None = None
     span_limits: tuple[SpanLimit, ...] = ()
+    usual: Usual | None = None
 
     @property
     def is_of_records(self) -> bool:
@@ -85,26 +105,29 @@ class Guarantee:
                     found[k] = "accept"
         return found
 
-    def departs(self, n: int, n_accepted: int) -> bool:
-        """Whether the share of what is accepted differs more from that of the
+    def departs(self, n: int, n_low: int) -> bool:
+        """Whether the share of what has a low probability differs more from that of the
         calibration data than chance explains: the normal test of two proportions, at
         the level .001.
 
-        n, n_accepted (int): Records or spans, and those of them that are accepted.
+        n, n_low (int): Records or spans, and those of them that are `Usual.is_low`.
         """
-        total, accepted = n + self.n_tested, n_accepted + self.n_accepted
-        if not n or not self.n_tested or accepted in (0, total):
+        if self.usual is None:
             return False
-        share = accepted / total
-        error = sqrt(share * (1 - share) * (1 / n + 1 / self.n_tested))
-        return abs(n_accepted / n - self.n_accepted / self.n_tested) > (
-            _DEPARTURE * error
-        )
+        total, below = n + self.usual.n, n_low + self.usual.n_below
+        if not n or not self.usual.n or below in (0, total):
+            return False
+        share = below / total
+        error = sqrt(share * (1 - share) * (1 / n + 1 / self.usual.n))
+        departure = abs(n_low / n - self.usual.n_below / self.usual.n)
+        return departure > _DEPARTURE * error
 
     def to_cfg(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): As a config can have it; labels may be no keys."""
         limits = [[x.label, x.threshold, x.most] for x in self.span_limits]
-        return {"version": VERSION, **asdict(self), "span_limits": limits}
+        usual = None if self.usual is None else [*astuple(self.usual)]
+        values = {**asdict(self), "span_limits": limits, "usual": usual}
+        return {"version": VERSION, **values}
 
 
 class GuaranteeKind:
@@ -119,12 +142,13 @@ class GuaranteeKind:
         if isinstance(found, Guarantee):
             return found
         names = {"version", *(x.name for x in fields(Guarantee))}
-        if not isinstance(found, Mapping) or {*found} != names:
+        if not isinstance(found, Mapping) or {"usual", *found} != names:
             raise Unfit
         Choice((VERSION,)).read(found["version"])
         share, count = Number(above=0.0, below=1.0), Whole()
         threshold = found["record_threshold"]
-        limits = tuple(map(_read_limit, ListOf(_Row()).read(found["span_limits"])))
+        limits = tuple(map(_read_limit, ListOf(_LIMIT).read(found["span_limits"])))
+        usual = found.get("usual")  # models of early 0.2.0 lack it
         if (threshold is None) == (not limits):
             raise Unfit
         return Guarantee(
@@ -135,6 +159,7 @@ class GuaranteeKind:
             count.read(found["n_accepted"]),
             None if threshold is None else _SHARE.read(threshold),
             limits,
+            None if usual is None else _read_usual(_USUAL.read(usual)),
         )
 
 
@@ -142,7 +167,10 @@ _SHARE = Number(0.0, 1.0)
 
 
 class _Row:
-    expected = "[label, threshold, most]"
+    """A list of three values, named `expected`."""
+
+    def __init__(self, expected: str) -> None:
+        self.expected = expected
 
     def read(self, found: Any) -> Any:
         if not isinstance(found, (list, tuple)) or len(found) != 3:
@@ -150,7 +178,18 @@ class _Row:
         return found
 
 
+_LIMIT, _USUAL = _Row("[label, threshold, most]"), _Row("[limit, n_below, n]")
+
+
 def _read_limit(row: Sequence[Any]) -> SpanLimit:
     label, threshold, most = row
     label = label if label == "" else Text().read(label)
     return SpanLimit(label, _SHARE.read(threshold), Whole(1).read(most))
+
+
+def _read_usual(row: Sequence[Any]) -> Usual:
+    limit, n_below, n = row
+    usual = Usual(_SHARE.read(limit), Whole().read(n_below), Whole().read(n))
+    if usual.n_below > usual.n:
+        raise Unfit
+    return usual

@@ -3,6 +3,7 @@
 import csv
 import io
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,7 +30,12 @@ from spacy_hosemi.formats.records import (
     ExtractedRecord,
     Segmentation,
 )
-from spacy_hosemi.prediction.guarantee import Guarantee, GuaranteeKind, SpanLimit
+from spacy_hosemi.prediction.guarantee import (
+    Guarantee,
+    GuaranteeKind,
+    SpanLimit,
+    Usual,
+)
 from spacy_hosemi.values import Unfit
 
 from ..helpers import make_nlp, make_trained, references
@@ -153,7 +159,8 @@ def test_spans_that_are_wrong():
 
 # --- the setting ------------------------------------------------------------------
 
-OF_RECORDS = Guarantee(0.01, 0.05, "x", 400, 300, 0.9)
+USUAL = Usual(0.625, 100, 400)
+OF_RECORDS = Guarantee(0.01, 0.05, "x", 400, 300, 0.9, usual=USUAL)
 LIMITS = SpanLimit("PER", 0.8, 2), SpanLimit("a:b", 0.5, 1)
 OF_SPANS = Guarantee(0.02, 0.05, "x", 400, 300, None, LIMITS)
 
@@ -181,21 +188,49 @@ def test_what_a_config_has(given):
         {"record_threshold": None, "span_limits": []},
         {"record_threshold": None, "span_limits": [["PER", 0.5]]},
         {"record_threshold": 0.5, "span_limits": [["PER", 0.5, 1]]},
+        {"usual": 0.5},
+        {"usual": [0.5, 3]},
+        {"usual": [1.5, 1, 3]},
+        {"usual": [0.5, 4, 3]},
     ]
     for change in bad:
         with pytest.raises(Unfit):
             kind.read({**cfg, **change} if change else {"version": 1})
 
 
-def test_texts_that_departs():
-    assert not OF_RECORDS.departs(100, 75) and not OF_RECORDS.departs(100, 70)
-    assert OF_RECORDS.departs(100, 50) and OF_RECORDS.departs(1000, 990)
+def test_a_model_of_early_versions():
+    """Without what is usual nothing is said to depart from it."""
+    cfg = OF_RECORDS.to_cfg()
+    del cfg["usual"]
+    assert GuaranteeKind().read(cfg) == replace(OF_RECORDS, usual=None)
+    assert not replace(OF_RECORDS, usual=None).departs(100, 100)
+
+
+def test_texts_that_depart():
+    assert not OF_RECORDS.departs(100, 25) and not OF_RECORDS.departs(100, 30)
+    assert OF_RECORDS.departs(100, 50) and OF_RECORDS.departs(1000, 10)
     assert not OF_RECORDS.departs(0, 0)
     record = ExtractedRecord(1, "x", Segmentation([], 0.3))
     marker = Marker(OF_RECORDS)
     assert {x.verdict for x in marker.mark([record] * 200)} == {"review"}
-    assert "0 of 200 records" in marker.summary() and "Warning" in marker.summary()
+    assert "0 of 200 records need no eye" in marker.summary()
+    assert "Warning: 100.0 % of the records are less probable than 0.62, not 25.0 %" in (
+        marker.summary()
+    )
     assert Marker(None).summary() == Marker(OF_RECORDS).summary() == ""
+
+
+def test_texts_that_depart_where_all_is_accepted():
+    """A lax promise accepts everything; others are known by what is usual."""
+    fields = [ExtractedField(0, 3, "PER", "Ada", 0.3)]
+    record = ExtractedRecord(1, "Ada", Segmentation(fields, 0.2))
+    lax = replace(OF_RECORDS, record_threshold=0.0, n_accepted=400)
+    of_spans = replace(OF_SPANS, span_limits=(SpanLimit("", 0.0, 9),), usual=USUAL)
+    for guarantee, what in ((lax, "records"), (of_spans, "fields")):
+        marker = Marker(guarantee)
+        [*marker.mark([record] * 50)]
+        assert f"50 of 50 {what} need no eye" in marker.summary()
+        assert "Warning: 100.0 %" in marker.summary()
 
 
 def test_seen_texts(monkeypatch):
@@ -508,6 +543,7 @@ def test_spans_by_label():
     assert alone.span_limits == guarantee.span_limits
     with pytest.raises(ValueError, match="HS356.*for LOC"):
         promise_spans(answers, promise, "x", ["LOC"])
+    assert guarantee.usual == Usual(0.98, 0, 400)
     together, _ = promise_spans(answers, promise, "x")
     assert together.span_limits[0].threshold == 0.99
     fields = [ExtractedField(0, 3, "PER", "Ada", 0.99)]
