@@ -53,8 +53,8 @@ DECIMALS = 12
 
 # The sequence of tests of records begins with this share of them, or later; and where
 # one wrong record, such as an error of the gold, does not end it, if that is among the
-# first fifth.
-_FIRST_SHARE, _LAST_FIRST_SHARE = 0.1, 0.2
+# first third.
+_FIRST_SHARE, _LAST_FIRST_SHARE = 0.1, 1 / 3
 
 # The number of bets on spans; each bet is half of the one before.
 _N_BETS = 10
