@@ -15,6 +15,7 @@ from hypothesis import given
 from spacy_hosemi.core.automaton import grammar as module
 from spacy_hosemi.core.automaton.grammar import compile_grammar
 
+from ..helpers import assert_linear
 from .problems import raises
 
 LABELS = ("O", "A", "B", "C")
@@ -534,3 +535,17 @@ def test_any_label_index_is_checked():
     for y in (-1, 4):
         with raises("HS021"):
             grammar.permits([1, y])
+
+
+@pytest.mark.parametrize(
+    "unit", ["A never before ", "A or A never before A or ", "never before ", "A or "]
+)
+def test_long_rules_are_refused_in_linear_time(unit):
+    """What a saved model has may be of any length."""
+    labels = "O", "A", "never", "never before"
+
+    def refuse(n):
+        with pytest.raises(ValueError, match="HS07"):
+            compile_grammar(labels, [unit * (n // len(unit))])
+
+    assert_linear(refuse, 4_000, 64_000, 16)

@@ -20,8 +20,7 @@ refused. Rules know the order of segments, not their lengths, tokens or scores.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,32 +29,12 @@ from numpy.typing import NDArray
 
 from ...errors import Errors
 from ..arguments import check_list, is_whole, shown
+from .rules import COUNTED, NO, ORDERED, Rule, read_rule, splits
 
 BEGIN, END = "^", "$"
 
 # States of a product before it is made minimal: up to here it takes less than a second.
 MAX_STATES = 10_000
-
-NO = -1  # the next state where a label is not permitted
-COUNTS = {"once": 1, "twice": 2}
-COUNTED = ("at most", "at least", "exactly")
-# The next state for a label that the rule names (neither, left, right, on both sides),
-# from state 0 and from state 1; then whether a document may end in them.
-ORDERED = {
-    # 1: a left one was there
-    "never before": ([[0, 1, 0, 1], [1, 1, NO, NO]], [True, True]),
-    # 1: a right one was there
-    "never after": ([[0, 0, 1, 1], [1, NO, 1, NO]], [True, True]),
-    "only after": ([[0, NO, 1, NO], [1, 1, 1, 1]], [True, True]),
-    # 1: a left one waits for a right one
-    "only before": ([[0, 1, 0, 1], [1, 1, 0, 1]], [True, False]),
-    # 1: the neighbour is a left one
-    "never directly before": ([[0, 1, 0, 1], [0, 1, NO, NO]], [True, True]),
-    "only directly before": ([[0, 1, 0, 1], [NO, NO, 0, 1]], [True, False]),
-    # 1: the neighbour is a right one
-    "never directly after": ([[0, 0, 1, 1], [0, NO, 1, NO]], [True, True]),
-    "only directly after": ([[0, NO, 1, NO], [0, 0, 1, 1]], [True, True]),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,7 +109,7 @@ def compile_grammar(labels: Iterable[str], rules: Iterable[str]) -> LabelGrammar
         )
     rules = tuple(check_list("rules", rules, "a list of rules"))
     tables = [
-        _rule_table(_read(f"rules[{i}]", rule, labels), rule, len(labels))
+        _rule_table(read_rule(f"rules[{i}]", rule, labels), rule, len(labels))
         for i, rule in enumerate(rules)
     ]
     # Small tables first: they forbid much, and then less of the large ones is reached.
@@ -152,7 +131,7 @@ def check_forms(name: str, rules: Iterable[str]) -> None:
     RAISES (ValueError): HS070 a rule that cannot be read, whatever the labels are.
     """
     for i, rule in enumerate(rules):
-        if not any(_splits(rule.split())):
+        if not any(splits(rule.split())):
             args = {"name": f"{name}[{i}]", "found": shown(rule), "expected": "a rule"}
             raise ValueError(Errors.HS070.format(**args))
 
@@ -187,115 +166,6 @@ def check_tables(grammar: LabelGrammar) -> None:
         )
 
 
-# --- reading ------------------------------------------------------------------------
-
-
-class _Rule(NamedTuple):
-    """A rule that was read: `right` are labels, or empty where it counts."""
-
-    left: tuple[int, ...]
-    form: str
-    right: tuple[int, ...]
-    number: int
-
-
-def _read(name: str, rule: str, labels: tuple[str, ...]) -> _Rule:
-    """The one reading of a rule. RAISES (ValueError): HS070 to HS072."""
-    readings: list[_Rule] = []
-    unknown: list[str] = []
-    words = rule.split() if isinstance(rule, str) else []
-    names = [label.split() for label in labels]
-    for left, form, right in _splits(words):
-        lefts, stray = _read_labels(left, names)
-        if form in COUNTED:
-            readings += [_Rule(y, form, (), _count(right[0])) for y in lefts]
-        else:
-            rights, stray_right = _read_labels(right, names)
-            stray = stray or stray_right
-            readings += [_Rule(y, form, z, 0) for y in lefts for z in rights]
-        unknown += [stray] if stray else []
-    if len(readings) > 1:
-        two = " and ".join(_shown(reading, labels) for reading in readings[:2])
-        raise ValueError(Errors.HS072.format(name=name, found=rule, readings=two))
-    if not readings and unknown:
-        # Where a rule can be split in several ways, the one that leaves least unread.
-        label = min(unknown, key=len)
-        raise ValueError(
-            Errors.HS071.format(name=name, found=rule, label=label, expected=labels)
-        )
-    if not readings:
-        found = shown(rule)
-        raise ValueError(Errors.HS070.format(name=name, found=found, expected="a rule"))
-    return readings[0]
-
-
-def _splits(words: list[str]) -> Iterator[tuple[list[str], str, list[str]]]:
-    """Each way to find a form with words on either side: (left, form, right)."""
-    for form in (*COUNTED, *ORDERED):
-        phrase = form.split()
-        for i in range(1, len(words) - len(phrase)):
-            if words[i : i + len(phrase)] == phrase:
-                right = words[i + len(phrase) :]
-                if form not in COUNTED or (len(right) == 1 and _count(right[0]) >= 0):
-                    yield words[:i], form, right
-
-
-def _count(word: str) -> int:
-    """The number that a word stands for, or -1."""
-    # Nine digits are more than any limit of states and never slow to convert.
-    return int(word) if re.fullmatch("[0-9]{1,9}", word) else COUNTS.get(word, -1)
-
-
-def _read_labels(
-    words: list[str], names: list[list[str]]
-) -> tuple[list[tuple[int, ...]], str]:
-    """Read labels that are joined by "or".
-
-    words (List[str]): One side of a rule.
-    names (List[List[str]]): The words of each label.
-    RETURNS (Tuple[List[Tuple[int]], str]): Readings as label indices, two of them if
-        there are two or more; if there is none, the words that are not a label.
-    """
-    # From right to left, as a label may contain "or" itself: ways[i] are the readings
-    # of words[i:]. Two of each are enough to know that there is not one only.
-    ways: list[list[tuple[int, ...]]] = [[] for _ in words]
-    for i in reversed(range(len(words))):
-        for y, end in _labels_at(words, i, names):
-            if end == len(words):
-                ways[i].append((y,))
-            elif words[end] == "or" and end + 1 < len(words):
-                ways[i] += [(y, *rest) for rest in ways[end + 1]]
-        del ways[i][2:]
-    return ways[0], "" if ways[0] else _stray(words, names)
-
-
-def _labels_at(
-    words: list[str], i: int, names: list[list[str]]
-) -> Iterator[tuple[int, int]]:
-    """The labels that stand at words[i:], as (label index, end)."""
-    for y, name in enumerate(names):
-        if name and words[i : i + len(name)] == name:
-            yield y, i + len(name)
-
-
-def _stray(words: list[str], names: list[list[str]]) -> str:
-    """The words after the last "or" before which all labels are known."""
-    starts = [0]
-    for start in starts:
-        for _, end in _labels_at(words, start, names):
-            if words[end : end + 1] == ["or"] and end + 1 not in starts:
-                starts.append(end + 1)
-    found = words[max(starts) :]
-    return " ".join(found[: found.index("or", 1)] if "or" in found[1:] else found)
-
-
-def _shown(rule: _Rule, labels: tuple[str, ...]) -> str:
-    left, right = (
-        " or ".join(repr(labels[y]) for y in side) for side in (rule.left, rule.right)
-    )
-    return f"{left} {rule.form} {right or rule.number}"
-
-
 # --- tables -------------------------------------------------------------------------
 
 
@@ -306,7 +176,7 @@ class _Table(NamedTuple):
     accepting: NDArray[np.bool_]
 
 
-def _rule_table(rule: _Rule, text: str, n_labels: int) -> _Table:
+def _rule_table(rule: Rule, text: str, n_labels: int) -> _Table:
     if rule.form in COUNTED:
         rows, accepting = _count_rows(rule.form, rule.number, text)
     else:
