@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, cast
 
 from spacy.language import Language
@@ -15,6 +16,7 @@ from ..hierarchy.hierarchy import Hierarchy
 from ..hierarchy.projection import make_projection
 from ..labels.inventory import LabelInventory
 from ..labels.label_schema import LabelSchema, read_schema
+from ..model.state import Published
 from ..prediction.decoder import DecodingOptions
 from ..prediction.guarantee import Guarantee
 from ..prediction.thresholds import Thresholds, check_labels
@@ -72,6 +74,7 @@ class Configured:
     facts: TrainingFacts | None
     seen_texts: SeenTexts | None
     _trainer: Trainer
+    _published: Published
     _objective: Objective
     _configs: Configs
     _advice: Advice
@@ -193,6 +196,22 @@ class Configured:
         if name in LEARNT and new != old:
             self._choose_features()
             self.use_labels(self.labels, self.schema.projection.parents)
+
+    @contextmanager
+    def _as_a_whole(self) -> Iterator[None]:
+        """A change of everything, or of nothing: after an error labels, weights and
+        settings are as they were before, but for the parameters of a tok2vec."""
+        with self._published.change(is_long=True):
+            names = "settings", "facts", "_advice", "seen_texts"
+            values, give_back = [getattr(self, x) for x in names], self._trainer.kept()
+            try:
+                yield
+            except BaseException:
+                give_back()
+                for name, value in zip(names, values):
+                    setattr(self, name, value)
+                self._configs.show(self.settings.cfg)
+                raise
 
     def _check(self, settings: Settings, objective: Objective) -> None:
         """RAISES (ValueError): HS043 objective; HS090, HS118 settings."""

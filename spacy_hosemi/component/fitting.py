@@ -118,11 +118,10 @@ class Fitting(Initializable):
             first iteration, and at the second time, it raises KeyboardInterrupt.
         RAISES (ValueError): HS180 no nlp; HS181 settings; HS182 an example;
             HS050, HS051 nothing to fit; HS053 the component has a tok2vec; HS121 the
-            objective; HS271 the file `checkpoint`. The component is as it was then.
-            HS057 the loss is no number; HS118, HS290 the fit cannot train a tree; HS272
-            the file is of other labels, features or annotation: this is found when the
-            component has been emptied, and it must be trained anew. What
-            `initialize` raises.
+            objective; HS271 the file `checkpoint`; HS057 the loss is no number; HS118,
+            HS290 the fit cannot train a tree; HS272 the file is of other labels,
+            features or annotation. What `initialize` raises. The component is as it was
+            then.
         RAISES (TypeError): HS231 examples; HS232, HS233 another argument.
         """
         function = choose_fit(fit, settings)
@@ -135,11 +134,11 @@ class Fitting(Initializable):
             # Not those of an earlier training.
             labels = sorted(labels_of(annotations))
         others = None if dev is None else read_examples(dev, nlp, self)
-        with self._published.change(is_long=True):
-            fitted.discard(self)
+        with self._as_a_whole():
             read_dev = None if others is None else lambda _: others
             args = known, nlp, labels, readers, function, hierarchy, read_dev
             reports = self._initialize(*args, is_from_config=False) or []
+            fitted.discard(self)
         n_spans = sum(len(one.required) for one in annotations)
         names = tuple(self.schema.projection.labels)
         trials = tuple(self.facts.trials) if self.facts else ()

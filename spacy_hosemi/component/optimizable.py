@@ -120,7 +120,8 @@ class Optimizable(Configured):
             self._training.set_vector(read("weights", _Vector(), weights))
 
     def prune(self, below: float | Mapping[str, float] = 0.0) -> None:
-        """Forget weights near 0, features and label patterns that have none left.
+        """Forget weights near 0, features and label patterns that have none left;
+        nothing before initialization.
 
         What has weight 0 changes no prediction: a fit with l1 ends in this. Training
         can go on, with the weights that are left. Those of lengths all stay.
@@ -133,7 +134,8 @@ class Optimizable(Configured):
         """
         values = family_values("below", read("below", ByName(_Least()), below))
         with self._published.change():
-            self._trainer.prune(values, self.settings.cfg)
+            if self._trainer.is_initialized:
+                self._trainer.prune(values, self.settings.cfg)
 
     def _read(
         self, examples: Sequence[Example], named: set[str] | None = None

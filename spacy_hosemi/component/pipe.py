@@ -141,16 +141,16 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         dev (Optional[Callable]): Gives examples by which l2 = "auto" of fit chooses.
         RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS079
             to HS112 settings; HS050 to HS053 no fit is possible; HS232, HS233 types.
+            The component is as it was then, but for the parameters of a tok2vec.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
         given = labels, gazetteers, tables, fit, hierarchy, dev
         readers = check_initialization(nlp, *given)
         examples = list(get_examples())
-        with self._published.change(is_long=True):
-            fitted.discard(self)
+        with self._as_a_whole():
             args = examples, nlp, labels, readers, fit, hierarchy, dev
-            if self._initialize(*args) is not None:
-                fitted.add(self)
+            reports = self._initialize(*args)
+            fitted.discard(self) if reports is None else fitted.add(self)
 
     def update(
         self,
@@ -274,7 +274,8 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Sequence[str] = ()
     ) -> HighOrderSemiCRF:
-        """Load what `to_bytes` gave, settings included.
+        """Load what `to_bytes` gave, settings included. After an error the component is
+        as it was, but for the parameters of a tok2vec.
 
         RAISES (ValueError): HS061 to HS064 it is none, or of a newer version; what
             `Settings` raises.
@@ -292,7 +293,7 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         return self._load(Path(path), exclude)
 
     def _load(self, source: Path | bytes, exclude: Sequence[str]) -> HighOrderSemiCRF:
-        with unreadable(), self._published.change(is_long=True):
+        with unreadable(), self._as_a_whole():
             if "model" not in exclude:  # the saved one may have other labels
                 set_output(self.model, None)
             cfg = load(self, source, exclude) or self.cfg

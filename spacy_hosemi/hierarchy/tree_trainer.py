@@ -68,6 +68,20 @@ class TreeTrainer(Trainer):
         levels = self._levels.publish() if self.has_levels else None
         return ModelState(self.schema, self.weights.publish(), levels)
 
+    def kept(self) -> Callable[[], None]:
+        """See `Trainer`."""
+        give_top_back, cfg = super().kept(), self._cfg
+        levels, mined = self._levels.publish(), self._levels.mined
+
+        def give_back() -> None:
+            give_top_back()
+            self._cfg = cfg
+            if self._levels.state is not levels:
+                self._levels.replace(levels)
+                self._levels.mined = mined
+
+        return give_back
+
     def initialize(
         self,
         corpus: Corpus,

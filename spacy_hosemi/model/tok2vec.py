@@ -56,6 +56,15 @@ def set_output(model: Model[Any, Any], n_labels: int | None) -> None:
         replace_model_node(model, old, make_output(n_labels, width))
 
 
+def kept_output(model: Model[Any, Any]) -> Callable[[], None]:
+    """RETURNS (Callable): Gives a span scorer its present linear layer back; nothing,
+    if it has no tok2vec."""
+    if not model.layers:
+        return lambda: None
+    kept = model.get_ref("output")
+    return lambda: replace_model_node(model, model.get_ref("output"), kept)
+
+
 def add_labels(model: Model[Any, Any], n_labels: int) -> None:
     """Append labels to the output layer; their scores are its least bias at first.
 

@@ -15,7 +15,7 @@ from ..labels.label_schema import LabelSchema
 from ..labels.patterns import learn_patterns
 from ..model.span_scorer import weights_of
 from ..model.state import ModelState
-from ..model.tok2vec import set_output
+from ..model.tok2vec import kept_output, set_output
 from ..model.weights.families import FAMILIES
 from ..model.weights.shim import Weights
 from . import edits
@@ -65,6 +65,20 @@ class Trainer:
         """RETURNS (ModelState): The present labels and weights, whose arrays are
         read-only from now on."""
         return ModelState(self.schema, self.weights.publish())
+
+    def kept(self) -> Callable[[], None]:
+        """RETURNS (Callable): Gives back the present labels and weights, and the
+        documents that they know. Not the parameters of a tok2vec, which would have to
+        be copied, but the layer behind it."""
+        state, seen, output = self.publish(), self.seen, kept_output(self.model)
+
+        def give_back() -> None:
+            output()
+            self.schema, self.seen = state.schema, seen
+            if self.weights.state is not state.weights:
+                self.weights.replace(state.weights)
+
+        return give_back
 
     # initialization
 
