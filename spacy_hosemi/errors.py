@@ -362,6 +362,10 @@ class Errors(metaclass=_Coded):
         "Correct the name, upper and lower case differ, or give all labels in "
         "[initialize.components.{name}] labels."
     )
+    HS320 = (
+        "the {found:,} documents have no entity, by which {name!r} could be measured. "
+        "Expected documents with their gold entities."
+    )
     HS092 = (
         "the component {name!r} predicts no entity where the {found} documents are "
         "annotated, so there is nothing to measure. Check that they have entities, and "

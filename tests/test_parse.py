@@ -224,7 +224,8 @@ def test_encodings(model, tmp_path):
         out, err = run(model, path, "-F", "jsonl", *more, code=1)
         assert out == ""
         message = f"{path}: has the byte order mark of UTF-16; give --encoding utf-16"
-        assert err.splitlines() == [message]
+        said = "No line could be read: nothing is written"
+        assert err.splitlines() == [message, said]
     args = "--column", "b", "--encoding", "utf-16"
     assert [one["text"] for one in objects(model, path, *args)] == ["Ada"]
     out, _ = run(model, path, other, "-F", "jsonl", code=1)
@@ -362,6 +363,23 @@ def test_nothing_is_written_half(model, lines, tmp_path):
     file.write_text("old")
     run(model, lines, "-o", file, "--overwrite")
     assert file.read_text().startswith("line,text")
+
+
+def test_where_nothing_can_be_read_nothing_is_written(model, tmp_path):
+    lines, out = tmp_path / "lines.jsonl", tmp_path / "out.csv"
+    lines.write_text('{"text": 3}\nno object\n')
+    printed, said = run(model, lines, "-o", out, code=1)
+    assert not printed and not out.exists()
+    assert said.endswith("No line could be read: nothing is written\n")
+    assert "lines.jsonl:1:" in said and "lines.jsonl:2:" in said
+
+
+@pytest.mark.parametrize("name", ["prodigy", "doccano", "label-studio"])
+def test_blank_lines_are_no_tasks(nlp, model, lines, tmp_path, name):
+    run(model, lines, "-F", name, "-o", tmp_path / "found")
+    printed = (tmp_path / "found").read_text("utf8")
+    tasks = json.loads(printed) if name == "label-studio" else printed.splitlines()
+    assert len(tasks) == 3
 
 
 @pytest.mark.parametrize("name", ["jsonl", "json", "prodigy", "doccano"])

@@ -214,25 +214,23 @@ def read_answers(
     from ..explain.outcomes import answers
 
     nlp = load_pipeline(model) if isinstance(model, str) else model
+    name = model if isinstance(model, str) else nlp.meta["name"]
+    for pipe in components_of(nlp).values():
+        _check_trained(name, pipe)
     with reading(data):
         examples = [*Corpus(data)(nlp)]
     progress = partial(with_progress, total=len(examples))
     try:
         return answers(nlp, examples, progress, has_confidence, group)
     except ValueError as e:
-        name = model if isinstance(model, str) else nlp.meta["name"]
         fail(f"Cannot predict with {name!r}", str(e))
 
 
 def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:
     """A saved pipeline and its trained component; exit with a message if there is
     none."""
-    from ..component.pipe import HighOrderSemiCRF
-
     nlp = load_pipeline(model)
-    found = {
-        n: pipe for n, pipe in nlp.components if isinstance(pipe, HighOrderSemiCRF)
-    }
+    found = components_of(nlp)
     components = ", ".join(nlp.component_names) or "none"
     if not found:
         fail(
@@ -250,12 +248,23 @@ def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSem
             f"Choose one by --component: {', '.join(found)}.",
         )
     pipe = found[name or next(iter(found))]
+    _check_trained(model, pipe)
+    return nlp, pipe
+
+
+def _check_trained(model: str, pipe: HighOrderSemiCRF) -> None:
     if not pipe.weights.is_trained:
         fail(
             f"The component {pipe.name!r} in {model!r} is not trained",
             "All its weights are 0. Expected a pipeline that `spacy train` wrote.",
         )
-    return nlp, pipe
+
+
+def components_of(nlp: Language) -> dict[str, HighOrderSemiCRF]:
+    """RETURNS (Dict[str, HighOrderSemiCRF]): Those of a pipeline, by name."""
+    from ..component.pipe import HighOrderSemiCRF
+
+    return {n: pipe for n, pipe in nlp.components if isinstance(pipe, HighOrderSemiCRF)}
 
 
 def labels_of(nlp: Language, pipe: HighOrderSemiCRF) -> list[str]:

@@ -186,7 +186,7 @@ def convert_cli(
 
     outputs = _outputs(output, dev, dev_out, overwrite)
     names = dict(zip(("OUT.spacy", "--dev-out"), outputs))
-    check_different({**names, "--faults": faults})
+    check_different({"IN": source, **names, "--faults": faults})
     if faults is not None:
         check_file(faults, overwrite)
     if group is not None and dev is None:

@@ -20,7 +20,14 @@ from .common import (
     read_answers,
     reading,
 )
-from .streams import check_file, clean, fail, open_output
+from .streams import (
+    check_different,
+    check_file,
+    clean,
+    fail,
+    open_output,
+    say_written,
+)
 
 if TYPE_CHECKING:
     from ..explain.mistakes import Mistake, Mistakes, Seen
@@ -90,11 +97,12 @@ def errors_cli(
     """
     from ..explain.mistakes import find_mistakes
 
+    data = check_corpus(data, "GOLD")
     if html is not None:
         if as_json:
             fail("--html and --json are given", "Expected at most one of them.")
+        check_different({"GOLD": data, "--train": train, "--html": html})
         check_file(html, overwrite)
-    data = check_corpus(data, "GOLD")
     seen = None if train is None else _seen(check_corpus(train, "--train"))
     answers = read_answers(model, data, has_confidence=True)
     if not any(one.gold or one.found for one in answers):
@@ -112,6 +120,7 @@ def errors_cli(
         page = MistakesPage(found, answers, n_examples=n, title=title)
         with open_output(html, overwrite) as file:
             file.write(str(page))
+        say_written(html)
     elif as_json:
         by_kind = {kind: dict(counts) for kind, counts in found.by_kind().items()}
         print_json({"model": model, "by_kind": by_kind, "found": found})

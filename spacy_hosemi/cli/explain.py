@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,7 @@ from .common import (
     AsJson,
     CodePath,
     Component,
+    Encoding,
     Model,
     Overwrite,
     hosemi_cli,
@@ -23,12 +24,14 @@ from .common import (
     print_table,
 )
 from .streams import (
+    check_different,
     check_file,
     clean,
     fail,
     open_input,
     open_output,
     say,
+    say_written,
     with_progress,
 )
 
@@ -110,6 +113,7 @@ def explain_cli(
     ] = None,
     overwrite: Overwrite = False,
     component: Component = None,
+    encoding: Encoding = None,
     as_json: AsJson = False,
     code_path: CodePath = None,
 ) -> None:
@@ -135,7 +139,9 @@ def explain_cli(
       python -m spacy hosemi explain m references.txt --json > why.json
       python -m spacy hosemi explain m references.txt --html why.html
     """
+    texts = _texts(text, encoding)
     if html is not None:
+        check_different({"FILE": text if _is_file(text) else None, "--html": html})
         others = {"--span": span, "--label": label, "--retrain": retrain}
         _check_page(html, overwrite, others, as_json)
     if retrain is not None and span is None:
@@ -149,11 +155,11 @@ def explain_cli(
         "progress": partial(with_progress, unit=" spans"),
     }
     if html is not None:
-        _write_page(html, overwrite, pipe, [nlp(x) for x in _texts(text)], how)
+        _write_page(html, overwrite, pipe, [nlp(x) for x in texts], how)
         return
     train = None if retrain is None else _training_docs(retrain, nlp, pipe)
     report: list[dict[str, Any]] = []
-    for one in _texts(text):
+    for one in texts:
         doc = nlp(one)
         if span is not None:
             asked = _find_span(doc, span, label)
@@ -193,6 +199,7 @@ def _write_page(
     page = Page(pipe, docs, **how)
     with open_output(path, overwrite) as file:
         file.write(str(page))
+    say_written(path)
 
 
 def _training_docs(path: str, nlp: Language, pipe: HighOrderSemiCRF) -> list[Doc]:
@@ -232,19 +239,23 @@ def _retrained(
         fail("Cannot train again", str(e))
 
 
-def _texts(text: str) -> list[str]:
+def _texts(text: str, encoding: str | None) -> list[str]:
     """RETURNS (List[str]): The text; or those of the lines of a file, without empty
     ones. Exit if there is no such file, or a line cannot be read."""
-    from ..formats.lines import read_lines
+    from ..formats.lines import UTF8, read_lines
+    from ..formats.sources import check_encoding
     from ..formats.texts import Fault
 
+    check_encoding(encoding or UTF8)
     if text != "-" and not _is_file(text):
+        if text and _is(Path.is_dir, text):
+            fail(f"{text!r} is a folder", "Expected a text, or a file of lines.")
         if re.fullmatch(r"\S+\.txt", text):
             fail(f"There is no file {text!r}", "Expected a text, or a file of lines.")
         return [text]
     found = []
     with open_input(text) as file:
-        for line in read_lines(file, text, MAX_CHARS):
+        for line in read_lines(file, text, MAX_CHARS, encoding=encoding or UTF8):
             if isinstance(line, Fault):
                 fail(f"Cannot read {text!r}", str(line))
             if line.text.strip():
@@ -253,8 +264,12 @@ def _texts(text: str) -> list[str]:
 
 
 def _is_file(text: str) -> bool:
+    return _is(Path.is_file, text)
+
+
+def _is(kind: Callable[[Path], bool], text: str) -> bool:
     try:
-        return Path(text).is_file()
+        return kind(Path(text))
     except (OSError, ValueError):  # too long, or a character that no name has
         return False
 

@@ -164,7 +164,8 @@ def parse_cli(
         fail(f"{form!r} has no place for alternatives", f"-k needs one of: {others}.")
     check_encoding(encoding)
     readers = [(path, _reader_of(path, column, text_key, max_chars)) for path in files]
-    check_different({"--output": output, "--errors": errors})
+    for path in files:
+        check_different({"FILE": path, "--output": output, "--errors": errors})
     if output != "-":
         check_file(output, overwrite)
     nlp, pipe = load_component(model, component)
@@ -176,11 +177,16 @@ def parse_cli(
     marker = Marker(guarantee)
     with log_faults(errors, overwrite) as log:
         lines = _read_all(readers, max_chars, encoding, log)
-        first = [*islice(lines, 1)]  # nothing is written where nothing can be read
+        first = [*islice(lines, 1)]
+        if log.n and not first:
+            say("No line could be read: nothing is written")
+            raise SystemExit(FAULTY)
         args = nlp, pipe, chain(first, lines), log.add
         records = extract_records(
             *args, k=k, has_tokens=chosen.has_tokens, threads=threads
         )
+        if chosen.is_for_tools:  # there is nothing to annotate in a blank line
+            records = (record for record in records if record.text.strip())
         with open_output(output, overwrite) as file:
             chosen.write(marker.mark(records), file, options)
     if said := marker.summary():

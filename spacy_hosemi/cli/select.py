@@ -22,7 +22,7 @@ from .common import (
     reading,
     save_docs,
 )
-from .streams import check_file, fail, with_progress
+from .streams import check_different, check_file, fail, with_progress
 
 if TYPE_CHECKING:
     from ..explain.uncertainty import Uncertain
@@ -97,6 +97,7 @@ def select_cli(
     if by not in MEASURES:
         fail(f"No measure {by!r}", f"Expected as --by one of: {', '.join(MEASURES)}.")
     data = check_corpus(data, "CORPUS")
+    check_different({"CORPUS": data, "--out": output})
     if output is not None:
         check_file(output, overwrite)
     nlp, pipe = load_component(model, component)

@@ -103,6 +103,12 @@ def say(text: str) -> None:
     _echo(clean(text, kept="\n"))
 
 
+def say_written(path: str | Path) -> None:
+    """A note on standard error that a file is there, unless it is standard output."""
+    if str(path) != "-":
+        say(f"Wrote {path}")
+
+
 def _echo(text: str) -> None:
     """Write to standard error. Colours are left out where it is no terminal."""
     with suppress(OSError):
@@ -260,7 +266,8 @@ def check_file(path: str | Path, overwrite: bool) -> None:
 
 
 def check_different(paths: Mapping[str, str | Path | None]) -> None:
-    """Exit with a message if two options name one file to write to.
+    """Exit with a message if two arguments or options name one file, of which one is
+    written to.
 
     paths: By option. None, "-" and what is no plain file, such as /dev/null, may be
         named twice.

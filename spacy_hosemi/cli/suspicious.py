@@ -23,7 +23,15 @@ from .common import (
     print_table,
     save_docs,
 )
-from .streams import check_file, clean, fail, open_output, say, with_progress
+from .streams import (
+    check_different,
+    check_file,
+    clean,
+    fail,
+    open_output,
+    say,
+    with_progress,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -135,6 +143,7 @@ def suspicious_cli(
 
     import_code(code_path)
     _check_format(form, output)
+    check_different({"TRAIN": train, "--output": output})
     if output is not None:
         check_file(output, overwrite)
     part, _, _, nlp, pipe = open_training(train, config, encoding)

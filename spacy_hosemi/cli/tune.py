@@ -93,7 +93,8 @@ def tune_cli(
     from ..tuning.written import write
 
     import_code(code_path)
-    check_different({"OUT.cfg": output, "--resume": resume})
+    check_different({"TRAIN": train, "OUT.cfg": output, "--resume": resume})
+    check_different({"--config": config, "OUT.cfg": output})
     if output != "-":
         overwrite = overwrite or (resume is not None and _is_ours(output))
         try_output(output, overwrite)

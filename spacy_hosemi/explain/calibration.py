@@ -187,10 +187,13 @@ def calibrate(
     progress (Callable): As for `judge_all`, which is called a few dozen times.
     wanted (Optional[float]): precision or recall, as for `choose_threshold`.
     RETURNS (Calibration): Measurements and chosen settings.
-    RAISES (ValueError): HS092 no entity is predicted.
+    RAISES (ValueError): HS092 no entity is predicted, HS320 none is in the gold.
     """
     judge_with = partial(judge_all, pipe, examples, progress)
     judged, notes = judge_with(), []
+    has_gold = judged.n_gold.total() > 0 or judged.is_right.any()
+    if len(judged.labels) and not has_gold:
+        raise ValueError(Errors.HS320.format(name=pipe.name, found=len(examples)))
     measured = [(judged, pipe.temperature)]
     chosen: dict[str, Any] = {}
     if with_temperature:

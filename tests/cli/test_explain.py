@@ -195,3 +195,26 @@ def test_retraining_on_other_documents(again):
     result = invoke("explain", model, TEXT, *args)
     assert result.exit_code == 2
     assert "Cannot train again" in result.stderr and "HS319" in result.stderr
+
+
+def test_a_folder_is_no_text(model, tmp_path):
+    result = invoke("explain", model, tmp_path)
+    assert result.exit_code == 2 and "is a folder" in result.stderr
+
+
+def test_a_file_in_another_encoding(model, tmp_path):
+    file = tmp_path / "lines.txt"
+    file.write_bytes("Ada Lovelace wrote to Renée.\n".encode("latin-1"))
+    result = invoke("explain", model, file)
+    assert result.exit_code == 2 and "--encoding" in result.stderr
+    (doc,) = explained(model, file, "--encoding", "latin-1")
+    assert doc["text"].endswith("Renée.")
+    result = invoke("explain", model, file, "--encoding", "base64")
+    assert result.exit_code == 2 and "HS161" in result.stderr
+
+
+def test_a_page_says_where_it_is(model, tmp_path):
+    result = invoke("explain", model, TEXT, "--html", tmp_path / "page.html")
+    assert f"Wrote {tmp_path / 'page.html'}" in result.stderr
+    result = invoke("explain", model, TEXT, "--html", "-")
+    assert "Wrote" not in result.stderr and "<html" in result.stdout

@@ -107,6 +107,45 @@ def test_a_bad_model(name, kind, model, tmp_path, monkeypatch):
     assert not Path("out").exists()
 
 
+@pytest.mark.parametrize("command", ["errors", "compare"])
+def test_models_that_are_not_trained(command, tmp_path):
+    make_nlp().to_disk(tmp_path / "m")
+    DocBin(docs=references()).to_disk(tmp_path / "x.spacy")
+    models = [tmp_path / "m"] * (2 if command == "compare" else 1)
+    result = invoke(command, *models, tmp_path / "x.spacy")
+    assert result.exit_code == 2 and "is not trained" in result.stderr
+    assert repr(str(tmp_path / "m")) in result.stderr
+
+
+SAME = {
+    "select MODEL x.spacy --out x.spacy": "CORPUS and --out",
+    "suspicious x.spacy -o ./x.spacy": "TRAIN and --output",
+    "convert x.spacy x.spacy": "IN and OUT.spacy",
+    "parse MODEL y.txt x.txt -o x.txt": "FILE and --output",
+    "parse MODEL x.txt --errors x.txt": "FILE and --errors",
+    "errors MODEL x.spacy --html x.spacy": "GOLD and --html",
+    "errors MODEL y.spacy --train x.spacy --html x.spacy": "--train and --html",
+    "explain MODEL x.txt --html x.txt": "FILE and --html",
+    "tune x.spacy x.spacy": "TRAIN and OUT.cfg",
+    "tune x.spacy x.cfg --config x.cfg": "--config and OUT.cfg",
+}
+
+
+@pytest.mark.parametrize("command", SAME)
+def test_what_is_read_is_not_overwritten(command, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("x.spacy", "y.spacy"):
+        DocBin(docs=references()).to_disk(name)
+    for name in ("x.txt", "y.txt", "x.cfg"):
+        Path(name).write_text("Ada wrote.\n")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    args = command.replace("MODEL", str(model)).split()
+    result = invoke(*args, "--overwrite")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{SAME[command]} are the same file" in result.stderr
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def names_of(command) -> set[str]:
     return {one.name for one in command.params}
 

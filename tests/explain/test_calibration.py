@@ -309,6 +309,17 @@ def test_nothing_to_judge(dev):
     assert pipe.temperature == 1.0
 
 
+def test_no_gold():
+    """Of entities that are all wrong no threshold could be chosen."""
+    nlp = make_trained()
+    docs = [nlp.make_doc("Ada Lovelace wrote.") for _ in range(2)]
+    examples = [Example(doc, doc.copy()) for doc in docs]
+    for example in examples:
+        example.reference.set_ents([])
+    with pytest.raises(ValueError, match="HS320.*2 documents.*'hosemi'.*their gold"):
+        calibrate(nlp.get_pipe("hosemi"), examples)
+
+
 @pytest.mark.parametrize("decoding", ["viterbi", "mbr"])
 def test_calibrate(decoding, dev, tmp_path):
     nlp = make_trained(decoding=decoding, temperature=2.0, min_confidence=0.3)
