@@ -24,8 +24,9 @@ def add_checked(
 ) -> None:
     """Bring the spans of a text to characters, check them, and add the text with its
     spans sorted, or its faults. A span that is given twice is a fault, but the text
-    stays, with one of the two. Spans that are wrong may overlap others, but are none of
-    the right ones.
+    stays, with one of the two; so does the rest of a partial annotation, where nothing
+    follows from a span that is left out. Spans that are wrong may overlap others, but
+    are none of the right ones.
 
     text (AnnotatedText): As a reader has made it.
     offsets (Offsets): How its offsets count.
@@ -37,6 +38,7 @@ def add_checked(
         found.faults.append(text.fault(broken))
         return
     faults: list[Fault] = []
+    lost: list[Fault] = []
     good: list[LabeledSpan] = []
     wrong: list[LabeledSpan] = []
     starts = _starts(text.tokens) if text.in_tokens and text.tokens else None
@@ -44,7 +46,8 @@ def add_checked(
         try:
             span = _in_characters(text, one, offsets, starts)
         except ValueError as e:
-            faults.append(text.fault(str(e), one.line))
+            of_span = text.fault(str(e), one.line)
+            (lost if text.is_partial else faults).append(of_span)
             continue
         inner = trimmed(text.text, span)
         ends = text.text[span.start : inner.start] + text.text[inner.end : span.end]
@@ -57,8 +60,8 @@ def add_checked(
         found.n_shorter += len(spans) - len(spans := _longest(spans))
     faults += _overlaps(text, spans)
     faults += _contradictions(text, spans, wrong)
-    found.faults += [*faults, *doubled]
-    if not faults:
+    found.faults += [*faults, *lost, *doubled]
+    if not faults and (spans or wrong or not lost):
         judged: dict[str, Any] = {"spans": tuple(spans), "wrong": tuple(wrong)}
         found.texts.append(replace(text, **judged, in_tokens=False))
 

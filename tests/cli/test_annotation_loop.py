@@ -139,6 +139,21 @@ def test_borders_of_wrong_spans(tmp_path):
     assert "tokens were cut" in said and "white space" in said
 
 
+def test_an_answer_that_cannot_be_read(tmp_path):
+    """The others to the same text stay, and its line is named."""
+    outside = {"start": 8, "end": 99, "label": "date"}
+    tasks = [task(AUTHOR), task(outside), task(outside, answer="reject")]
+    _, said, (doc,) = convert(tmp_path, json_lines(tasks), "--binary", code=1)
+    assert ents(doc) == [(0, 5, "author")] and not doc.spans
+    assert said.count("99") == 2 and ":2: " in said and ":3: " in said
+
+
+def test_no_answer_that_can_be_read(tmp_path):
+    outside = task({"start": 8, "end": 99, "label": "date"})
+    _, said, docs = convert(tmp_path, json_lines([outside]), "--binary", code=1)
+    assert docs is None and "99" in said
+
+
 def test_accepted_and_rejected(tmp_path):
     tasks = [task(AUTHOR), task(AUTHOR, answer="reject")]
     _, said, docs = convert(tmp_path, json_lines(tasks), "--binary", code=1)
