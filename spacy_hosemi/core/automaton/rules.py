@@ -65,13 +65,13 @@ def read_rule(name: str, rule: str, labels: tuple[str, ...]) -> Rule:
         readings += found
         if len(readings) > 1:
             break
-        if not found:
+        if not found and len(unread) < _MOST_SPLITS:
             is_right = bool(left) and form not in COUNTED
             unread.append(words[j:] if is_right else words[:i])
     if len(readings) > 1:
         two = " and ".join(_shown(x, labels) for x in sorted(readings)[:2])
         raise ValueError(Errors.HS072.format(name=name, found=rule, readings=two))
-    unknown = [*filter(None, (_stray(some, names) for some in unread[:_MOST_SPLITS]))]
+    unknown = [*filter(None, (_stray(some, names) for some in unread))]
     if not readings and unknown:
         # Where a rule can be split in several ways, the one that leaves least unread.
         label = min(unknown, key=len)
