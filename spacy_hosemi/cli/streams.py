@@ -6,8 +6,10 @@ from __future__ import annotations
 import atexit
 import io
 import os
+import re
 import sys
 import traceback
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -39,7 +41,8 @@ class CommandGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         _write_utf8()
         try:
-            found = super().invoke(ctx)
+            with _warnings_for_people():
+                found = super().invoke(ctx)
             if sys.stdout is not None:
                 sys.stdout.flush()
             return found
@@ -51,6 +54,24 @@ class CommandGroup(TyperGroup):
             raise SystemExit(STOPPED) from None
         except Exception as e:
             _end(e)
+
+
+@contextmanager
+def _warnings_for_people() -> Iterator[None]:
+    """Warnings that have a code, ours and spaCy's, are shown without the place in the
+    program that gives them."""
+    before = warnings.formatwarning
+
+    def shown(message: Warning | str, *where: Any, **more: Any) -> str:
+        if re.match(r"\[(HS)?W\d+\]", str(message)):
+            return f"Warning: {clean(str(message))}\n"
+        return before(message, *where, **more)
+
+    warnings.formatwarning = shown
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 class ClosedOutput(io.TextIOBase):

@@ -384,3 +384,23 @@ def test_faults(tmp_path, capsys):
     assert capsys.readouterr().err == "b: empty\n"
     assert log([]) == 0
     assert capsys.readouterr() == ("", "")
+
+
+def test_warnings_are_for_people(model, tmp_path):
+    """Without the line of the program that gives them."""
+    nlp = make_trained()
+    nlp.get_pipe("hosemi").guarantee = {
+        "version": 1,
+        "error": 0.1,
+        "delta": 0.1,
+        "digest": "another",
+        "n_tested": 9,
+        "n_accepted": 9,
+        "record_threshold": 0.5,
+        "span_limits": [],
+    }
+    nlp.to_disk(tmp_path / "m")
+    lines = tmp_path / "lines.txt"
+    lines.write_text("Ada wrote.\n")
+    said = process("parse", tmp_path / "m", lines, code=0).stderr
+    assert said.startswith("Warning: [HSW73] ") and said.count("\n") == 1
