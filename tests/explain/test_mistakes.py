@@ -169,7 +169,7 @@ def test_command(folder):
 
 def test_page(folder, tmp_path):
     args = folder / "model", folder / "gold.spacy", "--html", tmp_path / "a.html"
-    assert run(*args) == ""
+    assert run(*args) == f"Wrote {tmp_path / 'a.html'}\n"
     page = (tmp_path / "a.html").read_text("utf8")
     assert page.startswith("<!DOCTYPE html>") and "documents of " in page
     assert "<h2>too long" in page
