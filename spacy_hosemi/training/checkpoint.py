@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -206,7 +207,10 @@ def _unpack(file: Any) -> dict[str, Any]:
 def _about(found: Any) -> dict[str, Any]:
     """What is said of the parts, which is JSON."""
     try:
-        about = json.loads(found.item())
+        codes = np.frombuffer(found.astype(found.dtype.newbyteorder("<")), "<u4")
+        # NumPy makes strings of any numbers, with which Python goes wrong.
+        is_text = found.dtype.kind == "U" and codes.max(initial=0) <= sys.maxunicode
+        about = json.loads(found.item()) if is_text else None
     except (AttributeError, TypeError, ValueError, RecursionError):
         about = None
     if not isinstance(about, dict):

@@ -11,6 +11,7 @@ from spacy_hosemi.features.gazetteers.readers import make_gazetteer_reader
 from spacy_hosemi.formats import inputs
 from spacy_hosemi.formats.lines import read_lines
 from spacy_hosemi.hierarchy.tree import make_tree_reader
+from spacy_hosemi.training.checkpoint import Checkpoint
 from spacy_hosemi.training.fit_log import read_log
 
 from ..helpers import make_trained
@@ -67,3 +68,12 @@ def test_columns_of_weights_that_do_not_ascend():
     columns[:2] = columns[1::-1]
     with pytest.raises(ValueError, match="HS062.*pairs"):
         load(with_weights(whole, model, {**weights, "columns": columns}))
+
+
+def test_a_checkpoint_of_no_characters(tmp_path):
+    """NumPy reads any number as a character."""
+    path = tmp_path / "fit.npz"
+    about = np.frombuffer(np.array([0x22, 0x110000, 0x22], "<u4"), "<U3").reshape(())
+    np.savez(path, about=about)
+    with pytest.raises(ValueError, match="HS271"):
+        Checkpoint(str(path)).read()
