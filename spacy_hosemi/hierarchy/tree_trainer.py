@@ -181,7 +181,7 @@ class TreeTrainer(Trainer):
     def connect(self) -> None:
         """RAISES (ValueError): HS064 what was loaded is of another tree."""
         super().connect()
-        if self.has_levels and self.weights.state.is_trained:
+        if self.has_levels and self.is_initialized:
             self._check_levels()
         self._connect()
 

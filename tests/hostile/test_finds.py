@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from spacy_hosemi.features.gazetteers.readers import make_gazetteer_reader
 from spacy_hosemi.formats import inputs
 from spacy_hosemi.formats.lines import read_lines
 from spacy_hosemi.hierarchy.tree import make_tree_reader
+from spacy_hosemi.hierarchy.weights import LevelState
 from spacy_hosemi.training.checkpoint import Checkpoint
 from spacy_hosemi.training.fit_log import read_log
 
 from ..helpers import make_trained
+from ..hierarchy.test_component import make_tree_nlp
 from .test_sizes import load, packed_model, with_weights
 
 
@@ -77,3 +80,23 @@ def test_a_checkpoint_of_no_characters(tmp_path):
     np.savez(path, about=about)
     with pytest.raises(ValueError, match="HS271"):
         Checkpoint(str(path)).read()
+
+
+@pytest.mark.parametrize("change", ["none", "backwards"])
+def test_levels_of_a_tree_below_a_top_without_weights(change):
+    """What the levels read was compared with the tree only where the top is trained."""
+    pipe = make_tree_nlp().get_pipe("hosemi")
+    pipe.set_weights(np.zeros_like(pipe.get_weights()))
+    levels = pipe._trainer._levels
+    state = levels.state
+    if change == "none":
+        state = LevelState(tree=state.tree, top=state.top)
+    else:
+        (pairs,) = state.pairs
+        first = pairs.first.copy()
+        first[1:-1] = first[-1]
+        first[2] = 0
+        state = replace(state, pairs=(replace(pairs, first=first),))
+    levels.replace(state)
+    with pytest.raises(ValueError, match="HS064"):
+        pipe.from_bytes(pipe.to_bytes())

@@ -33,6 +33,7 @@ GUIDED = ("list: txt", "format: columns", "automaton")
 def test_readers(fuzz):
     """All of them with their seeds, some with some hundred inputs of the fuzzer."""
     pytest.importorskip("pyarrow")
+    pytest.importorskip("atheris")
     finds, targets = [], fuzz.targets()
     for name, target in targets.items():
         for seed in target.seeds:
@@ -58,6 +59,7 @@ def test_loads(fuzz):
 
 def test_a_find_is_found(fuzz):
     """An error without a code, and one that takes too long."""
+    pytest.importorskip("atheris")
 
     def run(data):
         if data.startswith(b"b"):
