@@ -83,10 +83,11 @@ def test_a_checkpoint_of_no_characters(tmp_path):
 
 
 @pytest.mark.parametrize("change", ["none", "backwards"])
-def test_levels_of_a_tree_below_a_top_without_weights(change):
+def test_levels_of_a_tree_that_is_said_not_to_be_trained(change):
     """What the levels read was compared with the tree only where the top is trained."""
     pipe = make_tree_nlp().get_pipe("hosemi")
-    pipe.set_weights(np.zeros_like(pipe.get_weights()))
+    weights = pipe._trainer.weights
+    weights.replace(replace(weights.state, is_trained=False))
     levels = pipe._trainer._levels
     state = levels.state
     if change == "none":
