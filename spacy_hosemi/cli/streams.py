@@ -287,7 +287,7 @@ def check_file(path: str | Path, overwrite: bool) -> None:
 
 
 def check_different(paths: Mapping[str, str | Path | None]) -> None:
-    """Exit with a message if two arguments or options name one file, of which one is
+    """Exit with a message if two arguments or options name one file, and it would be
     written to.
 
     paths: By option. None, "-" and what is no plain file, such as /dev/null, may be

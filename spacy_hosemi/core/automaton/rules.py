@@ -34,7 +34,7 @@ ORDERED = {
     "only directly after": ([[0, NO, 1, NO], [0, 0, 1, 1]], [True, True]),
 }
 
-# Where a rule can be split in so many ways, an error looks at no more of them.
+# An error looks at no more ways to split a rule than these.
 _MOST_SPLITS = 20
 
 
