@@ -110,16 +110,17 @@ def test_counts_of_no_document():
 
 
 def test_counts_of_documents_that_repeat_take_no_more_memory(monkeypatch):
-    monkeypatch.setattr(feature_selection, "_N_NEW", 1000)
-    keys, counts = np.arange(1, 101, dtype=np.uint64), np.ones(100, np.int64)
+    # Large enough that what the interpreter itself allocates meanwhile is little.
+    monkeypatch.setattr(feature_selection, "_N_NEW", 100_000)
+    keys, counts = np.arange(1, 10_001, dtype=np.uint64), np.ones(10_000, np.int64)
 
     def count(n):
         counted = FeatureCounts()
         for _ in range(n):
             counted.add(keys, counts)
-        assert counted.all()[2].tolist() == [n] * 100
+        assert counted.all()[2].tolist() == [n] * 10_000
 
-    assert peak_of(lambda: count(2000)) < 1.2 * peak_of(lambda: count(20))
+    assert peak_of(lambda: count(400)) < 1.2 * peak_of(lambda: count(20))
 
 
 # --- features in a file -------------------------------------------------------------
