@@ -34,7 +34,7 @@ from ..prediction.explanation import (
 )
 from ..prediction.problem import JointMarginals
 from ..prediction.ranked import Answer, make_rows, ranked
-from ..prediction.records import own_entities
+from ..prediction.records import entities_by_origin
 from .annotations import as_predicted, is_predicted, remove_excluded
 from .predicting import Predicting
 
@@ -203,7 +203,7 @@ class Analyzing(Predicting):
         flat = segment_decoder(decoder, self.name)
         if not is_predicted(doc, self.name):
             raise ValueError(Errors.HS318.format(text=doc[:8].text, name=self.name))
-        own = [(x.start, x.end, x.label_) for x in own_entities(doc, self.name)]
+        own, _ = entities_by_origin(doc, self.name)
         asked: list[Any] = own
         if span is not None:
             labels = schema.projection.names()

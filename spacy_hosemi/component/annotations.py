@@ -31,7 +31,14 @@ from ..prediction.existing_entities import (
 )
 from ..prediction.memo import MEMO
 from ..prediction.posterior import StoredPosterior
-from ..prediction.records import MARK, NAME, Record, find_records, own_entities
+from ..prediction.records import (
+    MARK,
+    NAME,
+    Record,
+    entities_by_origin,
+    find_records,
+    text_length,
+)
 from ..prediction.span_table import SpanTable, TableSpans
 from .token_labels import describe, describe_table
 
@@ -244,16 +251,17 @@ def as_predicted(doc: Doc, name: str) -> tuple[Doc, list[Span]]:
         entities of then; the entities that came later.
     """
     runs = [x for x in find_records(doc) if name in x.by_name] if doc.user_data else []
-    if not runs or runs[-1].start != 0 or runs[-1].end != len(doc.text):
+    if not runs or runs[-1].start != 0 or runs[-1].end != text_length(doc):
         return doc, []
     record = runs[-1].by_name[name]
-    own = {(x.start, x.end, x.label_) for x in own_entities(doc, name)}
     before = before_prediction(doc, name, record.get("given"))
-    if before is None or before is doc or len(own) != len(record["spans"]):
+    if before is None or before is doc:
+        return doc, []
+    own, others = entities_by_origin(doc, name)
+    if len(own) != len(record["spans"]):
         return doc, []
     preset = {(x.start, x.end, x.label_) for x in before.ents}
-    now = [(x.start, x.end, x.label_) for x in doc.ents]
-    return before, [span for span in now if span not in own | preset]
+    return before, [span for span in others if span not in preset]
 
 
 def _given(doc: Doc, name: str, has_ents: bool, has_sents: bool) -> dict[str, Any]:
@@ -271,7 +279,7 @@ def _given(doc: Doc, name: str, has_ents: bool, has_sents: bool) -> dict[str, An
     if has_sents:
         given["sents"] = sentence_starts(doc).tolist()
     if has_ents:
-        ents = [[x.start, x.end, x.label_] for x in preset_entities(doc, name)]
+        ents = [[*span] for span in entities_by_origin(doc, name)[1]]
         blocked = np.flatnonzero(is_blocked(doc)).tolist()
         if preset := ents + [[i, i + 1, ""] for i in blocked]:
             given["preset"] = preset

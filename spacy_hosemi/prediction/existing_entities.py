@@ -10,7 +10,7 @@ from spacy.attrs import ENT_IOB, ENT_TYPE  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span
 
 from ..labels.partial import Bools, PartialLabels
-from .records import own_entities
+from .records import entities_by_origin
 
 
 def read_existing(doc: Doc, name: str) -> PartialLabels | None:
@@ -24,7 +24,7 @@ def read_existing(doc: Doc, name: str) -> PartialLabels | None:
     if not doc.has_annotation(ENT_IOB):
         return None
     blocked = is_blocked(doc)
-    spans = [(ent.start, ent.end, ent.label_) for ent in preset_entities(doc, name)]
+    _, spans = entities_by_origin(doc, name)
     for start, end, _ in spans:
         blocked[start:end] = True
     return PartialLabels(tuple(spans), (), blocked) if blocked.any() else None
@@ -32,8 +32,9 @@ def read_existing(doc: Doc, name: str) -> PartialLabels | None:
 
 def preset_entities(doc: Doc, name: str) -> list[Span]:
     """RETURNS (List[Span]): Entities that the component has not written itself."""
-    own = {(ent.start, ent.end) for ent in own_entities(doc, name)}
-    return [ent for ent in doc.ents if (ent.start, ent.end) not in own]
+    _, preset = entities_by_origin(doc, name)
+    places = {(start, end) for start, end, _ in preset}
+    return [ent for ent in doc.ents if (ent.start, ent.end) in places] if preset else []
 
 
 def is_blocked(doc: Doc) -> Bools:

@@ -332,7 +332,9 @@ def confidence_steps(
             doc, problems[k].log_z = problems[k].instance.tokens, posterior.log_z
             return [_of_tags(posterior, span, inventory, doc) for span in moved[k]]
 
-        answers = yield from marginal_steps(automaton, *given, asked, answer)
+        first_end = {k: min(end for _, end, _ in moved[k]) for k in asked}
+        args = automaton, *given, asked, answer
+        answers = yield from marginal_steps(*args, first_end=first_end)
         for k, probs in zip(asked, answers):
             found[k] = probs
     else:

@@ -24,8 +24,8 @@ from spacy_hosemi.core.algorithms.segment_probabilities import (
 from spacy_hosemi.core.parallel.coroutines import finish
 
 from .. import oracles
-from ..strategies import random_problem
-from .problems import INF, all_segments, as_core, make_cells, raises, zeros
+from ..strategies import KINDS, random_problem
+from .problems import INF, all_segments, as_core, make_cells, n_of, raises, zeros
 
 PATTERNS = ((0, 1), (1, 2, 1), ("^", 2), (1, "$"), (2, 2, 0))
 OBSERVED = ((0, 1), ("^", 1), (2, 0, 1))
@@ -164,6 +164,42 @@ def test_log_z(kinds, observed):
         assert found == [x if some else None for x, some in zip(alone, segments)]
         assert alone == pytest.approx(expected, rel=1e-12, abs=1e-9)
         assert alone[4] == -INF
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_segments_as_among_all(kind):
+    """The backward sweep ends where the first of them ends."""
+    for seed in range(n_of(100)):
+        rng = np.random.default_rng(seed)
+        n_tokens = int(rng.integers(1, 40))
+        given = {"n_tokens": n_tokens, "n_labels": 3, "patterns": PATTERNS}
+        problem = random_problem(rng, kinds=(kind,), **given)
+        automaton, potentials, limits = as_core(problem)
+        posterior = core.marginals(automaton, potentials, limits, counts=False)
+        segments = all_segments(n_tokens, 3)
+        for _ in range(5):
+            some = [segments[k] for k in rng.choice(len(segments), 2)]
+            expected = [posterior.segment(*x) for x in some]
+            (found,) = segment_probabilities(automaton, [potentials], [some], [limits])
+            assert found == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+@pytest.mark.parametrize("tail", [-INF, -0.1])
+def test_few_segments_of_many_tokens(tail, scale):
+    """With blocks of forward rows that are made again; scale: also in log domain."""
+    n = 50_000
+    automaton, potentials = zeros(n, 2, 3, tail, [(0, 1), (1, 1)])
+    rng = np.random.default_rng(0)
+    potentials.inside[:] = scale * rng.normal(size=(n, 2))
+    potentials.pattern[:] = 0.7, -0.4
+    posterior = core.marginals(automaton, potentials, counts=False)
+    for u in (0, 1, n // 3, n - 2, n - 1):
+        some = [(u, j, y) for j in (u + 1, u + 2) if j <= n for y in (0, 1)]
+        expected = [posterior.segment(*x) for x in some]
+        assert segment_probabilities(automaton, [potentials], [some], [None]) == [
+            expected
+        ]
 
 
 @pytest.mark.parametrize("small, share", [(1_000_000, 0.5), (100_000, 0.05)])

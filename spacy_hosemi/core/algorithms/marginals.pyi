@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -47,7 +47,8 @@ class MarginalsOfEach(Task):
         automaton: PatternAutomaton,
         potentials: list[Potentials],
         constraints: list[Constraints | None],
-        p: float = ...,
+        first_end: list[int],
+        p: float,
     ) -> None: ...
     def found(self) -> list[Marginals]: ...
 
@@ -74,4 +75,5 @@ def marginal_steps(
     asked: Sequence[int],
     answer: Callable[[int, Marginals], Answer],
     p: float = ...,
+    first_end: Mapping[int, int] = ...,
 ) -> Steps[list[Answer]]: ...

@@ -1,5 +1,7 @@
 """Partition function and marginals of one document, or of several."""
 
+from types import MappingProxyType
+
 import numpy as np
 
 from libc.math cimport INFINITY
@@ -28,6 +30,8 @@ from .viterbi import check_segments
 
 # Documents in a task: few enough for their rows to stay in the cache of the processor.
 PER_TASK = 4
+
+_NOWHERE = MappingProxyType({})
 
 
 def log_partition(automaton, potentials, constraints=None):
@@ -76,7 +80,9 @@ def marginals_of(automaton, potentials, constraints=None):
     return found
 
 
-def marginal_steps(automaton, potentials, constraints, asked, answer, double p=0.0):
+def marginal_steps(
+    automaton, potentials, constraints, asked, answer, double p=0.0, first_end=_NOWHERE
+):
     """An answer from `marginals` of each of some documents, without counts, in steps.
 
     automaton (PatternAutomaton): Of all documents.
@@ -85,6 +91,9 @@ def marginal_steps(automaton, potentials, constraints, asked, answer, double p=0
     answer (Callable): (document, Marginals) -> anything.
     p (float): If above 0, tasks list the spans of at least this probability, for
         `Marginals.list_spans`.
+    first_end (Dict[int, int]): Of documents whose answers ask for the probabilities of
+        some segments, or labels of some tokens, alone: where the first of these end.
+        The backward sweep ends there, too.
     YIELDS (Task): Work without the GIL, which must be done before the next step.
     RETURNS (List): The answer for each document in `asked`.
     RAISES: As `log_partition`.
@@ -93,7 +102,7 @@ def marginal_steps(automaton, potentials, constraints, asked, answer, double p=0
     for at in range(0, len(asked), PER_TASK):
         some = asked[at : at + PER_TASK]
         given = [potentials[k] for k in some], [constraints[k] for k in some]
-        task = MarginalsOfEach(automaton, *given, p)
+        task = MarginalsOfEach(automaton, *given, [first_end.get(k, 0) for k in some], p)
         yield task
         found += [answer(k, posterior) for k, posterior in zip(some, task.found())]
     return found
@@ -310,19 +319,22 @@ cdef class MarginalsOfEach(Task):
 
     automaton (PatternAutomaton): Of all documents.
     potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
-    p (float): See `marginal_steps`.
+    first_end (List[int]): Of each; and p (float): See `marginal_steps`.
     """
 
     cdef list sweeps
     cdef ForwardBackward last
 
-    def __init__(self, automaton, list potentials, list constraints, double p=0.0):
+    def __init__(
+        self, automaton, list potentials, list constraints, list first_end, double p
+    ):
         cdef ForwardBackward one
         cdef SpanLists spans = SpanLists(p) if p > 0.0 else None
         self.sweeps = []
-        for given, limits in zip(potentials, constraints):
+        for given, limits, first in zip(potentials, constraints, first_end):
             one = ForwardBackward()
             one.load(automaton, given, limits, counts=False)
+            one.first = first
             if spans is not None:
                 one.list_spans(spans)
             one.next, self.last = self.last, one

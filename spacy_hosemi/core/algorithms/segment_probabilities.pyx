@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from ..arguments import is_whole
 from ..chart.layout cimport Layout
 from ..chart.span_lists cimport SpanLists
 from ..parallel.coroutines import finish
@@ -56,10 +57,19 @@ def probability_steps(automaton, potentials, segments, constraints):
     args = potentials, segments, constraints, asked
     found = yield from _side_by_side(batch, *args, log_z)
     alone = [k for k in asked if log_z[k] is None]
+    first_end = {k: _first_end(segments[k]) for k in alone}
     args = automaton, potentials, constraints, alone, partial(_probabilities, segments)
-    for k, answer in zip(alone, (yield from marginal_steps(*args))):
+    steps = marginal_steps(*args, first_end=first_end)
+    for k, answer in zip(alone, (yield from steps)):
         found[k], log_z[k] = answer
     return [probs or [] for probs in found], log_z
+
+
+def _first_end(segments):
+    """RETURNS (int): The least end of segments; 0 if it is none, which `marginals` says
+    later."""
+    ends = [segment[1] for segment in segments]
+    return min(ends) if all(is_whole(end) and end > 0 for end in ends) else 0
 
 
 def _probabilities(segments, k, posterior):

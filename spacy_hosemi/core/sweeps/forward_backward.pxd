@@ -13,6 +13,7 @@ cdef class ForwardBackward:
     cdef Expectations expected          # None: only probabilities of segments
     cdef double[:, ::1] betas           # [n + 1, P] without counts, or no rows
     cdef object _lease
+    cdef Py_ssize_t first               # boundary at which the backward sweep ends
     cdef bint is_in_range               # of scaled arithmetic
     # Spans that are listed by the task, without counts
     cdef SpanLists spans                # None: none

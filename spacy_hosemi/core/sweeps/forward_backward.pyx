@@ -94,7 +94,11 @@ cdef bint _refill(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil:
 
 @cython.final
 cdef class ForwardBackward:
-    """Both sweeps over one document, and what they have left."""
+    """Both sweeps over one document, and what they have left.
+
+    first (int): The boundary at which the backward sweep ends, where no segment that
+        ends earlier will be asked for; else 0.
+    """
 
     cdef load(self, automaton, potentials, constraints, bint counts):
         """counts: Whether there shall be a gradient."""
@@ -148,7 +152,7 @@ cdef class ForwardBackward:
         the sweep can be trusted."""
         cdef Py_ssize_t j, n = self.chart.n_tokens, n_states = self.chart.n_states
         scaled.clear_flags()
-        for j in range(n, -1, -1):
+        for j in range(n, self.first - 1, -1):
             if 0 < j <= self.tables.base and not _refill(self.chart, self.tables, j):
                 return False
             if j == n:
