@@ -99,7 +99,8 @@ class WordCache:
         if len(words) <= left:
             young.append(words, table, most)
             return young
-        others = np.setdiff1d(orths, words)
+        # Not by `setdiff1d`: NumPy 2.0 fails there for some numbers of uint64.
+        others = np.unique(orths[np.isin(orths, words, invert=True, kind="sort")])
         every, n_words = _Rows(), len(words) + len(others)
         every.append(words, table, max(most, n_words))
         if len(others):

@@ -99,7 +99,7 @@ def test_template_scores(data, is_dense):
     weights[~is_weight] = 0.0
     expected = rng.normal(size=(n_roles, len(values), n_labels))
     found = expected.copy()
-    for i, t in np.argwhere(np.isin(keys, known)):
+    for i, t in np.argwhere(np.isin(keys, known, kind="sort")):
         expected[roles[t], i] += weights[known.tolist().index(keys[i, t])]
     first = int32s(np.cumsum([0, *map(len, docs)]))
     first_weight = int32s([0, *np.cumsum(is_weight.sum(axis=1))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import IO, Any
@@ -89,6 +90,10 @@ def label_columns(labels: Iterable[str], last: Sequence[str] = LAST) -> Iterator
         yield name
 
 
+# Whether `csv` can write the character U+0000; if not, U+FFFD stands in its place.
+HAS_NULL = sys.version_info >= (3, 11)
+
+
 class _Rows:
     """Writes rows with quotes where they are needed. file: Where to."""
 
@@ -98,5 +103,9 @@ class _Rows:
         self._quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
 
     def write(self, row: tuple[Any, ...]) -> None:
+        if not HAS_NULL:
+            row = tuple(
+                x.replace("\0", "\ufffd") if isinstance(x, str) else x for x in row
+            )
         has_return = any(isinstance(x, str) and "\r" in x for x in row)
         (self._quoted if has_return else self._plain).writerow(row)
