@@ -102,7 +102,8 @@ def marginal_steps(
     for at in range(0, len(asked), PER_TASK):
         some = asked[at : at + PER_TASK]
         given = [potentials[k] for k in some], [constraints[k] for k in some]
-        task = MarginalsOfEach(automaton, *given, [first_end.get(k, 0) for k in some], p)
+        ends = [first_end.get(k, 0) for k in some]
+        task = MarginalsOfEach(automaton, *given, ends, p)
         yield task
         found += [answer(k, posterior) for k, posterior in zip(some, task.found())]
     return found
