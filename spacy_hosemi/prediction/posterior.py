@@ -333,8 +333,8 @@ def confidence_steps(
             return [_of_tags(posterior, span, inventory, doc) for span in moved[k]]
 
         first_end = {k: min(end for _, end, _ in moved[k]) for k in asked}
-        args = automaton, *given, asked, answer
-        answers = yield from marginal_steps(*args, first_end=first_end)
+        steps = marginal_steps(automaton, *given, asked, answer, first_end=first_end)
+        answers = yield from steps
         for k, probs in zip(asked, answers):
             found[k] = probs
     else:

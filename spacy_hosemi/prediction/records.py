@@ -100,7 +100,8 @@ def entities_by_origin(
     records = [
         (run.start, run.by_name[name]["spans"]) for run in runs if name in run.by_name
     ]
-    own, others = [], []
+    own: list[SpanTriple] = []
+    others: list[SpanTriple] = []
     for start, end, label, first, last in _entities(doc):
         written = others
         for low, spans in records:
