@@ -155,7 +155,7 @@ class Training(NamedTuple):
 def open_training(train: str, config: Path | None, encoding: str | None) -> Training:
     """Documents to train on, and a pipeline that fits them; faults are said."""
     from ..inspection.corpus import read_part
-    from ..inspection.pipelines import Pipelines, component_of
+    from ..inspection.pipelines import Pipelines, components_of
     from ..inspection.report import kind_of
 
     pipelines = Pipelines(config)
@@ -164,8 +164,7 @@ def open_training(train: str, config: Path | None, encoding: str | None) -> Trai
         say(str(fault))
     fit = kind_of(part)[-1] if config is None else None
     nlp = pipelines.choose(fit)
-    pipe = component_of(nlp)
-    assert pipe is not None
+    pipe = next(iter(components_of(nlp).values()))
     return Training(part, pipelines, fit, nlp, pipe)
 
 
@@ -212,6 +211,7 @@ def read_answers(
     from spacy.training import Corpus
 
     from ..explain.outcomes import answers
+    from ..inspection.pipelines import components_of
 
     nlp = load_pipeline(model) if isinstance(model, str) else model
     name = model if isinstance(model, str) else nlp.meta["name"]
@@ -229,6 +229,8 @@ def read_answers(
 def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:
     """A saved pipeline and its trained component; exit with a message if there is
     none."""
+    from ..inspection.pipelines import components_of
+
     nlp = load_pipeline(model)
     found = components_of(nlp)
     components = ", ".join(nlp.component_names) or "none"
@@ -258,13 +260,6 @@ def _check_trained(model: str, pipe: HighOrderSemiCRF) -> None:
             f"The component {pipe.name!r} in {model!r} is not trained",
             "All its weights are 0. Expected a pipeline that `spacy train` wrote.",
         )
-
-
-def components_of(nlp: Language) -> dict[str, HighOrderSemiCRF]:
-    """RETURNS (Dict[str, HighOrderSemiCRF]): Those of a pipeline, by name."""
-    from ..component.pipe import HighOrderSemiCRF
-
-    return {n: pipe for n, pipe in nlp.components if isinstance(pipe, HighOrderSemiCRF)}
 
 
 def labels_of(nlp: Language, pipe: HighOrderSemiCRF) -> list[str]:

@@ -158,7 +158,7 @@ def suspicious_cli(
     keys = _keys(as_examples(docs, nlp), group)
     if (n := len({*keys})) < folds:
         what = "different documents" if group is None else "groups"
-        fail(f"There are {n:,} {what}", f"Expected at least --folds {folds}.")
+        fail(f"Number of {what}: {n:,}", f"Expected at least --folds {folds}.")
     if not any(doc.ents for doc in docs):
         fail("No document has a span", "Expected gold with some.")
     divisions = [folds_of(keys, folds, seed) for seed in range(rounds)]

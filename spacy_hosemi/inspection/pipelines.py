@@ -57,13 +57,12 @@ def _of_file(path: Path) -> Language:
     except Exception as e:  # of the config, or of a function that it names
         found = " ".join(str(e).partition("Available names:")[0].split())[:200]
         raise ValueError(Errors.HS252.format(path=path, found=found)) from None
-    if component_of(nlp) is None:
+    if not components_of(nlp):
         names = nlp.component_names
         raise ValueError(Errors.HS253.format(path=path, found=names))
     return nlp
 
 
-def component_of(nlp: Language) -> HighOrderSemiCRF | None:
-    """RETURNS (Optional[HighOrderSemiCRF]): The first one of a pipeline."""
-    pipes = (pipe for _, pipe in nlp.components)
-    return next((x for x in pipes if isinstance(x, HighOrderSemiCRF)), None)
+def components_of(nlp: Language) -> dict[str, HighOrderSemiCRF]:
+    """RETURNS (Dict[str, HighOrderSemiCRF]): Those of a pipeline, by name."""
+    return {n: pipe for n, pipe in nlp.components if isinstance(pipe, HighOrderSemiCRF)}

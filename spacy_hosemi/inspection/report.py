@@ -17,7 +17,7 @@ from .findings import Finding, count, fault
 from .kinds import Fit, choose_kind
 from .label_counts import LabelCount, count_labels, judge_labels
 from .label_order import LabelOrder, measure_order
-from .pipelines import component_of
+from .pipelines import components_of
 from .profile import Profile, measure_profile
 from .rehearsal import Rehearsal
 from .texts import judge_texts
@@ -131,7 +131,7 @@ def _estimate(
     train: Part, dev: Part | None, nlp: Language, before: tuple[float, float]
 ) -> tuple[Cost | None, str]:
     """What training takes, or why nobody can tell."""
-    pipe = component_of(nlp)
+    pipe = next(iter(components_of(nlp).values()), None)
     docs = trainable(train.docs, nlp)
     if pipe is None or not any(doc.ents for doc in docs):
         return None, "there is nothing to train on"

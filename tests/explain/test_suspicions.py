@@ -237,4 +237,4 @@ def test_what_it_refuses(folder, tmp_path):
     DocBin(docs=docs).to_disk(tmp_path / "none.spacy")
     assert "No document has a span" in run(tmp_path / "none.spacy", code=2).output
     DocBin(docs=[nlp("a"), nlp("b")]).to_disk(tmp_path / "open.spacy")
-    assert "different documents" in run(tmp_path / "open.spacy", code=2).output
+    assert "different documents: 0" in run(tmp_path / "open.spacy", code=2).output

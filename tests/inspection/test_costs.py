@@ -13,7 +13,7 @@ from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection import costs, rehearsal
 from spacy_hosemi.inspection.corpus import trainable
 from spacy_hosemi.inspection.costs import Features
-from spacy_hosemi.inspection.pipelines import Pipelines, component_of
+from spacy_hosemi.inspection.pipelines import Pipelines
 from spacy_hosemi.inspection.rehearsal import Minimized, Rehearsal, Traced, settings_of
 
 from ..conftest import ROOT
@@ -174,7 +174,7 @@ def demo():
     found = Pipelines()
     docs = read_docs(ROOT / "corpus" / "dev.jsonl", found.first)
     nlp = found.choose(None)
-    made = Rehearsal(docs, nlp, component_of(nlp))
+    made = Rehearsal(docs, nlp, nlp.get_pipe("hosemi"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "TRACED", (500, 1000))
         patch.setattr(costs, "SECONDS", 1.0)
