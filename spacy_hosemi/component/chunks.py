@@ -6,6 +6,8 @@ go on. Memory does not grow with the number of lines.
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import (
     AbstractContextManager,
@@ -109,6 +111,8 @@ def read_chunks(
     for some in _chunks(lines):
         _renew_in_time(nlp, some, is_own)
         _Chunk(nlp, some, findings, of_pipes).read(direct)
+        if sum(len(line.text) for line in some) >= CHUNK_CHARS:
+            give_back_memory()
         yield
 
 
@@ -245,6 +249,14 @@ def _renew_in_time(nlp: Language, lines: Sequence[Line], is_own: bool) -> None:
         _n_read[nlp] = n_read + share
 
 
+def give_back_memory() -> None:
+    """Give the system the memory that was freed: what a long text has taken lies below
+    words that are kept, and glibc gives back what is above them alone."""
+    if sys.platform == "linux":
+        with suppress(AttributeError):  # another library of C
+            ctypes.CDLL(None).malloc_trim(0)
+
+
 def renew(vocab: Vocab, is_own: bool) -> bool:
     """Make the hash tables of a vocabulary anew, with all strings; not in a memory
     zone, whose strings would stay.
@@ -257,13 +269,14 @@ def renew(vocab: Vocab, is_own: bool) -> bool:
     whole: Any = vocab  # the stubs do not know all of it
     if whole.in_memory_zone:
         return False
-    if not is_own:
+    if is_own:
+        without = ["vectors", "lookups"]
+        getters = dict(whole.lex_attr_getters)  # loading wraps one of them once more
+        vocab.from_bytes(vocab.to_bytes(exclude=without), exclude=without)
+        whole.lex_attr_getters = getters
+    else:
         whole.strings.from_bytes(whole.strings.to_bytes())
-        return True
-    without = ["vectors", "lookups"]
-    getters = dict(whole.lex_attr_getters)  # loading wraps one of them once more
-    vocab.from_bytes(vocab.to_bytes(exclude=without), exclude=without)
-    whole.lex_attr_getters = getters
+    give_back_memory()
     return True
 
 
