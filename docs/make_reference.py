@@ -323,6 +323,7 @@ def option_row(one: Any) -> str:
     else:
         default = f"`{json.dumps(one.default)}`"
     meaning = quoted((one.help or "").replace("|", "\\|"))
+    names = names.replace("|", "\\|")
     return f"| `{names}` | {default} | {meaning} |"
 
 

@@ -653,8 +653,9 @@ class Errors(metaclass=_Coded):
     )
     HS357 = (
         "{found:,} of {total:,} documents have no {name!r} in user_data, and --group "
-        "asks for it; expected it in all. Set doc.user_data[{name!r}], and save "
-        "documents by DocBin(store_user_data=True)."
+        "asks for it; expected it in all. `hosemi convert --group {name}` keeps what "
+        "texts have there; or set doc.user_data[{name!r}], and save documents by "
+        "DocBin(store_user_data=True)."
     )
     HS366 = (
         "encoding is {found!r}; expected 'segments': only then every span of gold can "

@@ -847,6 +847,37 @@ def test_selected_documents_are_written_as_they_were(model, pool, tmp_path):
     assert "Cannot write" in run("select", model, pool, "--out", below, code=2)
 
 
+def test_selected_documents_as_tasks(model, pool, tmp_path):
+    """Each with what the pipeline finds, and what else was likely."""
+    found = select(model, pool, "-n", "4")
+    nlp = spacy.load(model)
+    for form in ("label-studio", "prodigy", "doccano"):
+        output = tmp_path / f"{form}.json"
+        args = "-n", "4", "-F", form, "-k", "2", "-o", str(output)
+        assert "Wrote the tasks to" in words(run("select", model, pool, *args))
+        content = output.read_text("utf8")
+        if form != "label-studio":
+            tasks = [*map(srsly.json_loads, content.splitlines())]
+            assert [x["text"] for x in tasks] == [x["text"] for x in found]
+        else:
+            tasks = srsly.json_loads(content)
+            assert [x["data"]["line"] for x in tasks] == [x["index"] + 1 for x in found]
+            for task in tasks:
+                first, *others = task["predictions"]
+                ents = nlp(task["data"]["text"]).ents
+                values = [x["value"] for x in first["result"]]
+                places = [(x["start"], x["end"], x["labels"]) for x in values]
+                assert places == [(x.start_char, x.end_char, [x.label_]) for x in ents]
+                assert len(others) == 1
+
+
+def test_tasks_need_a_file_and_alternatives_need_tasks(model, pool):
+    run_args = ("select", model, pool)
+    assert "--out" in words(run(*run_args, "-F", "prodigy", code=2))
+    assert "no format 'csv'" in words(run(*run_args, "-F", "csv", code=2))
+    assert "Expected it with --format" in words(run(*run_args, "-k", "2", code=2))
+
+
 def test_components_before_run_first(tmp_path, pool):
     nlp = make_nlp(scope="sents")
     nlp.add_pipe("sentencizer", first=True)

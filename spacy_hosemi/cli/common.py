@@ -75,6 +75,9 @@ Encoding = Annotated[
         help="Of texts, such as latin-1. Default: utf-8.",
     ),
 ]
+# The format of files that `spacy train` reads.
+SPACY = "spacy"
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -117,6 +120,21 @@ def check_corpus(path: Path, name: str) -> Path:
     return path
 
 
+def check_task_format(form: str, output: Path | str | None, name: str) -> None:
+    """Exit with a message if documents cannot be written for a tool.
+
+    form (str): SPACY, or the format of a tool for annotation.
+    output (Optional[str]), name (str): Where to, and the option that says it.
+    """
+    from ..formats.writers import WRITERS
+
+    names = [SPACY, *(x for x, one in WRITERS.items() if one.is_for_tools)]
+    if form not in names:
+        fail(f"There is no format {form!r}", f"Expected one of: {', '.join(names)}.")
+    if form != SPACY and output is None:
+        fail("--format is given", f"Expected it with {name}.")
+
+
 def check_output(path: Path, overwrite: bool) -> None:
     """Exit with a message if nothing may be written to a folder."""
     if path.is_file():
@@ -152,14 +170,17 @@ class Training(NamedTuple):
     pipe: HighOrderSemiCRF
 
 
-def open_training(train: str, config: Path | None, encoding: str | None) -> Training:
-    """Documents to train on, and a pipeline that fits them; faults are said."""
+def open_training(
+    train: str, config: Path | None, encoding: str | None, group: str | None = None
+) -> Training:
+    """Documents to train on, and a pipeline that fits them; faults are said. group: A
+    key of texts that documents keep in `user_data`."""
     from ..inspection.corpus import read_part
     from ..inspection.pipelines import Pipelines, components_of
     from ..inspection.report import kind_of
 
     pipelines = Pipelines(config)
-    part = read_part(train, pipelines.first, encoding=encoding)
+    part = read_part(train, pipelines.first, encoding=encoding, group=group)
     for fault in part.faults:
         say(str(fault))
     fit = kind_of(part)[-1] if config is None else None
@@ -260,6 +281,11 @@ def _check_trained(model: str, pipe: HighOrderSemiCRF) -> None:
             f"The component {pipe.name!r} in {model!r} is not trained",
             "All its weights are 0. Expected a pipeline that `spacy train` wrote.",
         )
+
+
+def version_of(nlp: Language) -> str:
+    """RETURNS (str): The name and version of a pipeline."""
+    return f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
 
 
 def labels_of(nlp: Language, pipe: HighOrderSemiCRF) -> list[str]:

@@ -149,7 +149,8 @@ def convert_cli(
         typer.Option(
             "--group",
             metavar="KEY",
-            help="Texts with the same value of KEY come into the same file.",
+            help="Texts with the same value of KEY come into the same file of --dev, "
+            "and keep it in doc.user_data, for the --group of other commands.",
         ),
     ] = None,
     seed: Annotated[
@@ -189,8 +190,6 @@ def convert_cli(
     check_different({"IN": source, **names, "--faults": faults})
     if faults is not None:
         check_file(faults, overwrite)
-    if group is not None and dev is None:
-        fail("--group needs --dev", "Give the share of the texts for the second file.")
     nlp = blank_pipeline(config, lang)
     if source == "-":
         say_waiting()
@@ -329,15 +328,16 @@ def _write(
     division: tuple[float | None, str | None, int],
     overwrite: bool,
 ) -> None:
-    from ..formats.splits import count_without, split
+    from ..formats.splits import check_group, count_without, split
 
     dev, group, seed = division
     if not texts:
         return
     parts = [texts] if dev is None else list(split(texts, dev, group, seed))
     if group is not None:
+        check_group(texts, group)
         report.n_ungrouped = count_without(texts, group)
-    made = [_as_bytes(part, nlp, report) for part in parts]
+    made = [_as_bytes(part, nlp, report, group) for part in parts]
     with ExitStack() as stack:  # both files or none
         opened = [
             stack.enter_context(open_output(path, overwrite, binary=True))
@@ -351,7 +351,7 @@ def _write(
 
 
 def _as_bytes(
-    texts: list[AnnotatedText], nlp: Language, report: Report
+    texts: list[AnnotatedText], nlp: Language, report: Report, group: str | None
 ) -> tuple[bytes, dict[str, int]]:
     """The content of a .spacy file, and what is in it."""
     from ..formats import make_doc, write_docs
@@ -360,7 +360,7 @@ def _as_bytes(
 
     def docs() -> Iterator[Doc]:
         for text in with_progress(texts, len(texts), " texts"):
-            made = make_doc(text, nlp)
+            made = make_doc(text, nlp, group)
             report.n_cut += made.n_cut
             report.n_wrong += len(text.wrong)
             report.labels.update(ent.label_ for ent in made.doc.ents)
@@ -368,4 +368,4 @@ def _as_bytes(
             counts["spans"] += len(made.doc.ents)
             yield made.doc
 
-    return write_docs(docs()), counts
+    return write_docs(docs(), has_user_data=group is not None), counts

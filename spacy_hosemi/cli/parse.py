@@ -18,6 +18,7 @@ from .common import (
     hosemi_cli,
     labels_of,
     load_component,
+    version_of,
 )
 from .streams import (
     FAULTY,
@@ -170,10 +171,9 @@ def parse_cli(
         check_file(output, overwrite)
     nlp, pipe = load_component(model, component)
     nlp.max_length = max(nlp.max_length, max_chars)
-    meta = f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
     fields, labels = _export_fields(form, pipe), labels_of(nlp, pipe)
     guarantee = guarantee_in_force(pipe)
-    options = WriterOptions(meta, fields, labels, guarantee is not None)
+    options = WriterOptions(version_of(nlp), fields, labels, guarantee is not None)
     marker = Marker(guarantee)
     with log_faults(errors, overwrite) as log:
         lines = _read_all(readers, max_chars, encoding, log)

@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .common import (
+    SPACY,
     AsJson,
     CodePath,
     Component,
     Model,
     Overwrite,
     check_corpus,
+    check_task_format,
     hosemi_cli,
     load_component,
     print_json,
     print_table,
     reading,
     save_docs,
+    version_of,
 )
-from .streams import check_different, check_file, fail, with_progress
+from .streams import (
+    check_different,
+    check_file,
+    fail,
+    open_output,
+    say,
+    with_progress,
+)
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..component.pipe import HighOrderSemiCRF
     from ..explain.uncertainty import Uncertain
 
 
@@ -72,9 +86,28 @@ def select_cli(
             "--out",
             "-o",
             metavar="FILE",
-            help="Write the chosen documents to this .spacy file, the first one first.",
+            help="Write the chosen documents to this file, the first one first.",
         ),
     ] = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-F",
+            metavar="NAME",
+            help="Of --out: spacy; or label-studio, prodigy, doccano: tasks for that "
+            "tool, in which what the pipeline finds is filled in.",
+        ),
+    ] = SPACY,
+    k: Annotated[
+        int,
+        typer.Option(
+            "-k",
+            min=1,
+            metavar="N",
+            help="Segmentations in each task, with the predicted one: N most probable.",
+        ),
+    ] = 1,
     overwrite: Overwrite = False,
     component: Component = None,
     as_json: AsJson = False,
@@ -84,18 +117,23 @@ def select_cli(
     Choose the documents to annotate next: those that a pipeline is least sure of, and
     that are not like each other.
 
-    Documents are chosen one after the other. They are written as they are in CORPUS,
-    with the annotation that they have there; the annotation is not read.
+    Documents are chosen one after the other. A .spacy file has them as they are in
+    CORPUS, with the annotation that they have there; tasks have what the pipeline
+    finds, since the annotation is not read.
 
     \b
     Examples:
       python -m spacy hosemi select model/model-last pool.spacy --n 100 --out next.spacy
       python -m spacy hosemi select model/model-last pool.spacy --by least-confident
+      python -m spacy hosemi select m pool.spacy -F label-studio -k 3 -o tasks.json
     """
     from ..explain.uncertainty import MEASURES, choose, measure, read_docs
 
     if by not in MEASURES:
         fail(f"No measure {by!r}", f"Expected as --by one of: {', '.join(MEASURES)}.")
+    check_task_format(form, output, "--out")
+    if k > 1 and form == SPACY:
+        fail(f"-k is {k}", "Expected it with --format, for tasks.")
     data = check_corpus(data, "CORPUS")
     check_different({"CORPUS": data, "--out": output})
     if output is not None:
@@ -109,7 +147,10 @@ def select_cli(
     except ValueError as e:
         fail("Cannot tell how sure the pipeline is", str(e))
     if output is not None:
-        save_docs([x.doc for x in found], output, overwrite)
+        if form == SPACY:
+            save_docs([x.doc for x in found], output, overwrite)
+        else:
+            _save_tasks(nlp, pipe, found, k, (form, output, overwrite))
     if as_json:
         rows = [
             {"rank": rank, "index": x.index, "nats": x.uncertainty}
@@ -120,6 +161,30 @@ def select_cli(
         print_json({"component": pipe.name, **how, "docs": rows})
     else:
         _print_selected(by, len(docs), found)
+
+
+def _save_tasks(
+    nlp: Language,
+    pipe: HighOrderSemiCRF,
+    found: Sequence[Uncertain],
+    k: int,
+    to: tuple[str, Path, bool],
+) -> None:
+    """Write what the pipeline finds in documents. to: The format and the file, and
+    whether it may be there."""
+    from ..component.extraction import record_of, word_tokens
+    from ..explain.uncertainty import without_annotation
+    from ..formats.writers import WRITERS, WriterOptions
+
+    form, path, overwrite = to
+    docs = (nlp(without_annotation(nlp, x.doc)) for x in found)
+    records = (
+        replace(record_of(doc, x.index + 1, pipe, k), tokens=word_tokens(doc))
+        for x, doc in zip(found, docs)
+    )
+    with open_output(path, overwrite) as file:
+        WRITERS[form].write(records, file, WriterOptions(version_of(nlp)))
+    say(f"Wrote the tasks to {path}")
 
 
 def _print_selected(by: str, n_docs: int, found: Sequence[Uncertain]) -> None:

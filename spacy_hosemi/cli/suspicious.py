@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .common import (
+    SPACY,
     AsJson,
     CodePath,
     Encoding,
     Overwrite,
+    check_task_format,
     hosemi_cli,
     import_code,
     open_training,
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
 
 # The longest text of spans that is shown.
 SHOWN = 50
-SPACY = "spacy"
 
 
 @hosemi_cli.command("suspicious", no_args_is_help=True)
@@ -142,11 +143,11 @@ def suspicious_cli(
     from ..labels.alignment import is_complete
 
     import_code(code_path)
-    _check_format(form, output)
+    check_task_format(form, output, "--output")
     check_different({"TRAIN": train, "--output": output})
     if output is not None:
         check_file(output, overwrite)
-    part, _, _, nlp, pipe = open_training(train, config, encoding)
+    part, _, _, nlp, pipe = open_training(train, config, encoding, group)
     examples = as_examples(part.docs, nlp)
     whole = [doc for doc, x in zip(part.docs, examples) if is_complete(x)]
     docs = trainable(whole, nlp)
@@ -158,12 +159,14 @@ def suspicious_cli(
     keys = _keys(as_examples(docs, nlp), group)
     if (n := len({*keys})) < folds:
         what = "different documents" if group is None else "groups"
-        fail(f"Number of {what}: {n:,}", f"Expected at least --folds {folds}.")
+        expected = f"Expected {folds} or more for --folds {folds}: give fewer folds."
+        fail(f"Number of {what}: {n:,}", expected)
     if not any(doc.ents for doc in docs):
         fail("No document has a span", "Expected gold with some.")
     divisions = [folds_of(keys, folds, seed) for seed in range(rounds)]
     progress = partial(with_progress, total=folds, unit=" folds")
-    found = find_suspicions(nlp, pipe.name, docs, divisions, progress)[:top]
+    judged = find_suspicions(nlp, pipe.name, docs, divisions, progress)
+    found = judged[:top]
     places = dict(zip(map(id, part.docs), part.places))
     names = [places[id(docs[x.document])] for x in found]
     if output is not None:
@@ -179,16 +182,7 @@ def suspicious_cli(
         print_json({"component": pipe.name, "n_documents": len(docs), "records": rows})
     else:
         _print(names, docs, found)
-
-
-def _check_format(form: str, output: str | None) -> None:
-    from ..formats.writers import WRITERS
-
-    names = [SPACY, *(name for name, one in WRITERS.items() if one.is_for_tools)]
-    if form not in names:
-        fail(f"There is no format {form!r}", f"Expected one of: {', '.join(names)}.")
-    if form != SPACY and output is None:
-        fail("--format is given", "Expected it with --output.")
+        _print_counts(judged)
 
 
 def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
@@ -203,7 +197,8 @@ def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
         fail(
             f"{found.count(None):,} of {len(found):,} documents have no {group!r} in "
             "user_data",
-            "Expected it in all, as --group asks for it.",
+            "Expected it in all, as --group asks for it. `hosemi convert --group "
+            f"{group}` keeps what texts have there.",
         )
     return found
 
@@ -256,7 +251,11 @@ def _print(
         rows.append((name, f"{one.evidence:.1f}", one.kind or "-", *sides))
     header = ("record", "evidence", "wrong", "gold", "more probable")
     print_table(f"{len(found):,} of {len(docs):,} records", header, rows, "lrlll")
-    counts = Counter(one.kind for one in found if one.evidence > 0)
+
+
+def _print_counts(judged: Sequence[Suspicion]) -> None:
+    """Of all records, shown or not."""
+    counts = Counter(one.kind for one in judged if one.evidence > 0)
     told = ", ".join(f"{kind} {n:,}" for kind, n in counts.most_common())
     print(f"\nEvidence above 0: {counts.total():,}{f' ({told})' if told else ''}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from spacy.language import Language
@@ -77,16 +78,28 @@ class _Records(Findings):
 
     def add_doc(self, line: Line, doc: Doc) -> None:
         """See `Findings`."""
-        best = Segmentation(fields_of(doc), doc._.record_confidence)
-        others = self._pipe.ranked(doc, self._k)[1:] if self._k > 1 else []
-        tokens = word_tokens(doc) if self._has_tokens else []
-        ways = [_segmentation(doc, answer) for answer in others]
-        record = ExtractedRecord(line.number, line.text, best, ways, tokens)
+        record = record_of(doc, line.number, self._pipe, self._k)
+        if self._has_tokens:
+            record = replace(record, tokens=word_tokens(doc))
         self._found.append(record)
 
     def fail(self, line: Line, message: str) -> None:
         """See `Findings`."""
         self._faults.append(Fault(line.path, line.line, message))
+
+
+def record_of(doc: Doc, number: int, pipe: Ranks, k: int = 1) -> ExtractedRecord:
+    """What a pipeline has found in a document.
+
+    doc (Doc): As the pipeline leaves it.
+    number (int): Of the record.
+    pipe (Ranks), k (int): See `extract_records`.
+    RETURNS (ExtractedRecord): Without tokens.
+    """
+    best = Segmentation(fields_of(doc), doc._.record_confidence)
+    others = pipe.ranked(doc, k)[1:] if k > 1 else []
+    ways = [_segmentation(doc, answer) for answer in others]
+    return ExtractedRecord(number, doc.text, best, ways)
 
 
 def word_tokens(doc: Doc) -> list[WordToken]:

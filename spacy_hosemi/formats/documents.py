@@ -46,21 +46,32 @@ def read_docs(path: str | Path, nlp: Language, format: str = AUTO) -> list[Doc]:
     return [make_doc(text, nlp).doc for text in found.texts]
 
 
-def write_docs(docs: Iterable[Doc]) -> bytes:
+def write_docs(docs: Iterable[Doc], has_user_data: bool = False) -> bytes:
     """RETURNS (bytes): The content of a .spacy file: tokens, entities, span groups.
 
     docs (Iterable[Doc]): Documents.
+    has_user_data (bool): Whether their `user_data` is in it, too.
     """
-    return DocBin(attrs=["ORTH", "ENT_IOB", "ENT_TYPE"], docs=docs).to_bytes()
+    attrs = ["ORTH", "ENT_IOB", "ENT_TYPE"]
+    return DocBin(attrs=attrs, docs=docs, store_user_data=has_user_data).to_bytes()
 
 
-def make_doc(text: AnnotatedText, nlp: Language) -> Made:
+def make_doc(text: AnnotatedText, nlp: Language, group: str | None = None) -> Made:
     """RETURNS (Made): The document of a text.
 
     text (AnnotatedText): A checked one: its spans in characters, sorted.
     nlp (Language): Its tokenizer cuts texts; given tokens stay as they are, and their
         spaces count as unknown, so that nothing in spaCy tokenizes them anew.
+    group (Optional[str]): A key of `meta`: what the text has there, as a string, comes
+        under the same key of `doc.user_data`.
     """
+    made = _made(text, nlp)
+    if group is not None and group in text.meta:
+        made.doc.user_data[group] = str(text.meta[group])
+    return made
+
+
+def _made(text: AnnotatedText, nlp: Language) -> Made:
     if text.tokens is not None:
         words = list(text.tokens)
         return Made(Doc(nlp.vocab, words=words, ents=_tags(words, None, text.spans)), 0)

@@ -28,7 +28,7 @@ def split(
     if not 0.0 < dev < 1.0:
         raise ValueError(Errors.HS166.format(found=dev))
     if group is not None:
-        _check_group(texts, group)
+        check_group(texts, group)
     groups = _groups(texts, group)
     if len(groups) < 2:
         key = "equal texts" if group is None else f"{group!r} and equal texts"
@@ -38,7 +38,8 @@ def split(
     return first, [texts[i] for i in sorted(chosen)]
 
 
-def _check_group(texts: Sequence[AnnotatedText], group: str) -> None:
+def check_group(texts: Sequence[AnnotatedText], group: str) -> None:
+    """RAISES (ValueError): HS167 no text has the key."""
     if not any(group in text.meta for text in texts):
         keys = sorted({key for text in texts[:100] for key in text.meta})
         found = ", ".join(map(shown, keys[:12])) or "none"

@@ -110,7 +110,11 @@ def squeezed(text: str) -> str:
 
 
 def read_part(
-    path: str, nlp: Language, name: str | None = None, encoding: str | None = None
+    path: str,
+    nlp: Language,
+    name: str | None = None,
+    encoding: str | None = None,
+    group: str | None = None,
 ) -> Part:
     """Read annotated documents.
 
@@ -119,12 +123,15 @@ def read_part(
     nlp (Language): Its tokenizer cuts texts; its vocabulary takes documents.
     name (Optional[str]): What messages call a single file, if not by its path.
     encoding (Optional[str]): Of texts; UTF-8 if none is given.
+    group (Optional[str]): A key of texts that documents keep in `user_data`.
     RETURNS (Part): What could be read, and what is wrong with the rest.
     RAISES (ValueError): HS250 no .spacy file; HS251 no document; HS160, HS161, HS165
         texts that no reader knows.
     """
     files = _binary_files(path)
-    part = _read_binary(files, nlp) if files else _read_texts(path, nlp, encoding)
+    part = (
+        _read_binary(files, nlp) if files else _read_texts(path, nlp, encoding, group)
+    )
     part.name = path
     if name is not None:  # of a copy, which goes
         part.rename(path, name)
@@ -155,9 +162,12 @@ def _read_binary(files: Sequence[Path], nlp: Language) -> Part:
     return part
 
 
-def _read_texts(path: str, nlp: Language, encoding: str | None) -> Part:
-    found = read_annotations(path, settings=Settings(encoding=encoding))
-    docs = [make_doc(text, nlp).doc for text in found.texts]
+def _read_texts(
+    path: str, nlp: Language, encoding: str | None, group: str | None
+) -> Part:
+    settings = Settings(encoding=encoding, group=group)
+    found = read_annotations(path, settings=settings)
+    docs = [make_doc(text, nlp, group).doc for text in found.texts]
     places = [f"{Path(text.path).name}:{text.line}" for text in found.texts]
     return Part("", docs, places, found.faults, found.n_trimmed)
 

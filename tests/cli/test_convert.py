@@ -97,10 +97,20 @@ def test_parts_without_a_leak(tmp_path):
     assert (len(train), len(dev)) == (54, 6)
     groups = [{int(doc.text[1:]) // 3 for doc in part} for part in (train, dev)]
     assert not groups[0] & groups[1]
+    for doc in (*train, *dev):
+        assert doc.user_data == {"doc_id": str(int(doc.text[1:]) // 3)}
     assert [x["texts"] for x in json.loads(printed)["files"]] == [54, 6]
     other = tmp_path / "d" / "x.spacy"
     convert(tmp_path, text, *args, "-f", "--seed", "1", "--dev-out", other)
     assert {doc.text for doc in read_docs(other)} != {doc.text for doc in dev}
+
+
+def test_the_group_is_kept_without_another_file(tmp_path):
+    text = '{"text": "a", "spans": [], "source": "x"}\n{"text": "b", "spans": []}\n'
+    _, said, docs = convert(tmp_path, text, "--group", "source")
+    assert [doc.user_data for doc in docs] == [{"source": "x"}, {}]
+    assert "1 text without the key of --group" in said
+    assert "HS167" in convert(tmp_path, text, "--group", "no", "-f", code=2)[1]
 
 
 def test_tokens_stay(tmp_path):
@@ -163,7 +173,6 @@ def test_notes(tmp_path):
         (["--format", "word"], "HS164"),
         (["--encoding", "utf-9"], "HS161"),
         (["--dev", "2"], "HS166"),
-        (["--group", "x"], "--group needs --dev"),
         (["--dev-out", "x.spacy"], "--dev-out needs --dev"),
         (["--dev", "0.1", "--dev-out", "x.txt"], "is no .spacy file"),
         (["--dev", "0.3", "--group", "x"], "HS167"),

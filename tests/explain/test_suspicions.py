@@ -170,6 +170,36 @@ def test_what_was_made_wrong(folder, kind):
     assert first["text"].startswith("Emmy Luxemburg lived")
 
 
+def test_groups_of_annotated_texts(folder, tmp_path):
+    """What `convert` reads has its keys, as the file that it writes with --group."""
+    docs = DocBin().from_disk(folder / "label.spacy").get_docs(spacy.blank("en").vocab)
+    lines = [
+        {
+            "text": doc.text,
+            "spans": [[x.start_char, x.end_char, x.label_] for x in doc.ents],
+            "source": k // 4,
+        }
+        for k, doc in enumerate(docs)
+    ]
+    srsly.write_jsonl(tmp_path / "a.jsonl", lines)
+    args = "--group", "source", "--folds", "2", "--json"
+    found = srsly.json_loads(run(tmp_path / "a.jsonl", *args).stdout)
+    assert found["records"][0]["place"] == "a.jsonl:18"
+    converted = tmp_path / "a.spacy"
+    more = "convert", str(tmp_path / "a.jsonl"), str(converted), "--group", "source"
+    assert CliRunner().invoke(hosemi_cli, more).exit_code == 0
+    again = srsly.json_loads(run(converted, *args).stdout)
+    assert again["records"][0]["found"] == found["records"][0]["found"]
+    assert "convert --group x" in run(converted, "--group", "x", code=2).output
+
+
+def test_all_records_are_counted(folder):
+    found = run(folder, "--json").stdout
+    n = sum(x["found"]["evidence"] > 0 for x in srsly.json_loads(found)["records"])
+    printed = run(folder, "--top", "1").stdout
+    assert f"Evidence above 0: {n}" in printed and n > 1
+
+
 def test_json_has_no_infinity(capsys):
     one = Suspicion(3, math.inf, -math.inf, "", [], [])
     print_json({"found": one, "nan": math.nan, "half": 0.5})
@@ -229,7 +259,7 @@ def test_what_it_refuses(folder, tmp_path):
     said = run(path, "-F", "csv", "-o", tmp_path / "x", code=2).output
     assert "There is no format 'csv'" in said
     assert "have no 'x' in user_data" in run(path, "--group", "x", code=2).output
-    assert "Expected at least --folds 41" in run(path, "--folds", 41, code=2).output
+    assert "41 or more for --folds 41" in run(path, "--folds", 41, code=2).output
     nlp = spacy.blank("en")
     docs = [nlp(f"nothing {k}") for k in range(9)]
     for doc in docs:
