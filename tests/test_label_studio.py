@@ -158,6 +158,24 @@ def test_basic_authentication(make):
         assert client.post("/webhook", json=given).status_code == 401
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"user": "ada"}, {"password": "secret"}, {"user": "", "password": "secret"}],
+)
+def test_a_user_needs_a_password(make, given, tmp_path):
+    with pytest.raises(SystemExit) as refused:
+        make(**given)
+    said = str(refused.value)
+    assert "BACKEND_USER" in said and "BACKEND_PASSWORD" in said
+    assert "secret" not in said
+    assert not (tmp_path / "kept").exists()
+
+
+def test_empty_user_and_password_are_none(make):
+    with TestClient(make(user="", password="").app) as client:
+        assert client.post("/predict", json={"tasks": []}).status_code == 200
+
+
 def test_it_learns_only_where_it_can(client, make, tmp_path):
     annotation, task = task_of(MACHINES[0], 1)
     given = {"action": "ANNOTATION_CREATED", "annotation": annotation, "task": task}

@@ -47,7 +47,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 9090
     user: str = ""  # of basic authentication; empty: anybody who can reach the port
-    password: str = ""
+    password: str = ""  # goes with `user`: both are set, or neither
     wait_seconds: float = 5.0  # for further annotations before a training begins
     max_train_seconds: float = 3600.0
     max_bytes: int = 20_000_000  # of a body
@@ -55,8 +55,26 @@ class Settings:
     max_tasks: int = 1_000  # of a request, and of a batch of annotations
     max_seconds: float = 90.0  # of a request; Label Studio waits 100
 
+    def faults(self) -> list[str]:
+        """RETURNS (List[str]): Why the backend must not start, a line each."""
+        return _faults_of_user(self)
+
+
+def _faults_of_user(given: Settings) -> list[str]:
+    """Half of the pair would let in anybody, or a user with an empty password."""
+    if bool(given.user) == bool(given.password):
+        return []
+    names = ["BACKEND_USER", "BACKEND_PASSWORD"]
+    there, missing = names if given.user else reversed(names)
+    return [
+        f"{there} is set, {missing} is empty or not set; expected both, or neither to "
+        "let in anybody who reaches the port."
+    ]
+
 
 settings = read_environment(Settings, "BACKEND")
+if faults := settings.faults():
+    raise SystemExit("\n".join(faults))  # before anything is written
 
 Task = dict[str, Any]
 
