@@ -184,12 +184,32 @@ def test_it_learns_only_where_it_can(client, make, tmp_path):
     assert not os.listdir(tmp_path / "kept" / "answers")
 
 
-def test_files_to_train_with_must_be_there(make, training, tmp_path):
-    training["dev"] = tmp_path / "nothing.spacy"
-    with example_on_path("label_studio"):
-        app = make(**training).app
-    with pytest.raises(FileNotFoundError, match="nothing.spacy"), TestClient(app):
-        pass
+@pytest.mark.parametrize(
+    "changed, said",
+    [
+        ({"dev": None}, ", BACKEND_DEV is empty or not set; expected BACKEND_CONFIG"),
+        ({"dev": ""}, ", BACKEND_DEV is empty or not set; expected BACKEND_CONFIG"),
+        ({"config": None}, ", BACKEND_CONFIG is empty or not set; expected"),
+        ({"config": None, "dev": None}, ", BACKEND_CONFIG is empty or not set, BACK"),
+        ({"dev": "no.spacy"}, "BACKEND_DEV: expected a .spacy file, found no file: "),
+        ({"train": "no.spacy"}, "BACKEND_TRAIN: expected a .spacy file, found no file"),
+        ({"config": "."}, "BACKEND_CONFIG: expected a config of spaCy, found a folder"),
+    ],
+)
+def test_what_a_training_needs_is_checked_first(make, training, changed, said):
+    given = {key: x for key, x in {**training, **changed}.items() if x is not None}
+    with pytest.raises(SystemExit) as refused:
+        make(**given)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_each_fault_of_settings_has_a_line(make, tmp_path):
+    with pytest.raises(SystemExit) as refused:
+        make(config=tmp_path / "no.cfg", user="ada")
+    names = [line.split()[0] for line in str(refused.value).splitlines()]
+    assert names == ["BACKEND_USER", "BACKEND_CONFIG", "BACKEND_CONFIG:"]
+    assert repr(str(tmp_path / "no.cfg")) in str(refused.value)
 
 
 def test_annotations_are_learned(make, training, tmp_path):

@@ -42,7 +42,7 @@ class Settings:
     model: str = "model"  # folder of a saved pipeline
     config: str = ""  # to train with; empty: it predicts, and never learns
     train: str = ""  # .spacy file to train on beside the annotations; may be empty
-    dev: str = ""  # .spacy file to choose settings by, where config is given
+    dev: str = ""  # .spacy file to choose settings by; goes with `config`
     folder: str = "label-studio"  # where annotations and trained models are kept
     host: str = "127.0.0.1"
     port: int = 9090
@@ -57,7 +57,7 @@ class Settings:
 
     def faults(self) -> list[str]:
         """RETURNS (List[str]): Why the backend must not start, a line each."""
-        return _faults_of_user(self)
+        return _faults_of_user(self) + _faults_of_files(self)
 
 
 def _faults_of_user(given: Settings) -> list[str]:
@@ -70,6 +70,30 @@ def _faults_of_user(given: Settings) -> list[str]:
         f"{there} is set, {missing} is empty or not set; expected both, or neither to "
         "let in anybody who reaches the port."
     ]
+
+
+def _faults_of_files(given: Settings) -> list[str]:
+    """A training needs a config and a .spacy file to score on; without a training
+    there is no use for files."""
+    names = "BACKEND_CONFIG", "BACKEND_DEV", "BACKEND_TRAIN"
+    files = dict(zip(names, (given.config, given.dev, given.train)))
+    there = {name: path for name, path in files.items() if path}
+    missing = [name for name in names[:2] if name not in there]
+    faults = []
+    if there and missing:
+        found = [f"{name} is {path!r}" for name, path in there.items()]
+        found += [f"{name} is empty or not set" for name in missing]
+        faults.append(
+            f"{', '.join(found)}; expected {names[0]} and {names[1]} to learn from "
+            f"annotations, or neither, nor {names[2]}, to predict alone."
+        )
+    for name, path in there.items():
+        if not Path(path).is_file():
+            expected = "config of spaCy" if name == names[0] else ".spacy file"
+            kind = "a folder" if Path(path).is_dir() else "no file"
+            where = str(Path(path).absolute())
+            faults.append(f"{name}: expected a {expected}, found {kind}: {where!r}.")
+    return faults
 
 
 settings = read_environment(Settings, "BACKEND")
@@ -206,8 +230,6 @@ backend = Backend()
 @asynccontextmanager
 async def lifespan(_: FastAPI) -> AsyncIterator[None]:
     """Load the model that was trained last, else the first one."""
-    if settings.config:
-        backend.training.check()
     folder = backend.learner.newest() or Path(settings.model)
     await asyncio.to_thread(backend.use, folder)
     task = asyncio.create_task(backend.learner.learn_for_ever())

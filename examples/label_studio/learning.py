@@ -74,15 +74,6 @@ class Training:
     dev: Path
     max_seconds: float
 
-    def check(self) -> None:
-        """RAISES (FileNotFoundError): A file is not there."""
-        files = [self.config, self.dev, *([Path(self.train)] if self.train else [])]
-        for path in files:
-            if not path.is_file():
-                raise FileNotFoundError(
-                    f"There is no file {str(path)!r} to train with."
-                )
-
     async def run(self, answers: Path, folder: Path) -> Path:
         """RETURNS (Path): The trained model, within a new folder.
 
