@@ -28,6 +28,7 @@ INTERFACE = (
     '<Text name="doc" value="$body"/></View>'
 )
 TEXT = "Ada Lovelace wrote to Charles Babbage."
+LONG = {"data": {"text": "secret" * 50}}
 MACHINES = (
     "[PER Ada] bought the [MACHINE Z3] .",
     "She bought the [MACHINE Z4] in [LOC London].",
@@ -127,13 +128,32 @@ def test_predictions_have_scores(nlp, client):
     assert client.get("/health").json() == expected
 
 
+def test_tasks_without_text_get_empty_predictions(client, caplog):
+    whole = predict(client, TEXT)
+    none = [{"id": 7, "data": {"text": "secret"}}, {"id": 8, "data": {"body": None}}]
+    none += [{"id": 9, "data": {"body": 3}}, {"data": None}, {}]
+    tasks = [*none, {"id": 1, "data": {"body": TEXT}}, *none]
+    given = {"tasks": tasks, "label_config": INTERFACE}
+    answer = client.post("/predict", json=given)
+    assert answer.status_code == 200, answer.text
+    *before, found = answer.json()["results"][: len(none) + 1]
+    assert [found] == whole["results"] and found["result"]
+    assert before == answer.json()["results"][len(none) + 1 :]
+    expected = {"model_version": whole["model_version"], "score": 0, "result": []}
+    assert before == [expected] * len(none)
+    said = "10 of 11 tasks without text under 'body', the first: task 7"
+    assert said in caplog.text and "secret" not in caplog.text
+    answer = client.post("/predict", json={"tasks": none})  # none at all
+    assert answer.json()["results"][1:] == [expected] * 4
+
+
 @pytest.mark.parametrize(
     "given, said",
     [
         ({}, "Field required"),
-        ({"tasks": [{"data": {}}]}, "Expected texts of at most"),
-        ({"tasks": [{"data": {"text": 3}}]}, "Expected texts of at most"),
-        ({"tasks": [{"data": {"text": "secret" * 50}}]}, "at most 99 characters"),
+        ({"tasks": [LONG | {"id": 7}]}, "The text of task 7 has 300 characters"),
+        ({"tasks": [{"id": 7}, LONG]}, "The text of number 2 of the tasks has 300"),
+        ({"tasks": [LONG]}, "expected at most 99 (BACKEND_MAX_CHARS)"),
         ({"tasks": [], "label_config": "<"}, "is no XML"),
         ({"tasks": [], "label_config": "<View/>"}, "has no Labels tag"),
         ({"tasks": [{}] * 1001}, "at most 1000 items"),

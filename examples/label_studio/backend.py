@@ -25,6 +25,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from learning import Answers, Learner, Training
 from pydantic import BaseModel, Field
+from spacy.tokens import Doc
 
 # What holds for any service around a pipeline is shared with examples/service.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "service"))
@@ -185,43 +186,74 @@ def read_interface(label_config: str) -> Interface:
     raise HTTPException(422, "label_config has no Labels tag of a Text tag.")
 
 
+def read_texts(tasks: list[Task], key: str) -> list[str | None]:
+    """RETURNS (List[Optional[str]]): The text of each task; None: it has none.
+
+    key (str): The key of a task's data that has the text.
+    RAISES (HTTPException): 422 a text is too long.
+    """
+    found: list[str | None] = []
+    without: list[str] = []
+    for k, task in enumerate(tasks, start=1):
+        number, data = task.get("id"), task.get("data")
+        name = f"task {number}" if type(number) is int else f"number {k} of the tasks"
+        text = data.get(key) if isinstance(data, dict) else None
+        if not isinstance(text, str):
+            text = None
+            without.append(name)
+        elif len(text) > settings.max_chars:
+            most = f"expected at most {settings.max_chars} (BACKEND_MAX_CHARS)"
+            has = f"The text of {name} has {len(text)} characters"
+            raise HTTPException(422, f"{has}; {most}.")
+        found.append(text)
+    if without:
+        args = len(without), len(tasks), key, without[0]
+        log.warning("%d of %d tasks without text under %r, the first: %s", *args)
+    return found
+
+
 def predict(
     loaded: Loaded, tasks: list[Task], interface: Interface, deadline: float
 ) -> list[dict[str, Any]]:
-    """RETURNS (List[Dict]): A prediction for each task, with scores.
+    """RETURNS (List[Dict]): A prediction for each task, with scores; an empty one where
+        a task has no text: Label Studio goes by the places in the list.
 
     deadline (float): As `time.monotonic` has it.
-    RAISES (HTTPException): 422 a task has no text, or one that is too long; 504 out of
-        time.
+    RAISES (HTTPException): 422 a text is too long; 504 out of time.
     """
-    texts = [task.get("data", {}).get(interface.key) for task in tasks]
-    for text in texts:
-        if not isinstance(text, str) or len(text) > settings.max_chars:
-            most = f"at most {settings.max_chars} characters"
-            raise HTTPException(422, f"Expected texts of {most} in all tasks.")
+    texts = read_texts(tasks, interface.key)
     version, found = version_of(loaded), []
-    for doc in loaded.nlp.pipe(texts, batch_size=32):
+    there = [text for text in texts if text is not None]
+    docs = iter(loaded.nlp.pipe(there, batch_size=32))
+    for text in texts:
+        doc = None if text is None else next(docs)
         if time.monotonic() > deadline:
             raise HTTPException(504, "Out of time.")
-        result = [
-            {
-                "id": f"{ent.start_char}-{ent.end_char}",
-                "from_name": interface.control,
-                "to_name": interface.text,
-                "type": "labels",
-                "value": {
-                    "start": ent.start_char,
-                    "end": ent.end_char,
-                    "text": ent.text,
-                    "labels": [ent.label_],
-                },
-                "score": ent._.confidence,
-            }
-            for ent in doc.ents
-        ]
-        score = doc._.record_confidence
+        result = [] if doc is None else regions_of(doc, interface)
+        # 0: nothing is known, and Label Studio can show the lowest scores first.
+        score = 0.0 if doc is None else doc._.record_confidence
         found.append({"model_version": version, "score": score, "result": result})
     return found
+
+
+def regions_of(doc: Doc, interface: Interface) -> list[dict[str, Any]]:
+    """RETURNS (List[Dict]): The spans of a text, as Label Studio has them."""
+    return [
+        {
+            "id": f"{ent.start_char}-{ent.end_char}",
+            "from_name": interface.control,
+            "to_name": interface.text,
+            "type": "labels",
+            "value": {
+                "start": ent.start_char,
+                "end": ent.end_char,
+                "text": ent.text,
+                "labels": [ent.label_],
+            },
+            "score": ent._.confidence,
+        }
+        for ent in doc.ents
+    ]
 
 
 backend = Backend()
