@@ -3,6 +3,7 @@
 import os
 import tempfile
 import time
+from copy import deepcopy
 from importlib import import_module
 
 import pytest
@@ -35,6 +36,13 @@ MACHINES = (
     "Nobody bought the [MACHINE Mark1].",
     "[PER Charles Babbage] bought the [MACHINE Z3] in [LOC Paris].",
 )
+# Annotations that cannot be used, and what /health says of them.
+FAULTY = {
+    "overlapping": "the spans [0, 3, … overlap; expected one of them",
+    "outside": "the span [0, 300, …] is not inside the 19 characters of the text",
+    "long": "a region has no label: …",
+    "cancelled": "1 cancelled",
+}
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +100,36 @@ def task_of(marked, number):
     return annotation, {"id": number, "data": {"body": text}}
 
 
+def faulty(kind, number):
+    """An annotation that cannot be used, and its task."""
+    annotation, task = task_of(MACHINES[0], number)
+    regions = annotation["result"]
+    if kind == "overlapping":
+        regions.append(deepcopy(regions[0]))
+        regions[-1]["value"] |= {"end": 10, "text": "Ada bought"}
+    elif kind == "outside":
+        regions[0]["value"] |= {"end": 300}
+    elif kind == "long":
+        regions[0]["value"] |= {"text": "Ada " * 50, "labels": []}
+    else:
+        annotation["was_cancelled"] = True
+    return annotation, task
+
+
 def predict(client, *texts):
     tasks = [{"id": k, "data": {"body": text}} for k, text in enumerate(texts)]
     given = {"tasks": tasks, "project": "1.2", "label_config": INTERFACE, "params": {}}
     answer = client.post("/predict", json=given)
     assert answer.status_code == 200, answer.text
     return answer.json()
+
+
+def send(client, *pairs):
+    """Send annotations and their tasks, as one event."""
+    annotations, tasks = map(list, zip(*pairs))
+    given = {"action": "ANNOTATIONS_CREATED", "annotation": annotations}
+    answer = client.post("/webhook", json={**given, "task": tasks})
+    assert answer.json() == {"status": "learning"}
 
 
 def labels_of(prediction):
@@ -125,6 +157,7 @@ def test_predictions_have_scores(nlp, client):
     version = client.post("/setup", json=project).json()["model_version"]
     assert version == found["model_version"] == first["model_version"]
     expected = {"status": "UP", "n_trained": 0, "error": None}
+    expected |= {"n_left_out": 0, "left_out": []}
     assert client.get("/health").json() == expected
 
 
@@ -243,9 +276,7 @@ def test_annotations_are_learned(make, training, tmp_path):
             given = {"action": "ANNOTATION_CREATED", "annotation": annotation}
             answer = client.post("/webhook", json={**given, "task": task})
             assert answer.json() == {"status": "learning"}
-        annotations, tasks = ([*x] for x in zip(*pairs[2:]))
-        given = {"action": "ANNOTATIONS_CREATED", "annotation": annotations}
-        client.post("/webhook", json={**given, "task": tasks})
+        send(client, *pairs[2:])
 
         def has_learned():
             # Meanwhile the old model answers, whole.
@@ -262,6 +293,56 @@ def test_annotations_are_learned(make, training, tmp_path):
         given = {"action": "ANNOTATIONS_DELETED", "annotations": deleted}
         client.post("/webhook", json=given)
         assert os.listdir(tmp_path / "kept" / "answers") == ["3.json"]
+
+
+def test_annotations_that_are_left_out_are_counted(make, training, caplog):
+    caplog.set_level("INFO")
+    twice, task = task_of(MACHINES[1], 1)
+    twice["result"] *= 2  # a fault, but the annotation is used
+    kinds = "overlapping", "outside", "cancelled"
+    pairs = [faulty(kind, k) for k, kind in enumerate(kinds, start=2)]
+    with TestClient(make(**training).app) as client:
+        send(client, (twice, task), *pairs)
+        wait_until(lambda: client.get("/health").json()["n_trained"])
+        found = client.get("/health").json()
+        assert found["error"] is None and found["n_left_out"] == 3
+        assert found["left_out"] == [
+            f"task 2: {FAULTY['overlapping']}",
+            f"task 3: {FAULTY['outside']}",
+            FAULTY["cancelled"],
+        ]
+        assert "trained with 1 of 4 annotations" in caplog.text
+        assert "left out: 3 annotations\n" in caplog.text
+        assert 'task 2: the spans [0, 3, "PER"] "Ada" and' in caplog.text
+        # Reasons are of the last training alone.
+        gone = [{"id": annotation["id"]} for annotation, _ in pairs]
+        given = {"action": "ANNOTATIONS_DELETED", "annotations": gone}
+        client.post("/webhook", json=given)
+        wait_until(lambda: client.get("/health").json()["n_trained"] == 2)
+        found = client.get("/health").json()
+        assert found["n_left_out"] == 0 and found["left_out"] == []
+
+
+@pytest.mark.parametrize("kind", FAULTY)
+def test_no_annotation_can_be_used(make, training, kind):
+    with TestClient(make(**training).app) as client:
+        send(client, faulty(kind, 7))
+        wait_until(lambda: client.get("/health").json()["error"])
+        found = client.get("/health").json()
+        reason = FAULTY[kind] if kind == "cancelled" else f"task 7: {FAULTY[kind]}"
+        assert found["error"] == f"0 of 1 annotations can be used: {reason}"
+        assert not found["n_trained"] and "Ada" not in str(found)
+
+
+def test_a_training_that_cannot_begin(make, training, tmp_path, monkeypatch):
+    # Python ends with 1, as `hosemi convert` does where annotations have faults.
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "spacy.py").write_text("raise ImportError('secret')")
+    with TestClient(make(**training).app) as client:
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path / "broken"))
+        send(client, task_of(MACHINES[0], 1))
+        wait_until(lambda: client.get("/health").json()["error"])
+        assert client.get("/health").json()["error"] == "hosemi convert has failed"
 
 
 def test_a_training_that_fails(make, training, tmp_path):

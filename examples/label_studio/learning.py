@@ -6,17 +6,25 @@ import asyncio
 import json
 import logging
 import os
+import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 log = logging.getLogger("label_studio")
 
-# What a command has said, as far as it is kept.
+# What a command has said on each of its two streams, as far as it is kept.
 MOST_SAID = 2_000  # characters
+# How many annotations that are left out are said with the reason.
+MOST_REASONS = 3
+# What `hosemi convert` quotes of texts and labels in a message, from the first quote to
+# the last: quotes may have others within, and a long list or object ends with dots.
+QUOTED = re.compile(r"""["'{].*(["'}]|\.\.\.)""", re.DOTALL)
+# How it ends of a span that is given twice. That annotation is not left out.
+STILL_USED = "expected once, and read once"
 
 
 class Answers:
@@ -60,6 +68,33 @@ class Answers:
 
 
 @dataclass(frozen=True)
+class Converted:
+    """What became of annotations.
+
+    n_used, n_left_out (int): How many can be used to train, and how many cannot.
+    reasons (List[str]): Why the first of the latter cannot; these quote texts.
+    """
+
+    n_used: int
+    n_left_out: int
+    reasons: list[str]
+
+    def without_quotes(self) -> list[str]:
+        """RETURNS (List[str]): The reasons, for anybody to read."""
+        return [QUOTED.sub("…", reason) for reason in self.reasons]
+
+
+def _reasons_of(faults: Iterable[dict[str, Any]]) -> list[str]:
+    """The first fault of each task that is left out, with the number of the task."""
+    found: dict[str, str] = {}
+    for fault in faults:
+        if not fault["message"].endswith(STILL_USED):
+            message = fault["message"].removeprefix("object 1: ")
+            found.setdefault(Path(fault["path"]).stem, message)
+    return [f"task {number}: {message}" for number, message in found.items()]
+
+
+@dataclass(frozen=True)
 class Training:
     """How models are trained: by `spacy train`, in a process of its own.
 
@@ -74,37 +109,48 @@ class Training:
     dev: Path
     max_seconds: float
 
-    async def run(self, answers: Path, folder: Path) -> Path:
-        """RETURNS (Path): The trained model, within a new folder.
+    async def convert(self, answers: Path, folder: Path) -> Converted:
+        """Make a corpus of the annotations that can be used, within a new folder.
 
-        answers (Path): A folder with exports of Label Studio.
+        answers (Path): A folder with exports of Label Studio, each of one task.
+        RAISES (RuntimeError): It has failed, or is late.
+        """
+        made, faults = folder / "train" / "answers.spacy", folder / "faults.jsonl"
+        words = "hosemi", "convert", str(answers), str(made), "--faults", str(faults)
+        options = "--config", str(self.config), "--format", "label-studio", "--json"
+        # 1: some annotations have faults; the others are converted.
+        summary = json.loads(await self._spacy(*words, *options, fine=(0, 1)))
+        n_used = sum(file["texts"] for file in summary["files"])
+        with faults.open(encoding="utf-8") as lines:
+            reasons = _reasons_of(map(json.loads, lines))
+        reasons += [f"{n} {reason}" for reason, n in summary["skipped"].items()]
+        n_left_out = len([*answers.iterdir()]) - n_used
+        return Converted(n_used, n_left_out, reasons[:MOST_REASONS])
+
+    async def run(self, folder: Path) -> Path:
+        """RETURNS (Path): The trained model, within the folder given to `convert`.
+
         RAISES (RuntimeError): It has failed, or is late.
         """
         corpus = folder / "train"
-        corpus.mkdir()
         if self.train:
             shutil.copy(self.train, corpus / "given.spacy")
-        made = corpus / "answers.spacy"
-        words = "hosemi", "convert", str(answers), str(made), "--config"
-        options = str(self.config), "--format", "label-studio"
-        # 1: some annotations have faults; the others are converted.
-        await self._spacy(*words, *options, fine=(0, 1))
-        if not made.exists():
-            raise RuntimeError("no annotation can be used")
         paths = "--paths.train", str(corpus), "--paths.dev", str(self.dev)
         await self._spacy("train", str(self.config), "--output", str(folder), *paths)
         return folder / "model-last"
 
-    async def _spacy(self, *words: str, fine: Sequence[int] = (0,)) -> None:
+    async def _spacy(self, *words: str, fine: Sequence[int] = (0,)) -> bytes:
+        """RETURNS (bytes): What a command writes to standard output. fine (Sequence):
+        Its exit codes that are no failure. RAISES (RuntimeError): As `run`."""
         what = " ".join(words[:2])
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "spacy", *words),
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+            stderr=asyncio.subprocess.PIPE,
         )
         try:
             waiting = process.communicate()
-            said, _ = await asyncio.wait_for(waiting, self.max_seconds)
+            said, errors = await asyncio.wait_for(waiting, self.max_seconds)
         except asyncio.TimeoutError:
             late = f"{what} takes more than {self.max_seconds:g} seconds"
             raise RuntimeError(late) from None
@@ -112,9 +158,11 @@ class Training:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-        if process.returncode not in fine:
-            last = said.decode("utf-8", "replace")[-MOST_SAID:]
-            raise RuntimeError(f"{what} has failed\n{last}")
+        # Python, too, exits with 1, where a command could not even begin.
+        if process.returncode not in fine or (process.returncode and not said):
+            last = [x.decode("utf-8", "replace")[-MOST_SAID:] for x in (said, errors)]
+            raise RuntimeError("\n".join((f"{what} has failed", *last)))
+        return said
 
 
 class Learner:
@@ -126,7 +174,8 @@ class Learner:
         then are in, those that come later are in the next one.
     use (Callable): Called with the folder of a whole model, in a thread.
 
-    status (Dict[str, Any]): How many models were trained, and what went wrong last.
+    status (Dict[str, Any]): How many models were trained, what went wrong last, how
+        many annotations the last model was trained without, and why. Quotes no texts.
     """
 
     def __init__(
@@ -141,6 +190,7 @@ class Learner:
         self._folder, self._wait_seconds, self._use = folder, wait_seconds, use
         self._is_asked = asyncio.Event()
         self.status: dict[str, Any] = {"n_trained": 0, "error": None}
+        self.status |= {"n_left_out": 0, "left_out": []}
 
     def ask(self) -> None:
         """Train, as soon as the training that runs has ended."""
@@ -157,25 +207,41 @@ class Learner:
             await asyncio.sleep(self._wait_seconds)
             self._is_asked.clear()
             try:
-                await self._learn()
-                self.status = {"n_trained": self.status["n_trained"] + 1, "error": None}
+                made = await self._learn()
+                self.status = {
+                    "n_trained": self.status["n_trained"] + 1,
+                    "error": None,
+                    "n_left_out": made.n_left_out,
+                    "left_out": made.without_quotes(),
+                }
             except Exception as error:
                 # What a command has said may quote texts: it is for the log alone.
                 self.status["error"] = str(error).partition("\n")[0]
                 log.error("no new model: %s: %s", type(error).__name__, error)
 
-    async def _learn(self) -> None:
+    async def _learn(self) -> Converted:
+        """Train with the annotations that can be used, and use the model."""
         work = self._folder / "work"
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         n_answers = self._answers.copy_to(work / "answers")
         if not n_answers:
             raise RuntimeError("there are no annotations")
-        trained = await self._training.run(work / "answers", work)
+        made = await self._training.convert(work / "answers", work)
+        if not made.n_used:
+            what = f"0 of {n_answers} annotations can be used"
+            first = f"{what}: {'; '.join(made.without_quotes())}"
+            raise RuntimeError("\n".join((first, *made.reasons)))
+        trained = await self._training.run(work)
         await asyncio.to_thread(self._use, trained)
         before = self.newest()
         number = 1 if before is None else 1 + int(before.name.partition("-")[2])
         os.replace(trained, self._folder / f"model-{number:06}")
         for done in filter(None, (before, work)):
             shutil.rmtree(done, ignore_errors=True)
-        log.info("a model trained with %d annotations is in use", n_answers)
+        what = "a model trained with %d of %d annotations is in use"
+        log.info(what, made.n_used, n_answers)
+        if made.n_left_out:
+            reasons = "\n".join(made.reasons)
+            log.warning("left out: %d annotations\n%s", made.n_left_out, reasons)
+        return made
