@@ -34,6 +34,8 @@ CHUNK, CHUNK_CHARS = 1000, 1_000_000
 # After this many chunks, of all calls, the vocabulary is made anew: its hash tables
 # keep a slot for each word that spaCy has forgotten, 16 bytes or more.
 N_CHUNKS = 100
+# After so many, memory that was freed is given back to the system.
+N_KEPT = 10
 
 # spaCy allows one memory zone at a time, and a component has one error handler.
 _TURNS = RLock()
@@ -111,8 +113,6 @@ def read_chunks(
     for some in _chunks(lines):
         _renew_in_time(nlp, some, is_own)
         _Chunk(nlp, some, findings, of_pipes).read(direct)
-        if sum(len(line.text) for line in some) >= CHUNK_CHARS:
-            give_back_memory()
         yield
 
 
@@ -246,12 +246,14 @@ def _renew_in_time(nlp: Language, lines: Sequence[Line], is_own: bool) -> None:
         n_read = _n_read.get(nlp, 0.0)
         if n_read >= N_CHUNKS and renew(nlp.vocab, is_own):
             n_read = 0.0
+        if n_read // N_KEPT < (n_read + share) // N_KEPT:
+            give_back_memory()
         _n_read[nlp] = n_read + share
 
 
 def give_back_memory() -> None:
-    """Give the system the memory that was freed: what a long text has taken lies below
-    words that are kept, and glibc gives back what is above them alone."""
+    """Give the system the memory that was freed: what a text has taken lies below words
+    that are kept, and glibc gives back what is above them alone."""
     if sys.platform == "linux":
         with suppress(AttributeError):  # another library of C
             ctypes.CDLL(None).malloc_trim(0)
@@ -276,7 +278,6 @@ def renew(vocab: Vocab, is_own: bool) -> bool:
         whole.lex_attr_getters = getters
     else:
         whole.strings.from_bytes(whole.strings.to_bytes())
-    give_back_memory()
     return True
 
 

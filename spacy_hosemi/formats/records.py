@@ -92,3 +92,13 @@ class ExtractedRecord:
     verdict: str | None = None
     verdicts: list[str] = field(default_factory=list)
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def advice(self) -> str | None:
+        """What a person has to do, where a record has one place for that: its verdict,
+        or "review" with the labels of the fields to look at, such as "review: date"."""
+        if not self.verdicts:
+            return self.verdict
+        pairs = zip(self.best.fields, self.verdicts)
+        labels = dict.fromkeys(x.label for x, verdict in pairs if verdict == "review")
+        return f"review: {', '.join(labels)}" if labels else "accept"

@@ -165,6 +165,19 @@ LIMITS = SpanLimit("PER", 0.8, 2), SpanLimit("a:b", 0.5, 1)
 OF_SPANS = Guarantee(0.02, 0.05, "x", 400, 300, None, LIMITS)
 
 
+def test_the_verdict_of_a_record_whose_fields_have_some():
+    fields = [ExtractedField(k, k + 1, y, "x", 0.5) for k, y in enumerate("abca")]
+    record = ExtractedRecord(1, "xxxx", Segmentation(fields, 0.5))
+    assert (
+        record.advice is None and replace(record, verdict="review").advice == "review"
+    )
+    for verdicts, advice in [
+        (["accept"] * 4, "accept"),
+        (["review", "accept", "review", "review"], "review: a, c"),
+    ]:
+        assert replace(record, verdicts=verdicts).advice == advice
+
+
 def test_verdicts():
     verdicts = [OF_RECORDS.of_record(p) for p in (0.95, 0.9, 0.8999, None)]
     assert verdicts == ["accept", "accept", "review", "review"]
@@ -357,6 +370,13 @@ def test_parse_marks_spans(folder, tmp_path):
     assert [x["verdict"] for x in found["spans"]] == guarantee.of_spans(scored)
     rows = [*csv.reader(io.StringIO(run(model, lines, command="parse").stdout))]
     assert [x[-1] for x in rows[1:]] == [x["verdict"] for x in found["spans"]]
+    labels = [x["label"] for x in found["spans"] if x["verdict"] == "review"]
+    advice = f"review: {', '.join(dict.fromkeys(labels))}" if labels else "accept"
+    table = run(model, lines, "-F", "table", command="parse").stdout
+    assert [*csv.reader(io.StringIO(table))][1][-1] == advice
+    for form in ("label-studio", "prodigy", "doccano"):
+        tasks = run(model, lines, "-F", form, command="parse").stdout
+        assert f'"verdict": "{advice}"' in tasks
 
 
 def test_nothing_is_marked_without_a_promise(folder, tmp_path):

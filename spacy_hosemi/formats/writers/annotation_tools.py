@@ -34,8 +34,8 @@ def _task(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
 def _notes(record: ExtractedRecord) -> dict[str, Any]:
     """By these tools can sort and filter."""
     found: dict[str, Any] = {"line": record.line} if record.line else {}
-    if record.verdict is not None:
-        found["verdict"] = record.verdict
+    if record.advice is not None:
+        found["verdict"] = record.advice
     return {**found, **record.notes}
 
 

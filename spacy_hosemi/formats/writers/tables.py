@@ -68,7 +68,7 @@ def write_table(
         cells = map(SEPARATOR.join, values.values())
         whole = rounded(record.best.confidence)
         row = (record.line, whole, *cells, record.text)
-        rows.write((*row, record.verdict) if options.has_verdicts else row)
+        rows.write((*row, record.advice) if options.has_verdicts else row)
 
 
 def label_columns(labels: Iterable[str], last: Sequence[str] = LAST) -> Iterator[str]:
