@@ -242,9 +242,29 @@ def read_answers(
         examples = [*Corpus(data)(nlp)]
     progress = partial(with_progress, total=len(examples))
     try:
-        return answers(nlp, examples, progress, has_confidence, group)
+        found = answers(nlp, examples, progress, has_confidence, group)
     except ValueError as e:
         fail(f"Cannot predict with {name!r}", str(e))
+    if isinstance(model, str):
+        _say_what_gold_is(model, nlp, found)
+    return found
+
+
+def _say_what_gold_is(model: str, nlp: Language, answers: Sequence[Answer]) -> None:
+    """Say if a pipeline was trained on documents, or does not know their labels."""
+    from ..inspection.pipelines import components_of
+
+    pipes = components_of(nlp).values()
+    seen = [pipe.seen_texts for pipe in pipes if pipe.seen_texts is not None]
+    if n := sum(any(one.has(x.text) for one in seen) for x in answers):
+        say(
+            f"Note: {model} was trained, or calibrated, on {n:,} of these "
+            f"{len(answers):,} documents: what is right there says little of others."
+        )
+    known = {label for pipe in pipes for label in labels_of(nlp, pipe)}
+    labels = {label for one in answers for *_, label in one.gold}
+    if pipes and (unknown := sorted(labels - known)):
+        say(f"Note: {model} does not know these labels of gold: {', '.join(unknown)}")
 
 
 def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ from .streams import clean, fail
 
 if TYPE_CHECKING:
     from ..explain.comparing import Change, Comparison, Difference
+    from ..explain.outcomes import Answer
 
 
 @hosemi_cli.command("compare", no_args_is_help=True)
@@ -83,11 +85,12 @@ def compare_cli(
     if as_json:
         print_json({"first": first, "second": second, "comparison": found})
     else:
-        _print(found, n_examples)
+        _print(found, answers[0], n_examples)
 
 
-def _print(found: Comparison, n_examples: int) -> None:
-    print(f"{found.n_documents:,} documents, {found.n_spans:,} spans")
+def _print(found: Comparison, answers: Sequence[Answer], n_examples: int) -> None:
+    n = found.n_documents
+    print(f"{n:,} document{'s' * (n != 1)}, {found.n_spans:,} spans")
     rows = [("F1 of spans", *_cells(found.f1))]
     if found.records is not None:
         name = f"exact records of {found.n_records:,}"
@@ -104,9 +107,13 @@ def _print(found: Comparison, n_examples: int) -> None:
         ("became right", found.better, "was wrong, is gone"),
         ("became wrong", found.worse, "is wrong, is new"),
     ):
-        shown = [_row(change, wrong) for change in changes[:n_examples]]
-        columns = ("document", "label", "span", "")
-        print_table(f"{title}: {len(changes):,}", columns, shown, "rlll")
+        shown = [
+            (answers[change.document].number, *_row(change, wrong))
+            for change in changes[:n_examples]
+        ]
+        if n_examples:
+            columns = ("document", "label", "span", "")
+            print_table(f"{title}: {len(changes):,}", columns, shown, "rlll")
     print()
     for name, one in (("F1", found.f1), ("exact records", found.records)):
         if one is not None:
@@ -130,4 +137,4 @@ def _row(change: Change, wrong: str) -> tuple[Any, ...]:
     text = clean(change.text)
     shown = text if len(text) <= 50 else f"{text[:47]}..."
     kind = "" if change.is_gold else wrong
-    return change.document, change.label, shown, kind
+    return change.label, shown, kind

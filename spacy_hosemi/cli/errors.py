@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +32,7 @@ from .streams import (
 
 if TYPE_CHECKING:
     from ..explain.mistakes import Mistake, Mistakes, Seen
+    from ..explain.outcomes import Answer
 
 # The longest text of a span that is shown.
 SHOWN = 40
@@ -125,7 +127,7 @@ def errors_cli(
         by_kind = {kind: dict(counts) for kind, counts in found.by_kind().items()}
         print_json({"model": model, "by_kind": by_kind, "found": found})
     else:
-        _print(found, 5 if n_examples is None else n_examples)
+        _print(found, answers, 5 if n_examples is None else n_examples)
 
 
 def _seen(path: Path) -> Seen:
@@ -138,7 +140,7 @@ def _seen(path: Path) -> Seen:
         return seen_in(Corpus(path)(spacy.blank("xx")))
 
 
-def _print(found: Mistakes, n_examples: int) -> None:
+def _print(found: Mistakes, answers: Sequence[Answer], n_examples: int) -> None:
     from ..explain.mistakes import KINDS, most_frequent
 
     print(
@@ -165,7 +167,7 @@ def _print(found: Mistakes, n_examples: int) -> None:
     print_table("by text", ("of", "n", "% right"), rows, "lrr")
     for kind in [row for row in KINDS if row in counts] if n_examples else ():
         own = [x for x in found.mistakes if x.kind == kind]
-        rows = [_row(x) for x in own[:n_examples]]
+        rows = [(answers[x.document].number, *_row(x)) for x in own[:n_examples]]
         header = ("document", "gold", "predicted", "confidence")
         print_table(f"{kind}: {len(own):,}", header, rows, "rllr")
 
@@ -177,4 +179,4 @@ def _row(mistake: Mistake) -> tuple[Any, ...]:
     named = [f"{clean(y)}: {text}" for (_, _, y), text in zip(spans, shown)]
     n, p = len(mistake.gold), mistake.confidence
     sides = " | ".join(named[:n]), " | ".join(named[n:])
-    return mistake.document, *sides, "" if p is None else f"{p:.3f}"
+    return *sides, "" if p is None else f"{p:.3f}"

@@ -77,7 +77,7 @@ class MistakesPage(HtmlPage):
         self._kinds = []
         for name in names:
             own = [x for x in found.mistakes if x.kind == name][:n_examples]
-            shown = [excerpt(x, answers[x.document].text) for x in own]
+            shown = [excerpt(x, answers[x.document]) for x in own]
             n, key = counts[name].total(), name.replace(" ", "-")
             args = key, name, KINDS[name], n, most_frequent(counts[name])
             self._kinds.append(Kind(*args, shown))
@@ -91,8 +91,9 @@ class MistakesPage(HtmlPage):
         return template("mistakes.jinja").render(title=self._title, **given)
 
 
-def excerpt(mistake: Mistake, text: str) -> Excerpt:
+def excerpt(mistake: Mistake, answer: Answer) -> Excerpt:
     """RETURNS (Excerpt): A mistake in the text of its document."""
+    text = answer.text
     both = [*mistake.gold, *mistake.found]
     low = max(min(x[0] for x in both) - CONTEXT, 0)
     high = min(max(x[1] for x in both) + CONTEXT, len(text))
@@ -103,7 +104,7 @@ def excerpt(mistake: Mistake, text: str) -> Excerpt:
     ]
     names = (", ".join(x[2] for x in spans) for spans in (mistake.gold, mistake.found))
     is_cut = low > 0, high < len(text)
-    return Excerpt(mistake.document, mistake.confidence, pieces, is_cut, *names)
+    return Excerpt(answer.number, mistake.confidence, pieces, is_cut, *names)
 
 
 def _has(spans: Iterable[Characters], place: int) -> bool:

@@ -32,6 +32,7 @@ class Answer:
     record_confidence (Optional[float]): Of all of them together, if that was asked for
         and is known.
     group (Optional[str]): Which documents belong together, if that was asked for.
+    number (int): Of the document among those that were read, from 1.
     """
 
     text: str
@@ -41,6 +42,7 @@ class Answer:
     confidence: dict[Characters, float] = field(default_factory=dict, compare=False)
     record_confidence: float | None = field(default=None, compare=False)
     group: str | None = field(default=None, compare=False)
+    number: int = field(default=0, compare=False)
 
 
 def answers(
@@ -61,17 +63,18 @@ def answers(
     RETURNS (List[Answer]): In the order of the documents.
     RAISES (ValueError): A component fails.
     """
-    pairs = ((x.predicted, x) for x in examples if is_annotated(x))
+    numbered = enumerate(examples, start=1)
+    pairs = ((x.predicted, (k, x)) for k, x in numbered if is_annotated(x))
     found = []
     # The example goes along: an error handler may leave a document out.
-    for doc, example in progress(nlp.pipe(pairs, as_tuples=True)):
+    for doc, (number, example) in progress(nlp.pipe(pairs, as_tuples=True)):
         example.predicted = doc
         spans, gold = map(frozenset, scored_entities(example))
         known = confidences(doc) if has_confidence else {}
         whole = record_confidence(doc) if has_confidence else None
         key = None if group is None else group_of(example, group)
-        answer = Answer(doc.text, spans, gold, is_complete(example), known, whole, key)
-        found.append(answer)
+        args = doc.text, spans, gold, is_complete(example), known, whole, key
+        found.append(Answer(*args, number))
     return found
 
 

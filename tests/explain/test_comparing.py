@@ -151,7 +151,7 @@ def folder(tmp_path_factory):
 def run(*args, code=0):
     result = CliRunner().invoke(hosemi_cli, ["compare", *map(str, args)])
     assert result.exit_code == code, result.output
-    return result.output
+    return result.output if code else result.stdout
 
 
 def test_command(folder):

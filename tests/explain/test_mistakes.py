@@ -149,7 +149,7 @@ def folder(tmp_path_factory):
 def run(*args, code=0):
     result = CliRunner().invoke(hosemi_cli, ["errors", *map(str, args)])
     assert result.exit_code == code, result.output
-    return result.output
+    return result.output if code else result.stdout
 
 
 def test_command(folder):
@@ -167,9 +167,46 @@ def test_command(folder):
     assert all(f"{kind}: " in shown for kind in counts)
 
 
+def test_notes_on_gold(folder, tmp_path):
+    """That the model has seen it, and that it has other labels."""
+    args = ["errors", str(folder / "model"), str(folder / "gold.spacy")]
+    said = CliRunner().invoke(hosemi_cli, args).stderr
+    n = len(references())
+    assert f"was trained, or calibrated, on {n} of these {n} documents" in said
+    assert "does not know" not in said
+    doc = spacy.blank("en")("Nobody has seen this .")
+    doc.ents = [spacy.tokens.Span(doc, 0, 1, "NEW")]
+    DocBin(docs=[doc]).to_disk(tmp_path / "new.spacy")
+    said = CliRunner().invoke(hosemi_cli, [*args[:2], str(tmp_path / "new.spacy")])
+    assert "does not know these labels of gold: NEW" in said.stderr
+    assert "was trained" not in said.stderr
+    args = ["errors", str(folder / "blank"), str(tmp_path / "new.spacy")]
+    assert CliRunner().invoke(hosemi_cli, args).stderr == ""
+
+
+def test_documents_have_their_number_in_the_file(folder, tmp_path):
+    """From 1, those without annotation included."""
+    docs = [spacy.blank("en")("no annotation"), *references()]
+    wrong = docs[3]
+    wrong.set_ents([spacy.tokens.Span(wrong, 0, 1, "ODD")])
+    DocBin(docs=docs).to_disk(tmp_path / "gold.spacy")
+    args = folder / "model", tmp_path / "gold.spacy"
+    shown = [line.split() for line in run(*args).splitlines()]
+    assert [x[0] for x in shown if "ODD:" in x] == ["4"]
+    page = run(*args, "--html", "-")
+    assert '<td class="number">4</td>' in page
+    found = CliRunner().invoke(
+        hosemi_cli, ["compare", str(args[0]), str(folder / "blank"), str(args[1])]
+    )
+    first = found.stdout.split("became wrong")[1]
+    numbers = {line.split()[0] for line in first.splitlines() if " PER " in line}
+    assert numbers and "1" not in numbers
+
+
 def test_page(folder, tmp_path):
     args = folder / "model", folder / "gold.spacy", "--html", tmp_path / "a.html"
-    assert run(*args) == f"Wrote {tmp_path / 'a.html'}\n"
+    result = CliRunner().invoke(hosemi_cli, ["errors", *map(str, args)])
+    assert result.stderr.endswith(f"Wrote {tmp_path / 'a.html'}\n")
     page = (tmp_path / "a.html").read_text("utf8")
     assert page.startswith("<!DOCTYPE html>") and "documents of " in page
     assert "<h2>too long" in page
@@ -184,7 +221,7 @@ def test_excerpts_are_the_text():
     one = Answer(text, frozenset([found]), frozenset([gold]), True, {found: 0.25})
     short = Answer("Ada", frozenset(), frozenset([(0, 3, "<PER>")]), True)
     (mistake,) = mistakes_of(one, 3)
-    shown = excerpt(mistake, text)
+    shown = excerpt(mistake, one)
     assert "".join(piece for piece, _, _ in shown.pieces) == text[143:272]
     assert ("Ada", True, True) in shown.pieces and (
         " wrote",
@@ -199,7 +236,7 @@ def test_excerpts_are_the_text():
     assert "<PER>" not in page and "&lt;PER&gt;" in page and "&lt;i&gt;" in page
     assert "25 %" in page and page.count('<td class="here"') == 2
     assert "<script" not in page and "http" not in page
-    whole = excerpt(next(mistakes_of(short)), short.text)
+    whole = excerpt(next(mistakes_of(short)), short)
     assert whole.is_cut == (False, False) and whole.pieces == [("Ada", True, False)]
 
 
