@@ -213,9 +213,11 @@ def load_pipeline(model: str) -> Language:
 
     try:
         return load_model(model)
-    except (ImportError, OSError, ValueError) as e:
+    except Exception as e:  # a damaged file may raise anything
+        is_known = isinstance(e, (ImportError, OSError, ValueError))
+        said = str(e) if is_known else f"{type(e).__name__}: {e}"
         # E893 of spaCy lists all registered functions: leave them out.
-        reason, names, _ = str(e).partition("Available names:")
+        reason, names, _ = said.partition("Available names:")
         hint = " Import the file that has it: --code FILE." if names else ""
         reason = reason.rstrip(". \n")
         fail(f"Cannot load the pipeline {model!r}", f"{reason}.{hint}{_nearby(model)}")

@@ -184,7 +184,8 @@ class Analyzing(Predicting):
         tok2vec. Other spans are free in both, whatever `decoding` is. Corrections of
         `redecode` are not remembered.
 
-        doc (Doc): n tokens, as predicted by the component.
+        doc (Doc): n tokens, as predicted by the component. It is explained by the
+            weights and settings of now.
         span (Optional[Union[Span, Tuple[int, int, str]]]): Any, predicted or not; None:
             each entity that the component found. In a label tree the name of an inner
             node stands for all labels below it.
@@ -204,11 +205,10 @@ class Analyzing(Predicting):
         if not is_predicted(doc, self.name):
             raise ValueError(Errors.HS318.format(text=doc[:8].text, name=self.name))
         own, _ = entities_by_origin(doc, self.name)
-        asked: list[Any] = own
-        if span is not None:
-            labels = schema.projection.names()
-            args = doc, schema.inventory, labels, self.reads_clean
-            asked = [read_span("span", span, *args)]
+        labels = schema.projection.names()
+        args = doc, schema.inventory, labels, self.reads_clean
+        spans = own if span is None else [span]
+        asked = [read_span("span", x, *args) for x in spans]
         before, _ = as_predicted(doc, self.name)
         clean = decoder.cleaned(before) if isinstance(decoder, CleanDecoder) else None
         if clean is None:
@@ -222,7 +222,9 @@ class Analyzing(Predicting):
 
         The first one is as `decoding` and `min_confidence` say, and need not be the
         most probable one. Corrections of `redecode` are not remembered. Sentence starts
-        and entities that came after the prediction have no influence on it.
+        and entities that came after the prediction have no influence on it, unless they
+        have replaced one of its entities: then all that is in the document counts as
+        given. An entity that was removed is predicted again.
 
         doc (Doc): n tokens.
         k (int): How many, with the first one; fewer if no more are possible.

@@ -184,6 +184,17 @@ def test_a_span_of_another_vocab():
 
 
 @UNTRAINED
+def test_labels_that_are_no_more():
+    nlp = make_trained()
+    doc, pipe = nlp("Ada Lovelace wrote."), nlp.get_pipe("hosemi")
+    assert doc.ents
+    pipe.fit([("In Rome", [(3, 7, "CITY")]), ("Rome", [(0, 4, "CITY")])], nlp=nlp)
+    for span in (None, doc.ents[0]):
+        with pytest.raises(ValueError, match="HS096.*'PER'"):
+            pipe.explain(doc, span)
+
+
+@UNTRAINED
 def test_documents_that_were_not_predicted():
     nlp = make_trained()
     pipe, other = nlp.get_pipe("hosemi"), make_nlp(name="other")
