@@ -34,7 +34,7 @@ CHUNK, CHUNK_CHARS = 1000, 1_000_000
 # After this many chunks, of all calls, the vocabulary is made anew: its hash tables
 # keep a slot for each word that spaCy has forgotten, 16 bytes or more.
 N_CHUNKS = 100
-# After so many, memory that was freed is given back to the system.
+# After this many, the memory that was freed is given back to the system.
 N_KEPT = 10
 
 # spaCy allows one memory zone at a time, and a component has one error handler.
