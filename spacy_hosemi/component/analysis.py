@@ -208,7 +208,7 @@ class Analyzing(Predicting):
         labels = schema.projection.names()
         args = doc, schema.inventory, labels, self.reads_clean
         spans = own if span is None else [span]
-        asked = [read_span("span", x, *args) for x in spans]
+        asked: list[Any] = [read_span("span", x, *args) for x in spans]
         before, _ = as_predicted(doc, self.name)
         clean = decoder.cleaned(before) if isinstance(decoder, CleanDecoder) else None
         if clean is None:
