@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
+from unicodedata import bidirectional
 
 from spacy.tokens import Doc
 
@@ -23,6 +24,8 @@ from .html_page import HtmlPage, template
 # Contributions that are bars of their own; alternatives that are explained, for each
 # takes milliseconds; lines below the text, where alternatives overlap.
 N_BARS, N_EXPLAINED, N_LINES = 12, 20, 6
+# The marks of a direction, by that of a letter: Latin, Hebrew, Arabic.
+_MARKS = {"L": "\u200e", "R": "\u200f", "AL": "\u200f"}
 # Colours of labels, see the style of the page; then they come again.
 N_COLOURS = 7
 
@@ -56,8 +59,8 @@ class Card:
     bars (List[Bar]), rest (Tuple[int, float]): The largest contributions; how many more
         there are, and their sum.
     explanation (Optional[Explanation]): Where these are from.
-    instead (List[str]): The spans of the best segmentation without this one that are
-        not in the best one with it.
+    instead (List[Tuple[str, str]]): Label and text of the spans of the best
+        segmentation without this one that are not in the best one with it.
     """
 
     key: str
@@ -71,7 +74,7 @@ class Card:
     bars: list[Bar]
     rest: tuple[int, float]
     explanation: Explanation | None
-    instead: list[str]
+    instead: list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,14 @@ class Piece:
     text: str
     lines: list[Card | None]
     begins: list[Card]
+
+    @property
+    def mark(self) -> str:
+        """RETURNS (str): An invisible character before the numbers of what begins here.
+        Numbers have no direction of their own, and would go to the other end of a
+        piece whose direction is not that of the paragraph. "": the first character has
+        none, either."""
+        return _MARKS.get(bidirectional(self.text[:1] or " "), "")
 
 
 @dataclass(frozen=True)
@@ -205,7 +216,7 @@ class Page(HtmlPage):
             bars[:N_BARS],
             (len(rest), math.fsum(x.score for x in rest)),
             why,
-            [f"{y}: {doc[i:j].text}" for i, j, y in why.instead] if why else [],
+            [(y, doc[i:j].text) for i, j, y in why.instead] if why else [],
         )
 
 

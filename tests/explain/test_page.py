@@ -176,10 +176,28 @@ def test_percent(p, text):
     assert percent(p) == text
 
 
+def in_browser(page, script, path, size="400,800"):
+    """What a script finds in a page; it returns that."""
+    found = f"""<script>
+      const found = (() => {{ {script} }})();
+      document.body.innerHTML = `<pre id="found">${{JSON.stringify(found)}}</pre>`;
+    </script></body>"""
+    path.write_text(page.replace("</body>", found), "utf8")
+    given = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    done = subprocess.run(
+        [CHROMIUM, *given, f"--window-size={size}", f"file://{path}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    found = re.search('<pre id="found">(.*?)</pre>', done.stdout, re.S)[1]
+    return json.loads(unescape(found))
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 def test_in_a_browser(nlp, tmp_path):
     """Links show their reasons when they get the focus, one at a time; Escape hides."""
-    script = """<script>
+    script = """
       const links = [...document.querySelectorAll("a[href]")], found = [];
       const seen = () => document.querySelectorAll(".why").length &&
         [...document.querySelectorAll(".why")].filter((x) => x.offsetHeight).length;
@@ -191,20 +209,55 @@ def test_in_a_browser(nlp, tmp_path):
       document.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
       found.push(seen());
       found.push(document.documentElement.scrollWidth <= innerWidth);
-      document.body.innerHTML = `<pre id="found">${JSON.stringify(found)}</pre>`;
-    </script></body>"""
-    page = str(page_of(nlp, TEXTS, threshold=0.01)).replace("</body>", script)
-    path = tmp_path / "page.html"
-    path.write_text(page, "utf8")
-    given = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    done = subprocess.run(
-        [CHROMIUM, *given, "--window-size=400,800", f"file://{path}"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    found = json.loads(re.search('<pre id="found">(.*?)</pre>', done.stdout)[1])
+      return found;
+    """
+    page = str(page_of(nlp, TEXTS, threshold=0.01))
+    found = in_browser(page, script, tmp_path / "page.html")
     assert found == [0, 1, 1, 1, 1, 1, 0, True]
+
+
+# Texts with words in the other direction, and with numbers.
+JOSEPH = "\u05d9\u05d5\u05e1\u05e3 \u05db\u05d4\u05df"
+HEBREW = f"{JOSEPH} , 1984 ( Ada Lovelace ) \u05d1\u05d9\u05ea ."
+NAGIB = "\u0646\u062c\u064a\u0628 \u0645\u062d\u0641\u0648\u0638 \u060c"
+ARABIC = f"{NAGIB} 1956 : Ada Lovelace . \u0645\u0635\u0631 12 - 34"
+LATIN = f"Ada Lovelace , 1984 ( {JOSEPH} ) in New York ."
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@pytest.mark.parametrize("text, is_rtl", [(HEBREW, 1), (ARABIC, 1), (LATIN, 0)])
+@pytest.mark.parametrize("seed", range(2))
+def test_boxes_in_both_directions(text, is_rtl, seed, tmp_path):
+    """The box of a span is in one piece, its label is at its end, and a number is
+    beside what it is of; with other weights, other spans."""
+    script = """
+      const far = [], box = (x) => x.getBoundingClientRect();
+      const gap = (a, b) => Math.min(Math.abs(a.right - b.left),
+                                     Math.abs(b.right - a.left));
+      document.body.style.maxWidth = "none";
+      const text = document.querySelector(".text");
+      const is_rtl = getComputedStyle(text).direction === "rtl";
+      const links = [...text.querySelectorAll("a")];
+      for (const link of links) {
+        const own = box(link), label = box(link.lastChild);
+        if (link.getClientRects().length !== 1) far.push(["torn", link.textContent]);
+        const space = is_rtl ? label.left - own.left : own.right - label.right;
+        if (label.width < 5 || space < 0 || space > 5)
+          far.push(["label", link.textContent, space]);
+      }
+      const numbers = [...text.querySelectorAll("sup")];
+      for (const number of numbers) {
+        const beside = [...number.nextSibling.getClientRects()];
+        const spaces = beside.map((x) => gap(box(number), x));
+        if (Math.min(...spaces) > 3) far.push(["number", number.dataset, spaces]);
+      }
+      return [is_rtl, links.length > 1, numbers.length > 3, far];
+    """
+    nlp = make_trained()
+    randomize(nlp.get_pipe("hosemi"), size=0.4, seed=seed)
+    page = str(page_of(nlp, [text], threshold=0.03))
+    found = in_browser(page, script, tmp_path / "page.html", "6000,800")
+    assert found == [bool(is_rtl), True, True, []]
 
 
 def test_no_text_and_no_span():
