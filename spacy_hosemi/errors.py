@@ -704,8 +704,8 @@ class Errors(metaclass=_Coded):
         "no whitespace at the ends of what is kept. Correct or remove it."
     )
     HS096 = (
-        "{name} has {found}, whose label is unknown; expected one of {expected}, or in "
-        "forbid None for any label. Correct it."
+        "{name} has {found}: this label is unknown; expected one of {expected}{more}. "
+        "Correct it."
     )
     HS097 = (
         "keep has {found} and {other}, which overlap; expected spans that can be "

@@ -24,7 +24,7 @@ from ..prediction.answers import (
     total_entropy,
 )
 from ..prediction.clean_decoder import CleanDecoder, CleanMarginals
-from ..prediction.corrections import read_corrections, read_span
+from ..prediction.corrections import read_corrections, read_span, unknown_label
 from ..prediction.explanation import (
     Explanation,
     Progress,
@@ -156,6 +156,7 @@ class Analyzing(Predicting):
         doc: Doc,
         span: None = None,
         *,
+        label: str | None = None,
         changes: bool = False,
         progress: Progress = unseen,
     ) -> list[Explanation]: ...
@@ -173,6 +174,7 @@ class Analyzing(Predicting):
         doc: Doc,
         span: Span | SpanTriple | None = None,
         *,
+        label: str | None = None,
         changes: bool = False,
         progress: Progress = unseen,
     ) -> Explanation | list[Explanation]:
@@ -189,6 +191,8 @@ class Analyzing(Predicting):
         span (Optional[Union[Span, Tuple[int, int, str]]]): Any, predicted or not; None:
             each entity that the component found. In a label tree the name of an inner
             node stands for all labels below it.
+        label (Optional[str]): Without a span: explain only entities with this label, or
+            in a label tree with one below this name.
         changes (bool): Whether to look for what would change the answer: an entry more
             or less of a list, a rule more or less. Each is tried by a prediction.
         progress (Callable): Shows how far it is, such as `tqdm.tqdm`: called with the
@@ -205,9 +209,16 @@ class Analyzing(Predicting):
         if not is_predicted(doc, self.name):
             raise ValueError(Errors.HS318.format(text=doc[:8].text, name=self.name))
         own, _ = entities_by_origin(doc, self.name)
-        labels = schema.projection.names()
-        args = doc, schema.inventory, labels, self.reads_clean
-        spans = own if span is None else [span]
+        names = schema.projection.names()
+        args = doc, schema.inventory, names, self.reads_clean
+        spans: list[Any] = own if span is None else [span]
+        if span is None and label is not None:
+            if label not in names:
+                raise unknown_label("explain", f"label = {label!r}", names)
+            below = flat.inventory.labels_below(label)
+            spans = [x for x in own if x[2] in below]
+        if not spans:
+            return []
         asked: list[Any] = [read_span("span", x, *args) for x in spans]
         before, _ = as_predicted(doc, self.name)
         clean = decoder.cleaned(before) if isinstance(decoder, CleanDecoder) else None

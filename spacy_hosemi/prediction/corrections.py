@@ -73,6 +73,15 @@ def no_span(name: str, span: Any, reason: str, doc: Doc) -> ValueError:
     )
 
 
+def unknown_label(
+    name: str, found: Any, labels: Collection[str], more: str = ""
+) -> ValueError:
+    """RETURNS (ValueError): HS096. more: What else may stand in place of a label."""
+    return ValueError(
+        Errors.HS096.format(name=name, found=found, expected=labels, more=more)
+    )
+
+
 def read_span(
     name: str,
     given: Given,
@@ -108,7 +117,8 @@ def read_span(
     if reason:
         raise no_span(name, span, reason, doc)
     if span[2] not in labels and (is_kept or span[2] is not None):
-        raise ValueError(Errors.HS096.format(name=name, found=span, expected=labels))
+        more = "" if is_kept else ", or in forbid None for any label"
+        raise unknown_label(name, span, labels, more)
     return span
 
 

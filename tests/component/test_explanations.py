@@ -33,6 +33,30 @@ def test_all_entities_and_one():
     assert (2, 3, "LOC") in other.spans and other.instead
 
 
+def test_entities_of_one_label():
+    """Only these are explained; in a tree also by a name above their labels."""
+    nlp = make_trained()
+    pipe, doc = nlp.get_pipe("hosemi"), nlp("Ada Lovelace wrote to Mary in Paris.")
+    found, seen = pipe.explain(doc), []
+
+    def progress(found, total):
+        seen.append(total)
+        return found
+
+    places = [x for x in found if x.label == "LOC"]
+    assert 0 < len(places) < len(found)
+    assert pipe.explain(doc, label="LOC", progress=progress) == places
+    assert seen == [len(places)]
+    assert pipe.explain(nlp("Ada wrote."), label="LOC") == []
+    with pytest.raises(ValueError, match="HS096.*label = 'CITY'.*'LOC', 'PER'"):
+        pipe.explain(doc, label="CITY")
+    nlp = make_tree_nlp(tree={"exact_up_to": 0, "threshold": 0.0})
+    pipe, doc = nlp.get_pipe("hosemi"), nlp("Ada met Babbage .")
+    found = pipe.explain(doc)
+    assert found and pipe.explain(doc, label="PER") == found
+    assert found[0].label != "PER"
+
+
 def test_progress():
     nlp = make_trained()
     doc, seen = nlp("Ada Lovelace wrote to Mary in Paris."), []
@@ -165,7 +189,7 @@ def test_limits_that_do_nothing_alone():
         (7, "HS095.*no span"),
         ((0, 1.5, "PER"), "HS095.*no whole numbers"),
         ((0, 1, "CITY"), "HS096.*span has .*unknown.*PER"),
-        ((0, 1, None), "HS096"),
+        ((0, 1, None), r"HS096.*expected one of ..*'PER'.\. Correct"),
     ],
 )
 def test_a_bad_span(span, message):
