@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 from typing import Any
 from unicodedata import bidirectional
 
@@ -104,7 +104,7 @@ class Piece:
 class Shown:
     """A document.
 
-    number (int): On the page, from 1.
+    number (int): Of the document, such as its line; all differ.
     probability (Optional[float]): Of exactly these spans.
     parts (List[Tuple[Optional[Card], List[Piece]]]): The text: answers, and what is
         between them.
@@ -134,6 +134,8 @@ class Page(HtmlPage):
     changes (bool): Whether to look for what would change each answer.
     progress (Callable): Shows how far the answers of a document are explained, see
         `HighOrderSemiCRF.explain`.
+    numbers (Optional[Iterable[int]]): Of the documents, such as their lines in a file,
+        one for each; None: 1, 2, 3.
     title (str): Of the page.
     RAISES (ValueError): As `HighOrderSemiCRF.explain`.
     """
@@ -147,13 +149,14 @@ class Page(HtmlPage):
         k: int = 5,
         changes: bool = False,
         progress: Progress = unseen,
+        numbers: Iterable[int] | None = None,
         title: str = "Spans, and why",
     ) -> None:
         self._title, self._changes, self._progress = title, changes, progress
         self._colours = {y: n % N_COLOURS for n, y in enumerate(pipe.labels)}
         self._docs = [
             self._shown(pipe, doc, number, threshold, k)
-            for number, doc in enumerate(docs, 1)
+            for number, doc in zip(count(1) if numbers is None else numbers, docs)
         ]
 
     def __str__(self) -> str:

@@ -146,6 +146,13 @@ def test_tags_on_tokens():
     assert shown.others == [] and shown.ranked
 
 
+def test_numbers(nlp):
+    page = page_of(nlp, TEXTS[:2], numbers=[3, 7])
+    assert re.findall(r"<h2>(\d+)", str(page)) == ["3", "7"]
+    assert "d7s1" in Reader(str(page)).ids
+    assert re.findall(r"<h2>(\d+)", str(page_of(nlp, TEXTS[:2]))) == ["1", "2"]
+
+
 def test_a_document_that_was_not_predicted(nlp):
     with pytest.raises(ValueError, match="HS318"):
         Page(nlp.get_pipe("hosemi"), [Doc(nlp.vocab, words=["a"])])
