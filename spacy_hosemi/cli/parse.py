@@ -26,6 +26,7 @@ from .streams import (
     check_different,
     check_file,
     fail,
+    is_file,
     log_faults,
     open_input,
     open_output,
@@ -48,8 +49,8 @@ def parse_cli(
         list[str],
         typer.Argument(
             metavar="FILES",
-            help="Lines of text; .jsonl: JSON lines; .csv, .tsv: a table; -: "
-            "standard input.",
+            help="Lines of text, named pipes, too; .jsonl: JSON lines; .csv, .tsv: a "
+            "table; -: standard input.",
         ),
     ],
     form: Annotated[
@@ -203,7 +204,7 @@ def _reader_of(
     from ..formats.inputs import read_column, read_json_lines, read_plain
 
     suffix = Path(path).suffix.lower()
-    if path != "-" and not Path(path).is_file():
+    if path != "-" and not is_file(path):
         fail(f"There is no file {path!r}", "Expected lines of text, or - for a pipe.")
     if column is not None and text_key is not None:
         fail("--column and --text-key are given", "Expected at most one of them.")
@@ -253,7 +254,8 @@ def _read_all(
 
     from ..formats.inputs import NoColumn
 
-    sizes = [Path(x).stat().st_size for x, _ in readers if x != "-"]
+    # Pipes have no size.
+    sizes = [Path(x).stat().st_size for x, _ in readers if Path(x).is_file()]
     total = sum(sizes) if len(sizes) == len(readers) else None
     # disable=None: shown on a terminal only.
     look: dict[str, Any] = {"unit": "B", "unit_scale": True, "leave": False}

@@ -10,7 +10,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from shutil import copyfileobj
@@ -196,6 +196,24 @@ def log_faults(path: str | Path | None, overwrite: bool = True) -> Iterator[Faul
         say(f"... and {log.n - MAX_SHOWN:,} more")
     if log.n and path is not None:
         say(f"All {log.n:,} faults: {path}")
+
+
+def is_file(path: str | Path) -> bool:
+    """RETURNS (bool): Whether something can be read that has this name: a file, or a
+    named pipe, such as a shell makes of <(command), which can be read only once."""
+    return _is(Path.is_file, path) or _is(Path.is_fifo, path)
+
+
+def is_folder(path: str | Path) -> bool:
+    """RETURNS (bool): Whether a folder has this name."""
+    return _is(Path.is_dir, path)
+
+
+def _is(kind: Callable[[Path], bool], path: str | Path) -> bool:
+    try:
+        return kind(Path(path))
+    except (OSError, ValueError):  # too long, or a character that no name has
+        return False
 
 
 @contextmanager
