@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -21,14 +18,28 @@ from .common import (
     hosemi_cli,
     load_component,
     print_json,
-    print_table,
+)
+from .explain_input import (
+    Asked,
+    NoSpan,
+    find_span,
+    is_of_text,
+    leaving_out,
+    read_asked,
+    read_texts,
+)
+from .explain_output import (
+    print_explanations,
+    print_retrained,
 )
 from .streams import (
+    FAULTY,
+    FaultLog,
     check_different,
     check_file,
-    clean,
     fail,
-    open_input,
+    is_file,
+    log_faults,
     open_output,
     say,
     say_written,
@@ -40,12 +51,12 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from ..component.pipe import HighOrderSemiCRF
-    from ..explain import Contribution, Explanation
+    from ..explain import Explanation
     from ..explain.retraining import Retrained
-    from ..labels.inventory import Span
+    from ..formats.lines import Line
 
-# The longest text and name that is shown, and the longest line of a file.
-SHOWN, MAX_CHARS = 40, 1_000_000
+# Shows how far the spans of a text are explained.
+_progress = partial(with_progress, unit=" spans")
 
 
 @hosemi_cli.command("explain", no_args_is_help=True)
@@ -55,7 +66,8 @@ def explain_cli(
         str,
         typer.Argument(
             metavar="TEXT|FILE",
-            help="A text; or a file with a text on each line, - for standard input.",
+            help="A text; or a file or named pipe with a text on each line, - for "
+            "standard input.",
         ),
     ],
     span: Annotated[
@@ -64,8 +76,8 @@ def explain_cli(
             "--span",
             metavar="START:END:LABEL",
             help="Explain only this span, predicted or not: its characters, the end "
-            "exclusive, and its label; or, with --label, its text, where that stands "
-            "first.",
+            "exclusive, and its label; or, with --label, its text, where that first "
+            "stands in whole tokens.",
             show_default="all spans that are predicted",
         ),
     ] = None,
@@ -127,6 +139,12 @@ def explain_cli(
     the span. "for" is what the token is labelled in the segmentation with the span,
     "against" what it is in the other one.
 
+    Lines of a file that cannot be read, or cannot have the span, are left out and
+    named, and the rest goes on.
+
+    Exit code: 0 all texts were explained, 1 some lines were left out, 2 nothing could
+    be done.
+
     \b
     Examples:
       python -m spacy hosemi explain model/model-last "Frege, G. (1892). Sinn."
@@ -139,67 +157,151 @@ def explain_cli(
       python -m spacy hosemi explain m references.txt --json > why.json
       python -m spacy hosemi explain m references.txt --html why.html
     """
-    texts = _texts(text, encoding)
+    asked = read_asked(span, label)
     if html is not None:
-        check_different({"FILE": text if _is_file(text) else None, "--html": html})
+        check_different({"FILE": text if is_file(text) else None, "--html": html})
         others = {"--span": span, "--label": label, "--retrain": retrain}
         _check_page(html, overwrite, others, as_json)
-    if retrain is not None and span is None:
+    if retrain is not None and asked is None:
         fail("--retrain is given, and no --span", "Expected one to explain.")
-    nlp, pipe = load_component(model, component)
-    if label is not None and label not in pipe.schema.projection.names():
-        names = ", ".join(pipe.schema.projection.names())
-        fail(f"There is no label {label!r} in {model!r}", f"Expected one of: {names}.")
-    how: dict[str, Any] = {
-        "changes": changes,
-        "progress": partial(with_progress, unit=" spans"),
-    }
-    if html is not None:
-        _write_page(html, overwrite, pipe, [nlp(x) for x in texts], how)
-        return
-    train = None if retrain is None else _training_docs(retrain, nlp, pipe)
-    report: list[dict[str, Any]] = []
-    for one in texts:
-        doc = nlp(one)
-        if span is not None:
-            asked = _find_span(doc, span, label)
-            found = [pipe.explain(doc, asked, **how)]
+    with log_faults(None) as log:
+        lines = read_texts(text, encoding, log)
+        nlp, pipe = load_component(model, component)
+        _check_label(model, pipe, label if asked is None else asked.label)
+        if html is not None:
+            docs = _write_page(html, overwrite, nlp, pipe, lines, log, changes)
+            n_done = len(docs)
         else:
-            explained = pipe.explain(doc, **how)
-            found = [x for x in explained if label in (None, x.label)]
-        report.append({"text": one, "explanations": found})
-        if not as_json:
-            _print(doc, found, top, changes)
-        if train is not None:
-            again = _retrained(nlp, pipe, train, doc, found[0])
-            report[-1]["retrained"] = again
-            if not as_json:
-                _print_retrained(doc, again)
-    if as_json:
-        print_json({"model": model, "component": pipe.name, "documents": report})
+            train = None if retrain is None else _training_docs(retrain, nlp, pipe)
+            given = _Given(asked, label, top, changes, train, as_json)
+            report = _explain(nlp, pipe, lines, log, given)
+            n_done = len(report)
+            if as_json and (report or not log.n):
+                named = {"model": model, "component": pipe.name}
+                print_json({**named, "documents": report})
+        if log.n and not n_done:
+            say("No line could be explained: nothing is written")
+    if log.n:
+        raise SystemExit(FAULTY)
+
+
+class _Given(NamedTuple):
+    """What to explain of each text, and how.
+
+    asked (Optional[Asked]), label (Optional[str]): A span, or predicted ones with a
+        label.
+    top (int), changes (bool), as_json (bool): As of the command.
+    train (Optional[List[Doc]]): What the model was trained on, to train again.
+    """
+
+    asked: Asked | None
+    label: str | None
+    top: int
+    changes: bool
+    train: list[Doc] | None
+    as_json: bool
+
+
+def _explain(
+    nlp: Language,
+    pipe: HighOrderSemiCRF,
+    lines: Sequence[Line],
+    log: FaultLog,
+    given: _Given,
+) -> list[dict[str, Any]]:
+    """Explain the lines that can be, and print tables if JSON is not asked for.
+    RETURNS (List[Dict[str, Any]]): The report."""
+    report = []
+    for line in lines:
+        with leaving_out(line, log):
+            doc = nlp(line.text)
+            found = _explained(pipe, doc, given)
+            again = None
+            if given.train is not None:
+                again = _retrained(nlp, pipe, given.train, doc, found[0])
+            report.append(_reported(line, found, again))
+            if not given.as_json:
+                args = doc, found, given.label, given.top, given.changes
+                print_explanations(*args)
+            if again is not None and not given.as_json:
+                print_retrained(doc, again)
+    return report
+
+
+def _explained(
+    pipe: HighOrderSemiCRF, doc: Doc, given: _Given
+) -> Sequence[Explanation]:
+    how: dict[str, Any] = {"changes": given.changes, "progress": _progress}
+    if given.asked is None:
+        return pipe.explain(doc, label=given.label, **how)
+    return [pipe.explain(doc, find_span(doc, given.asked), **how)]
+
+
+def _reported(
+    line: Line,
+    found: Sequence[Explanation],
+    again: Retrained | None,
+) -> dict[str, Any]:
+    """What JSON says of a text."""
+    report: dict[str, Any] = {
+        "text": line.text,
+        "line": line.line or None,
+        "explanations": [*found],
+    }
+    if again is not None:
+        report["retrained"] = again
+    return report
+
+
+def _check_label(model: str, pipe: HighOrderSemiCRF, label: str | None) -> None:
+    """Exit if a model does not have a label."""
+    names = pipe.schema.projection.names()
+    if label is not None and label not in names:
+        expected = f"Expected one of: {', '.join(names)}."
+        fail(f"There is no label {label!r} in {model!r}", expected)
 
 
 def _check_page(
     html: str, overwrite: bool, others: dict[str, str | None], as_json: bool
 ) -> None:
     """Exit if a page cannot be written, or other options go with something else."""
+    if as_json:
+        fail("--html and --json are given", "Expected at most one of them.")
     given = [name for name, value in others.items() if value is not None]
-    given += ["--json"] if as_json else []
     if given:
-        fail(f"--html and {given[0]} are given", "A page has all spans; leave one out.")
+        fail(
+            f"--html and {' and '.join(given)} are given",
+            f"A page has all spans: --html goes without {', '.join(others)}.",
+        )
     if html != "-":
         check_file(html, overwrite)
 
 
 def _write_page(
-    path: str, overwrite: bool, pipe: Any, docs: Sequence[Doc], how: dict[str, Any]
-) -> None:
+    path: str,
+    overwrite: bool,
+    nlp: Language,
+    pipe: HighOrderSemiCRF,
+    lines: Sequence[Line],
+    log: FaultLog,
+    changes: bool,
+) -> Sequence[Doc]:
+    """RETURNS (Sequence[Doc]): What is on the page; it is not written if there are only
+    lines that are left out."""
     from ..explain.page import Page
 
-    page = Page(pipe, docs, **how)
-    with open_output(path, overwrite) as file:
-        file.write(str(page))
-    say_written(path)
+    docs, numbers = [], []
+    for line in lines:
+        with leaving_out(line, log):
+            docs.append(nlp(line.text))
+            numbers.append(line.line or 1)
+    if docs or not log.n:
+        how: Any = {"changes": changes, "progress": _progress}
+        page = Page(pipe, docs, numbers=numbers, **how)
+        with open_output(path, overwrite) as file:
+            file.write(str(page))
+        say_written(path)
+    return docs
 
 
 def _training_docs(path: str, nlp: Language, pipe: HighOrderSemiCRF) -> list[Doc]:
@@ -229,6 +331,7 @@ def _retrained(
     doc: Doc,
     one: Explanation,
 ) -> Retrained:
+    """What a second training says; exit if that is not possible for any text."""
     from ..explain.retraining import retrain
 
     n = len(train) + 1
@@ -236,131 +339,6 @@ def _retrained(
     try:
         return retrain(nlp, pipe, train, doc, (one.start, one.end, one.label))
     except ValueError as e:
+        if is_of_text(e):
+            raise NoSpan(f"Cannot train again. {e}") from e
         fail("Cannot train again", str(e))
-
-
-def _texts(text: str, encoding: str | None) -> list[str]:
-    """RETURNS (List[str]): The text; or those of the lines of a file, without empty
-    ones. Exit if there is no such file, or a line cannot be read."""
-    from ..formats.lines import UTF8, read_lines
-    from ..formats.sources import check_encoding
-    from ..formats.texts import Fault
-
-    check_encoding(encoding or UTF8)
-    if text != "-" and not _is_file(text):
-        if text and _is(Path.is_dir, text):
-            fail(f"{text!r} is a folder", "Expected a text, or a file of lines.")
-        if re.fullmatch(r"\S+\.txt", text):
-            fail(f"There is no file {text!r}", "Expected a text, or a file of lines.")
-        return [text]
-    found = []
-    with open_input(text) as file:
-        for line in read_lines(file, text, MAX_CHARS, encoding=encoding or UTF8):
-            if isinstance(line, Fault):
-                fail(f"Cannot read {text!r}", str(line))
-            if line.text.strip():
-                found.append(line.text)
-    return found
-
-
-def _is_file(text: str) -> bool:
-    return _is(Path.is_file, text)
-
-
-def _is(kind: Callable[[Path], bool], text: str) -> bool:
-    try:
-        return kind(Path(text))
-    except (OSError, ValueError):  # too long, or a character that no name has
-        return False
-
-
-def _find_span(doc: Doc, given: str, label: str | None) -> tuple[int, int, str]:
-    """RETURNS (Tuple[int, int, str]): In tokens. Exit if there is no such span."""
-    if label is None:
-        match = re.fullmatch(r"(\d+):(\d+):(.+)", given)
-        if match is None:
-            fail(
-                f"--span is {given!r}",
-                "Expected START:END:LABEL, in characters; or a text, with --label.",
-            )
-        start, end, label = int(match[1]), int(match[2]), match[3]
-    else:
-        start = doc.text.find(given)
-        if start < 0 or not given:
-            fail(f"There is no {given!r} in the text", "Expected a part of it.")
-        end = start + len(given)
-    n = len(doc.text)
-    if not start < end <= n:
-        expected = f"characters, the end exclusive; the text has {n:,}"
-        fail(f"--span is {given!r}", f"Expected START below END, in {expected}.")
-    found = doc.char_span(start, end)
-    if found is None:
-        near = doc.char_span(start, end, alignment_mode="expand")
-        hint = "" if near is None else f"; near is {near.start_char}:{near.end_char}"
-        fail(
-            f"The characters {start} to {end} are not whole tokens",
-            f"Expected a span that begins and ends with tokens{hint}.",
-        )
-    return found.start, found.end, label
-
-
-def _print(doc: Doc, found: Sequence[Explanation], top: int, has_changes: bool) -> None:
-    print(f"\n{clean(doc.text)}")
-    if not found:
-        print("nothing to explain: no span was predicted")
-    for one in found:
-        answer = "predicted" if one.is_answer else "not predicted"
-        title = f"{one.label}: {_short(one.text)}"
-        rows = [_row(part, doc) for part in one.contributions[:top]]
-        rest = one.contributions[top:]
-        if rest:
-            total = math.fsum(part.score for part in rest)
-            rows.append((f"{total:+.3f}", f"{len(rest):,} more", "", "", "", ""))
-        header = ("score", "of", "read", "text", "for", "against")
-        print_table(title, header, rows, "rlllll")
-        print(f"{answer}, P = {one.probability:.3f}")
-        if one.difference is None:
-            print(f"because of {clean('; or '.join(one.limits))}")
-        else:
-            _print_difference(doc, one)
-        if has_changes:
-            _print_changes(one, top)
-
-
-def _print_difference(doc: Doc, one: Explanation) -> None:
-    print(f"log P(best with it) / P(best without it) = {one.difference:+.3f}")
-    print(f"only with it: {_listed(doc, one.spans)}")
-    print(f"only without it: {_listed(doc, one.instead)}")
-
-
-def _print_changes(one: Explanation, top: int) -> None:
-    print("what would change that, the smallest change first:")
-    for change in one.changes[:top]:
-        entry = "" if change.entry is None else f" {_short(change.entry)!r} of"
-        text = f"{change.kind}{entry} {change.name}"
-        print(f"  {clean(text)}: P = {change.probability:.3f}")
-    if not one.changes:
-        print("  no single entry of a list, and no single rule")
-
-
-def _print_retrained(doc: Doc, one: Retrained) -> None:
-    answer = "predicted" if one.is_answer else "not predicted"
-    print("trained on this text, too, with this gold:")
-    print(f"  {_listed(doc, one.gold)}")
-    print(f"then {answer}, P = {one.probability:.3f}")
-
-
-def _listed(doc: Doc, spans: Sequence[Span]) -> str:
-    shown = [f"{y}: {_short(doc[i:j].text)}" for i, j, y in spans]
-    return clean(" | ".join(shown)) or "no span"
-
-
-def _row(part: Contribution, doc: Doc) -> tuple[str, ...]:
-    name = part.name if part.entry is None else f"{part.name} ({part.entry})"
-    text = "" if part.start is None else doc[part.start : part.end].text
-    columns = part.role or "", _short(text), part.label or "", part.other or ""
-    return f"{part.score:+.3f}", f"{part.kind} {_short(name)}", *columns
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."

@@ -8,6 +8,8 @@ import spacy
 import srsly
 from spacy.tokens import DocBin
 
+from spacy_hosemi.cli import explain
+
 from ..component.test_gazetteers import train_cities
 from ..helpers import TRAIN, make_examples, make_trained
 from .test_streams import invoke
@@ -61,6 +63,30 @@ def test_one_span_of_characters_or_of_text(model):
     assert {x["label"] for x in some["explanations"]} == {"LOC"}
 
 
+def test_only_spans_of_the_label_are_explained(model, monkeypatch):
+    seen = []
+
+    def progress(found, total):
+        seen.append(total)
+        return found
+
+    monkeypatch.setattr(explain, "_progress", progress)
+    everything = explained(model, TEXT)[0]["explanations"]
+    n = sum(x["label"] == "LOC" for x in everything)
+    assert seen == [len(everything)] and 0 < n < len(everything)
+    explained(model, TEXT, "--label", "LOC")
+    assert seen == [len(everything), n]
+
+
+def test_no_span_of_the_label(model):
+    result = invoke("explain", model, "Ada Lovelace wrote.", "--label", "LOC")
+    assert result.exit_code == 0
+    message = "nothing to explain: no predicted span has the label LOC\n"
+    assert result.stdout.endswith(message)
+    result = invoke("explain", model, "Nobody wrote.", "--label", "LOC")
+    assert "nothing to explain: no span was predicted" in result.stdout
+
+
 def test_changes(tmp_path):
     nlp = train_cities(tmp_path)
     nlp.to_disk(tmp_path / "model")
@@ -89,12 +115,37 @@ def test_a_page(model, tmp_path):
     assert result.exit_code == 0 and path.read_text("utf8") != page
 
 
-@pytest.mark.parametrize("other", [["--json"], ["--span", "0:1:PER"], ["-l", "PER"]])
-def test_a_page_has_all_spans(model, tmp_path, other):
+ALL = "A page has all spans: --html goes without --span, --label, --retrain."
+
+
+@pytest.mark.parametrize(
+    "other, message",
+    [
+        (["--json"], "--html and --json are given. Expected at most one of them."),
+        (["--span", "0:1:PER"], f"--html and --span are given. {ALL}"),
+        (["-l", "PER"], f"--html and --label are given. {ALL}"),
+        (
+            ["--span", "Ada", "-l", "PER"],
+            f"--html and --span and --label are given. {ALL}",
+        ),
+    ],
+)
+def test_a_page_has_all_spans(model, tmp_path, other, message):
     path = tmp_path / "why.html"
     result = invoke("explain", model, TEXT, "--html", path, *other)
     assert result.exit_code == 2 and not path.exists()
-    assert "A page has all spans; leave one out." in result.stderr
+    assert message in result.stderr
+
+
+def test_a_page_numbers_lines(model, tmp_path):
+    """Those of the file, as `parse` does; its folder is made, as by other commands."""
+    path, page = tmp_path / "lines.txt", tmp_path / "new" / "why.html"
+    path.write_text(f"{TEXT}\n\n\nMary wrote.\n", "utf8")
+    result = invoke("explain", model, path, "--html", page)
+    assert result.exit_code == 0
+    assert re.findall(r"<h2>(\d+)", page.read_text("utf8")) == ["1", "4"]
+    assert [x["line"] for x in explained(model, path)] == [1, 4]
+    assert explained(model, TEXT)[0]["line"] is None
 
 
 def test_lines_of_a_file(model, tmp_path):
@@ -110,7 +161,55 @@ def test_lines_of_a_file(model, tmp_path):
     assert result.exit_code == 2 and "There is no file" in result.stderr
     path.write_bytes(b"\xff\xfe\xff")
     result = invoke("explain", model, path)
-    assert result.exit_code == 2 and result.stderr.startswith("Error: Cannot read")
+    assert result.exit_code == 1 and str(path) in result.stderr
+
+
+@pytest.mark.parametrize("output", [["--json"], ["--html", "-"], []])
+def test_lines_that_cannot_be_read(model, tmp_path, output):
+    """They are left out and named, as by `parse`; without others nothing is written."""
+    path = tmp_path / "lines.txt"
+    path.write_bytes(f"{TEXT}\nRen\xe9e\nMary wrote.\n".encode("latin-1"))
+    result = invoke("explain", model, path, *output)
+    assert result.exit_code == 1 and "Mary wrote" in result.stdout
+    assert result.stderr.startswith(f"{path}:2: byte 0xe9")
+    path.write_bytes(b"Ren\xe9e\n")
+    result = invoke("explain", model, path, *output)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "No line could be explained: nothing is written" in result.stderr
+
+
+def test_lines_that_cannot_have_the_span(model, tmp_path):
+    path = tmp_path / "lines.txt"
+    lines = [TEXT, "Ada", "", "Mary wrote to Ada.", "a\u00a0 b"]
+    path.write_text("\n".join(lines), "utf8")
+    args = path, "--span", "5:10:PER"
+    result = invoke("explain", model, *args)
+    assert result.exit_code == 1
+    assert result.stdout.count("predicted, P = ") == 1
+    assert result.stderr.splitlines() == [
+        f"{path}:1: The characters 5 to 10 are not whole tokens. Expected a span that "
+        "begins and ends with tokens; near is 4:12.",
+        f"{path}:2: There is no character 10; the text has 3.",
+        f"{path}:5: There is no character 10; the text has 4.",
+    ]
+    result = invoke("explain", model, *args, "--json")
+    (doc,) = srsly.json_loads(result.stdout)["documents"]
+    assert result.exit_code == 1 and (doc["text"], doc["line"]) == (lines[3], 4)
+    result = invoke("explain", model, path, "--span", "  ", "--label", "PER")
+    assert (result.exit_code, result.stdout) == (1, "")
+    result = invoke("explain", model, path, "--span", "5:10:CITY")
+    assert result.exit_code == 2 and "There is no label 'CITY'" in result.stderr
+
+
+def test_the_first_occurrence_in_whole_tokens(model):
+    text = "LovelaceAda, Ada wrote; Ada met Mary."
+    (doc,) = explained(model, text, "--span", "Ada", "--label", "PER")
+    assert doc["explanations"][0]["start"] == 2
+    args = model, "LovelaceAda wrote.", "--span", "Ada", "--label", "PER"
+    result = invoke("explain", *args)
+    assert result.exit_code == 2
+    assert "8 to 11 are not whole tokens" in result.stderr
+    assert "near is 0:11" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -118,13 +217,14 @@ def test_lines_of_a_file(model, tmp_path):
     [
         (["--span", "Mary"], "Expected START:END:LABEL"),
         (["--span", "Bob", "--label", "PER"], "There is no 'Bob' in the text"),
-        (["--span", "", "--label", "PER"], "There is no '' in the text"),
+        (["--span", "", "--label", "PER"], "--span is ''"),
+        (["--span", " ", "--label", "PER"], r"3 to 4 are not whole .* with tokens\.$"),
         (["--span", "0:2:PER"], "not whole tokens.*near is 0:3"),
-        (["--span", "90:99:PER"], "Expected START below END.*the text has 36"),
-        (["--span", "22:99:PER"], "Expected START below END.*the text has 36"),
+        (["--span", "90:99:PER"], "There is no character 99; the text has 36"),
+        (["--span", "22:99:PER"], "There is no character 99; the text has 36"),
         (["--span", "12:4:PER"], "Expected START below END"),
         (["--span", "4:4:PER"], "Expected START below END"),
-        (["--span", "0:3:CITY"], "HS096"),
+        (["--span", "0:3:CITY"], "There is no label 'CITY'.*LOC, PER"),
         (["--label", "CITY"], "There is no label 'CITY'.*LOC, PER"),
     ],
 )
@@ -134,17 +234,20 @@ def test_bad_spans(model, args, message):
     assert re.search(message, result.stderr)
 
 
-@pytest.fixture(scope="module")
-def again(tmp_path_factory):
+def save_again(folder, **config):
     """A model whose config says how it was trained, and its training documents."""
-    nlp = make_trained()
+    nlp = make_trained(**config)
     fit = {"@misc": "spacy_hosemi.lbfgs.v1", "max_iter": 25}
     nlp.config["initialize"]["components"]["hosemi"] = {"fit": fit}
-    folder = tmp_path_factory.mktemp("again")
     nlp.to_disk(folder / "model")
     docs = [x.reference for x in make_examples(nlp, TRAIN)]
     DocBin(docs=docs).to_disk(folder / "train.spacy")
     return folder / "model", folder / "train.spacy"
+
+
+@pytest.fixture(scope="module")
+def again(tmp_path_factory):
+    return save_again(tmp_path_factory.mktemp("again"))
 
 
 def test_retraining(again):
@@ -173,6 +276,16 @@ def test_bad_retraining(again, text, span, train, message):
     args = [] if span is None else ["--span", span, "--label", "LOC"]
     result = invoke("explain", model, text, *args, "--retrain", path)
     assert result.exit_code == 2 and re.search(message, result.stderr)
+
+
+def test_retraining_on_a_line_that_has_no_such_gold(tmp_path):
+    model, train = save_again(tmp_path, max_length=2)
+    path = tmp_path / "lines.txt"
+    path.write_text("a b c wrote.\nParis is large.\n", "utf8")
+    args = "--span", "0:5:LOC", "--retrain", train
+    result = invoke("explain", model, path, *args)
+    assert result.exit_code == 1 and result.stdout.count("then ") == 1
+    assert f"{path}:1: Cannot train again. [HS060]" in result.stderr
 
 
 def test_retraining_of_a_model_that_does_not_know(again, tmp_path):
@@ -206,7 +319,7 @@ def test_a_file_in_another_encoding(model, tmp_path):
     file = tmp_path / "lines.txt"
     file.write_bytes("Ada Lovelace wrote to Renée.\n".encode("latin-1"))
     result = invoke("explain", model, file)
-    assert result.exit_code == 2 and "--encoding" in result.stderr
+    assert result.exit_code == 1 and "--encoding" in result.stderr
     (doc,) = explained(model, file, "--encoding", "latin-1")
     assert doc["text"].endswith("Renée.")
     result = invoke("explain", model, file, "--encoding", "base64")

@@ -35,6 +35,14 @@ def pipe_with(path, text):
     assert not writer.is_alive()
 
 
+def test_explain(model, tmp_path):
+    with pipe_with(tmp_path / "pipe", f"\n{TEXT}\n") as path:
+        result = invoke("explain", model, path, "--json")
+    assert result.exit_code == 0, result.output
+    (doc,) = srsly.json_loads(result.stdout)["documents"]
+    assert (doc["text"], doc["line"]) == (TEXT, 2)
+
+
 def test_parse(model, tmp_path):
     file = tmp_path / "lines.txt"
     file.write_text("Mary wrote.\n")
