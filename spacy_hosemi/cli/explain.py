@@ -31,6 +31,8 @@ from .explain_input import (
 from .explain_output import (
     print_explanations,
     print_retrained,
+    retrained_to_json,
+    to_json,
 )
 from .streams import (
     FAULTY,
@@ -140,7 +142,9 @@ def explain_cli(
     "against" what it is in the other one.
 
     Lines of a file that cannot be read, or cannot have the span, are left out and
-    named, and the rest goes on.
+    named, and the rest goes on. JSON has places in tokens (start, end, spans, instead)
+    and in characters (start_char, end_char, spans_char, instead_char), and null as
+    changes without --changes.
 
     Exit code: 0 all texts were explained, 1 some lines were left out, 2 nothing could
     be done.
@@ -219,7 +223,7 @@ def _explain(
             again = None
             if given.train is not None:
                 again = _retrained(nlp, pipe, given.train, doc, found[0])
-            report.append(_reported(line, found, again))
+            report.append(_reported(doc, line, found, again, given.changes))
             if not given.as_json:
                 args = doc, found, given.label, given.top, given.changes
                 print_explanations(*args)
@@ -238,18 +242,21 @@ def _explained(
 
 
 def _reported(
+    doc: Doc,
     line: Line,
     found: Sequence[Explanation],
     again: Retrained | None,
+    has_changes: bool,
 ) -> dict[str, Any]:
     """What JSON says of a text."""
+    explained = [to_json(doc, one, has_changes) for one in found]
     report: dict[str, Any] = {
         "text": line.text,
         "line": line.line or None,
-        "explanations": [*found],
+        "explanations": explained,
     }
     if again is not None:
-        report["retrained"] = again
+        report["retrained"] = retrained_to_json(doc, again)
     return report
 
 

@@ -1,10 +1,11 @@
-"""How `hosemi explain` shows explanations."""
+"""How `hosemi explain` shows explanations: tables and JSON."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from .common import print_table
 from .streams import clean
@@ -18,6 +19,40 @@ if TYPE_CHECKING:
 
 # The longest text and name that is shown.
 SHOWN = 40
+
+
+def to_json(doc: Doc, one: Explanation, has_changes: bool) -> dict[str, Any]:
+    """RETURNS (Dict[str, Any]): An explanation, with its places in characters, too;
+    has_changes: whether changes were looked for, else they are None."""
+    found = _with_characters(doc, asdict(one))
+    parts = found["contributions"]
+    found["contributions"] = [_with_characters(doc, part) for part in parts]
+    return found if has_changes else {**found, "changes": None}
+
+
+def retrained_to_json(doc: Doc, one: Retrained) -> dict[str, Any]:
+    """RETURNS (Dict[str, Any]): What a second training says, in the same way."""
+    return _with_characters(doc, asdict(one))
+
+
+def _with_characters(doc: Doc, given: dict[str, Any]) -> dict[str, Any]:
+    """The same, with characters after each place that is in tokens."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        found[name] = value
+        if name == "end":
+            start, end = given["start"], given["end"]
+            place = (None, None) if start is None else _characters(doc, start, end)
+            found["start_char"], found["end_char"] = place
+        elif name in ("spans", "instead", "gold"):
+            spans = [[*_characters(doc, i, j), label] for i, j, label in value]
+            found[f"{name}_char"] = spans
+    return found
+
+
+def _characters(doc: Doc, start: int, end: int) -> tuple[int, int]:
+    span = doc[start:end]
+    return span.start_char, span.end_char
 
 
 def print_explanations(

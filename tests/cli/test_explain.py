@@ -11,7 +11,7 @@ from spacy.tokens import DocBin
 from spacy_hosemi.cli import explain
 
 from ..component.test_gazetteers import train_cities
-from ..helpers import TRAIN, make_examples, make_trained
+from ..helpers import TRAIN, make_examples, make_nlp, make_trained
 from .test_streams import invoke
 
 TEXT = "Ada Lovelace wrote to Mary in Paris."
@@ -87,6 +87,27 @@ def test_no_span_of_the_label(model):
     assert "nothing to explain: no span was predicted" in result.stdout
 
 
+def test_places_in_characters(model):
+    """Beside those in tokens, wherever these are."""
+    (doc,) = explained(model, TEXT, "--span", "Mary", "--label", "LOC")
+    (one,) = doc["explanations"]
+    assert (one["start"], one["end"]) == (4, 5)
+    assert (one["start_char"], one["end_char"]) == (22, 26)
+    tokens = make_nlp()(TEXT)
+    for name in ("spans", "instead"):
+        assert len(one[name]) == len(one[f"{name}_char"]) > 0
+        for (i, j, label), other in zip(one[name], one[f"{name}_char"]):
+            span = tokens[i:j]
+            assert other == [span.start_char, span.end_char, label]
+    read = [x for x in one["contributions"] if x["start"] is not None]
+    for part in read:
+        span = tokens[part["start"] : part["end"]]
+        place = part["start_char"], part["end_char"]
+        assert place == (span.start_char, span.end_char)
+    others = [x for x in one["contributions"] if x["start"] is None]
+    assert read and all(x["start_char"] is x["end_char"] is None for x in others)
+
+
 def test_changes(tmp_path):
     nlp = train_cities(tmp_path)
     nlp.to_disk(tmp_path / "model")
@@ -97,6 +118,10 @@ def test_changes(tmp_path):
     assert "  add an entry 'ceb dor' of cities: P = 0.9" in result.stdout
     (doc,) = explained(*args, "9:16:CITY")
     assert doc["explanations"][0]["changes"][0]["kind"] == "add an entry"
+    (doc,) = explained(*args, "0:4:CITY")
+    assert doc["explanations"][0]["changes"] == []
+    (doc,) = explained(*args[:2], "--span", "9:16:CITY")
+    assert doc["explanations"][0]["changes"] is None
     result = invoke("explain", *args, "0:4:CITY")
     assert "  no single entry of a list, and no single rule" in result.stdout
 
@@ -204,7 +229,7 @@ def test_lines_that_cannot_have_the_span(model, tmp_path):
 def test_the_first_occurrence_in_whole_tokens(model):
     text = "LovelaceAda, Ada wrote; Ada met Mary."
     (doc,) = explained(model, text, "--span", "Ada", "--label", "PER")
-    assert doc["explanations"][0]["start"] == 2
+    assert doc["explanations"][0]["start_char"] == 13
     args = model, "LovelaceAda wrote.", "--span", "Ada", "--label", "PER"
     result = invoke("explain", *args)
     assert result.exit_code == 2
@@ -260,6 +285,7 @@ def test_retraining(again):
     assert re.search(r"then (not )?predicted, P = 0\.\d+\n$", result.stdout)
     (doc,) = explained(model, *args)
     assert doc["retrained"]["gold"][1] == [4, 5, "LOC"]
+    assert doc["retrained"]["gold_char"][1] == [22, 26, "LOC"]
 
 
 @pytest.mark.parametrize(
