@@ -260,8 +260,8 @@ def _say_what_gold_is(model: str, nlp: Language, answers: Sequence[Answer]) -> N
     seen = [pipe.seen_texts for pipe in pipes if pipe.seen_texts is not None]
     if n := sum(any(one.has(x.text) for one in seen) for x in answers):
         say(
-            f"Note: {model} was trained, or calibrated, on {n:,} of these "
-            f"{len(answers):,} documents: what is right there says little of others."
+            f"Note: training or calibration of {model} has seen {n:,} of these "
+            f"{len(answers):,} documents, be it as dev: expect less on new ones"
         )
     known = {label for pipe in pipes for label in labels_of(nlp, pipe)}
     labels = {label for one in answers for *_, label in one.gold}

@@ -172,14 +172,14 @@ def test_notes_on_gold(folder, tmp_path):
     args = ["errors", str(folder / "model"), str(folder / "gold.spacy")]
     said = CliRunner().invoke(hosemi_cli, args).stderr
     n = len(references())
-    assert f"was trained, or calibrated, on {n} of these {n} documents" in said
+    assert f"has seen {n} of these {n} documents" in said
     assert "does not know" not in said
     doc = spacy.blank("en")("Nobody has seen this .")
     doc.ents = [spacy.tokens.Span(doc, 0, 1, "NEW")]
     DocBin(docs=[doc]).to_disk(tmp_path / "new.spacy")
     said = CliRunner().invoke(hosemi_cli, [*args[:2], str(tmp_path / "new.spacy")])
     assert "does not know these labels of gold: NEW" in said.stderr
-    assert "was trained" not in said.stderr
+    assert "has seen" not in said.stderr
     args = ["errors", str(folder / "blank"), str(tmp_path / "new.spacy")]
     assert CliRunner().invoke(hosemi_cli, args).stderr == ""
 
