@@ -243,16 +243,18 @@ def _within(n: int, low: int, high: int | None) -> bool:
 
 
 def _shares_of_documents(answers: Sequence[Answer]) -> Iterator[Share]:
-    """Documents in four parts of the same size, by the number of their words."""
+    """Documents in at most four parts of about the same size, by the number of their
+    words; those of the same number are in one part."""
     sizes = np.array([len(words_of(one.text)) for one in answers])
     if not len(sizes):
         return
-    order = np.argsort(sizes, kind="stable")
-    for part in np.array_split(order, 4):
-        if len(part):
-            low, high = sizes[part[0]], sizes[part[-1]]
-            exact = [answers[k].found == answers[k].gold for k in part.tolist()]
-            yield _share(f"documents of {low} to {high} words", exact)
+    borders = np.unique(np.quantile(sizes, (0.25, 0.5, 0.75, 1.0), method="lower"))
+    parts = np.searchsorted(borders, sizes)
+    for k, high in enumerate(borders.tolist()):
+        part = np.flatnonzero(parts == k)
+        low = int(sizes[part].min())
+        exact = [answers[d].found == answers[d].gold for d in part.tolist()]
+        yield _share(f"documents of {low} to {high} words", exact)
 
 
 def _share(name: str, is_right: Sequence[bool]) -> Share:

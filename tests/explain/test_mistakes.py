@@ -129,6 +129,18 @@ def test_by_text():
     assert find_mistakes([]).shares[0] == Share("spans of 1 word", 0, 0)
 
 
+def test_lengths_do_not_overlap():
+    texts = [" ".join("a" * n) for n in (1, 1, 1, 1, 1, 2, 3, 3, 9)]
+    nothing: frozenset = frozenset()
+    found = find_mistakes([Answer(text, nothing, nothing, True) for text in texts])
+    parts = {x.name: x.n for x in found.shares if x.name.startswith("documents")}
+    assert parts == {
+        "documents of 1 to 1 words": 5,
+        "documents of 2 to 3 words": 3,
+        "documents of 9 to 9 words": 1,
+    }
+
+
 # --- the command ------------------------------------------------------------------
 
 
