@@ -450,6 +450,24 @@ def test_forgotten_words_take_no_memory():
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("n_texts, n_calls, n_times", [(10, 20, 2), (250, 1, 2)])
+def test_freed_memory_is_given_back(own, monkeypatch, n_texts, n_calls, n_times):
+    monkeypatch.setattr(chunks, "CHUNK", 50)
+    monkeypatch.setattr(chunks, "N_TRIMMED", 2)
+    seen, give_back = [], chunks.give_back_memory
+    monkeypatch.setattr(chunks, "give_back_memory", lambda: seen.append(give_back()))
+    for _ in range(n_calls):
+        extract(own, ["Ada met Babbage."] * n_texts)
+    assert len(seen) == n_times
+
+
+@pytest.mark.parametrize("platform", ["win32", "linux"])
+def test_other_libraries_of_c_keep_memory(monkeypatch, platform):
+    monkeypatch.setattr(chunks.sys, "platform", platform)
+    monkeypatch.setattr(chunks.ctypes, "CDLL", lambda name: object())
+    chunks.give_back_memory()
+
+
 @pytest.mark.parametrize("n_texts, n_calls", [(10, 20), (50, 8), (700, 6), (100, 3)])
 def test_the_vocabulary_is_made_anew_in_many_calls(own, monkeypatch, n_texts, n_calls):
     monkeypatch.setattr(chunks, "CHUNK", 50)

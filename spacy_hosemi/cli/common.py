@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from functools import partial
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from ..component.pipe import HighOrderSemiCRF
     from ..explain.outcomes import Answer
+    from ..formats.records import ExtractedRecord
+    from ..formats.writers import WriterOptions
     from ..inspection.corpus import Part
     from ..inspection.kinds import Fit
     from ..inspection.pipelines import Pipelines
@@ -77,7 +79,16 @@ Encoding = Annotated[
 ]
 # The format of files that `spacy train` reads.
 SPACY = "spacy"
-
+TaskFormat = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        "-F",
+        metavar="NAME",
+        help="Of the file that is written: spacy; or label-studio, prodigy, doccano: "
+        "tasks for that tool.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -133,6 +144,20 @@ def check_task_format(form: str, output: Path | str | None, name: str) -> None:
         fail(f"There is no format {form!r}", f"Expected one of: {', '.join(names)}.")
     if form != SPACY and output is None:
         fail("--format is given", f"Expected it with {name}.")
+
+
+def write_records(
+    records: Iterable[ExtractedRecord],
+    form: str,
+    output: Path | str,
+    overwrite: bool,
+    options: WriterOptions,
+) -> None:
+    """Write records in the format of a tool, see `check_task_format`."""
+    from ..formats.writers import WRITERS
+
+    with open_output(output, overwrite) as file:
+        WRITERS[form].write(records, file, options)
 
 
 def check_output(path: Path, overwrite: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +15,7 @@ from .common import (
     Component,
     Model,
     Overwrite,
+    TaskFormat,
     check_corpus,
     check_task_format,
     hosemi_cli,
@@ -25,12 +25,12 @@ from .common import (
     reading,
     save_docs,
     version_of,
+    write_records,
 )
 from .streams import (
     check_different,
     check_file,
     fail,
-    open_output,
     say,
     with_progress,
 )
@@ -89,16 +89,7 @@ def select_cli(
             help="Write the chosen documents to this file, the first one first.",
         ),
     ] = None,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            "-F",
-            metavar="NAME",
-            help="Of --out: spacy; or label-studio, prodigy, doccano: tasks for that "
-            "tool, in which what the pipeline finds is filled in.",
-        ),
-    ] = SPACY,
+    form: TaskFormat = SPACY,
     k: Annotated[
         int,
         typer.Option(
@@ -118,8 +109,8 @@ def select_cli(
     that are not like each other.
 
     Documents are chosen one after the other. A .spacy file has them as they are in
-    CORPUS, with the annotation that they have there; tasks have what the pipeline
-    finds, since the annotation is not read.
+    CORPUS, with the annotation that they have there. Tasks for a tool are filled in
+    with what the pipeline finds: the annotation is not read.
 
     \b
     Examples:
@@ -172,18 +163,16 @@ def _save_tasks(
 ) -> None:
     """Write what the pipeline finds in documents. to: The format and the file, and
     whether it may be there."""
-    from ..component.extraction import record_of, word_tokens
-    from ..explain.uncertainty import without_annotation
-    from ..formats.writers import WRITERS, WriterOptions
+    from ..component.examples import without_annotation
+    from ..component.extraction import record_of
+    from ..formats.writers import WriterOptions
 
     form, path, overwrite = to
-    docs = (nlp(without_annotation(nlp, x.doc)) for x in found)
     records = (
-        replace(record_of(doc, x.index + 1, pipe, k), tokens=word_tokens(doc))
-        for x, doc in zip(found, docs)
+        record_of(nlp(without_annotation(x.doc, nlp)), x.index + 1, pipe, k, True)
+        for x in found
     )
-    with open_output(path, overwrite) as file:
-        WRITERS[form].write(records, file, WriterOptions(version_of(nlp)))
+    write_records(records, form, path, overwrite, WriterOptions(version_of(nlp)))
     say(f"Wrote the tasks to {path}")
 
 

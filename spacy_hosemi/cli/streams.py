@@ -199,8 +199,8 @@ def log_faults(path: str | Path | None, overwrite: bool = True) -> Iterator[Faul
 
 
 def is_file(path: str | Path) -> bool:
-    """RETURNS (bool): Whether something can be read that has this name: a file, or a
-    named pipe, such as a shell makes of <(command), which can be read only once."""
+    """RETURNS (bool): Whether a file has this name, or a named pipe, such as a shell
+    makes of <(command); a pipe can be read only once."""
     return _is(Path.is_file, path) or _is(Path.is_fifo, path)
 
 

@@ -17,6 +17,7 @@ from .common import (
     CodePath,
     Encoding,
     Overwrite,
+    TaskFormat,
     check_task_format,
     hosemi_cli,
     import_code,
@@ -24,13 +25,13 @@ from .common import (
     print_json,
     print_table,
     save_docs,
+    write_records,
 )
 from .streams import (
     check_different,
     check_file,
     clean,
     fail,
-    open_output,
     say,
     with_progress,
 )
@@ -107,16 +108,7 @@ def suspicious_cli(
             "with the gold that they have.",
         ),
     ] = None,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            "-F",
-            metavar="NAME",
-            help="Of --output: spacy; or label-studio, prodigy, doccano, to mend them "
-            "there: with what is more probable, the evidence and the kind.",
-        ),
-    ] = SPACY,
+    form: TaskFormat = SPACY,
     overwrite: Overwrite = False,
     encoding: Encoding = None,
     as_json: AsJson = False,
@@ -128,7 +120,8 @@ def suspicious_cli(
 
     Evidence is the log of the odds that exactly one place of the record is wrong: above
     0 that is more probable than that the record is right. The kind says what is wrong
-    then: a border, a label, a span that is missing, or one too many.
+    then: a border, a label, a span that is missing, or one too many. Tasks for a tool
+    show what is more probable, the evidence and the kind beside the gold.
 
     \b
     Examples:
@@ -139,6 +132,7 @@ def suspicious_cli(
     """
     from ..component.folds import folds_of
     from ..explain.suspicions import find_suspicions
+    from ..formats.writers import WriterOptions
     from ..inspection.corpus import as_examples, trainable
     from ..labels.alignment import is_complete
 
@@ -173,7 +167,10 @@ def suspicious_cli(
         if form == SPACY:
             save_docs([docs[x.document] for x in found], output, overwrite)
         else:
-            _save_tasks(_records(names, docs, found), form, output, overwrite)
+            options = WriterOptions("gold", alternative="more probable")
+            records = _records(names, docs, found)
+            write_records(records, form, output, overwrite, options)
+            say(f"Wrote the records to {output}")
     if as_json:
         rows = [
             {"place": name, "text": docs[x.document].text, "found": x}
@@ -228,17 +225,6 @@ def _fields(text: str, spans: Sequence[Characters]) -> list[ExtractedField]:
     from ..formats.records import ExtractedField
 
     return [ExtractedField(i, j, y, text[i:j], None) for i, j, y in spans]
-
-
-def _save_tasks(
-    records: Iterator[ExtractedRecord], form: str, output: str, overwrite: bool
-) -> None:
-    from ..formats.writers import WRITERS, WriterOptions
-
-    options = WriterOptions("gold", alternative="more probable")
-    with open_output(output, overwrite) as file:
-        WRITERS[form].write(records, file, options)
-    say(f"Wrote the records to {output}")
 
 
 def _print(

@@ -34,8 +34,8 @@ CHUNK, CHUNK_CHARS = 1000, 1_000_000
 # After this many chunks, of all calls, the vocabulary is made anew: its hash tables
 # keep a slot for each word that spaCy has forgotten, 16 bytes or more.
 N_CHUNKS = 100
-# After this many, the memory that was freed is given back to the system.
-N_KEPT = 10
+# After this many, freed memory is given back to the system.
+N_TRIMMED = 10
 
 # spaCy allows one memory zone at a time, and a component has one error handler.
 _TURNS = RLock()
@@ -111,7 +111,7 @@ def read_chunks(
     if not findings.needs_docs and obstacle(nlp) is None:
         direct = DirectReader(nlp, threads)
     for some in _chunks(lines):
-        _renew_in_time(nlp, some, is_own)
+        _tidy_in_time(nlp, some, is_own)
         _Chunk(nlp, some, findings, of_pipes).read(direct)
         yield
 
@@ -238,22 +238,24 @@ def _memory_zone(nlp: Language) -> AbstractContextManager[Any]:
     return nullcontext() if is_open else nlp.memory_zone()
 
 
-def _renew_in_time(nlp: Language, lines: Sequence[Line], is_own: bool) -> None:
-    """Make the vocabulary anew before these lines, if it is time, see `renew`."""
+def _tidy_in_time(nlp: Language, lines: Sequence[Line], is_own: bool) -> None:
+    """Before these lines, if it is time, make the vocabulary anew, see `renew`, and
+    give freed memory back."""
     n_characters = sum(len(line.text) for line in lines)
     share = max(len(lines) / CHUNK, n_characters / CHUNK_CHARS)
     with _TURNS:
         n_read = _n_read.get(nlp, 0.0)
         if n_read >= N_CHUNKS and renew(nlp.vocab, is_own):
             n_read = 0.0
-        if n_read // N_KEPT < (n_read + share) // N_KEPT:
+        if n_read // N_TRIMMED < (n_read + share) // N_TRIMMED:
             give_back_memory()
         _n_read[nlp] = n_read + share
 
 
 def give_back_memory() -> None:
-    """Give the system the memory that was freed: what a text has taken lies below words
-    that are kept, and glibc gives back what is above them alone."""
+    """Give freed memory back to the system. By itself glibc returns only what is free
+    at the end of the heap, where words that are kept lie above what a text has taken.
+    """
     if sys.platform == "linux":
         with suppress(AttributeError):  # another library of C
             ctypes.CDLL(None).malloc_trim(0)

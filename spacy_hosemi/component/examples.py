@@ -65,9 +65,20 @@ def _predicted(known: Doc | Annotated, nlp: Language) -> Doc:
         return nlp.make_doc(known[0])
     for ent in known.ents:  # of another vocabulary, perhaps
         nlp.vocab.strings.add(ent.label_)
-    if known.has_unknown_spaces:
-        return Doc(nlp.vocab, words=[token.text for token in known])
-    return nlp.make_doc(known.text)
+    return without_annotation(known, nlp)
+
+
+def without_annotation(doc: Doc, nlp: Language) -> Doc:
+    """A document as a pipeline meets it.
+
+    doc (Doc): n tokens.
+    nlp (Language): Its tokenizer cuts the text.
+    RETURNS (Doc): Of the same text, tokenized anew; of the same n tokens where their
+        spaces are not known.
+    """
+    if doc.has_unknown_spaces:
+        return Doc(nlp.vocab, words=[token.text for token in doc])
+    return nlp.make_doc(doc.text)
 
 
 def annotated(docs: list[Doc], nlp: Language, component: Any) -> list[Doc]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from spacy.language import Language
@@ -78,28 +77,29 @@ class _Records(Findings):
 
     def add_doc(self, line: Line, doc: Doc) -> None:
         """See `Findings`."""
-        record = record_of(doc, line.number, self._pipe, self._k)
-        if self._has_tokens:
-            record = replace(record, tokens=word_tokens(doc))
-        self._found.append(record)
+        args = self._pipe, self._k, self._has_tokens
+        self._found.append(record_of(doc, line.number, *args))
 
     def fail(self, line: Line, message: str) -> None:
         """See `Findings`."""
         self._faults.append(Fault(line.path, line.line, message))
 
 
-def record_of(doc: Doc, number: int, pipe: Ranks, k: int = 1) -> ExtractedRecord:
+def record_of(
+    doc: Doc, number: int, pipe: Ranks, k: int, has_tokens: bool
+) -> ExtractedRecord:
     """What a pipeline has found in a document.
 
     doc (Doc): As the pipeline leaves it.
     number (int): Of the record.
-    pipe (Ranks), k (int): See `extract_records`.
-    RETURNS (ExtractedRecord): Without tokens.
+    pipe (Ranks), k (int), has_tokens (bool): See `extract_records`.
+    RETURNS (ExtractedRecord): With the entities of `doc.ents`.
     """
     best = Segmentation(fields_of(doc), doc._.record_confidence)
     others = pipe.ranked(doc, k)[1:] if k > 1 else []
     ways = [_segmentation(doc, answer) for answer in others]
-    return ExtractedRecord(number, doc.text, best, ways)
+    tokens = word_tokens(doc) if has_tokens else []
+    return ExtractedRecord(number, doc.text, best, ways, tokens)
 
 
 def word_tokens(doc: Doc) -> list[WordToken]:

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, pairwise
+from itertools import chain, pairwise
 from typing import Any
 from unicodedata import bidirectional
 
@@ -137,7 +137,8 @@ class Page(HtmlPage):
     numbers (Optional[Iterable[int]]): Of the documents, such as their lines in a file,
         one for each; None: 1, 2, 3.
     title (str): Of the page.
-    RAISES (ValueError): As `HighOrderSemiCRF.explain`.
+    RAISES (ValueError): As `HighOrderSemiCRF.explain`; there are more or fewer numbers
+        than documents.
     """
 
     def __init__(
@@ -154,9 +155,11 @@ class Page(HtmlPage):
     ) -> None:
         self._title, self._changes, self._progress = title, changes, progress
         self._colours = {y: n % N_COLOURS for n, y in enumerate(pipe.labels)}
+        numbered = (
+            enumerate(docs, 1) if numbers is None else zip(numbers, docs, strict=True)
+        )
         self._docs = [
-            self._shown(pipe, doc, number, threshold, k)
-            for number, doc in zip(count(1) if numbers is None else numbers, docs)
+            self._shown(pipe, doc, number, threshold, k) for number, doc in numbered
         ]
 
     def __str__(self) -> str:

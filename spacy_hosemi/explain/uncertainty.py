@@ -10,6 +10,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
+from ..component.examples import without_annotation
 from ..component.pipe import HighOrderSemiCRF
 from .diversity import choose_spread, word_vectors
 from .judging import components_before
@@ -49,14 +50,6 @@ def read_docs(path: str | Path, nlp: Language) -> list[Doc]:
     return list(DocBin().from_disk(path).get_docs(nlp.vocab))
 
 
-def without_annotation(nlp: Language, doc: Doc) -> Doc:
-    """RETURNS (Doc): As a pipeline reads its text, or its tokens where their spaces are
-    not known."""
-    if doc.has_unknown_spaces:
-        return Doc(nlp.vocab, words=[token.text for token in doc])
-    return nlp.make_doc(doc.text)
-
-
 def measure(
     nlp: Language, pipe: HighOrderSemiCRF, docs: Iterable[Doc], by: str = "entropy"
 ) -> Iterator[Uncertain]:
@@ -70,7 +63,7 @@ def measure(
     """
     before = components_before(nlp, pipe)
     for index, doc in enumerate(docs):
-        plain = without_annotation(nlp, doc)
+        plain = without_annotation(doc, nlp)
         for component in before:  # sets sentence starts and tags, if features read them
             plain = component(plain)
         yield Uncertain(index, doc, len(plain), MEASURES[by](pipe, plain))

@@ -14,6 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
+from ..component.examples import without_annotation
 from ..errors import Errors
 from ..formats import Settings, make_doc, read_annotations
 from ..formats.texts import Fault
@@ -179,11 +180,7 @@ def as_examples(docs: Sequence[Doc], nlp: Language) -> list[Example]:
     for doc in docs:
         for ent in doc.ents:  # of another vocabulary, perhaps
             nlp.vocab.strings.add(ent.label_)
-        if doc.has_unknown_spaces:
-            predicted = Doc(nlp.vocab, words=[token.text for token in doc])
-        else:
-            predicted = nlp.make_doc(doc.text)
-        made.append(Example(predicted, doc))
+        made.append(Example(without_annotation(doc, nlp), doc))
     return made
 
 

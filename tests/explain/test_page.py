@@ -72,6 +72,15 @@ def page_of(nlp, texts, **settings):
     return Page(pipe, [nlp(text) for text in texts], **settings)
 
 
+def test_numbers_are_one_for_each_document():
+    nlp = make_trained()
+    docs, pipe = [nlp("Ada wrote."), nlp("Mary met Ada.")], nlp.get_pipe("hosemi")
+    assert "<h2>7 " in str(Page(pipe, docs, numbers=[3, 7]))
+    for numbers in ([3], [3, 7, 9]):
+        with pytest.raises(ValueError, match="argument 2 is"):
+            Page(pipe, docs, numbers=numbers)
+
+
 def test_texts_stay_as_they_are(nlp):
     found = Reader(str(page_of(nlp, TEXTS, threshold=0.01)))
     assert found.texts == TEXTS

@@ -75,5 +75,5 @@ def marginal_steps(
     asked: Sequence[int],
     answer: Callable[[int, Marginals], Answer],
     p: float = ...,
-    first_end: Mapping[int, int] = ...,
+    first_end: Mapping[int, int] | None = ...,
 ) -> Steps[list[Answer]]: ...

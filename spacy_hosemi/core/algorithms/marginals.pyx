@@ -1,7 +1,5 @@
 """Partition function and marginals of one document, or of several."""
 
-from types import MappingProxyType
-
 import numpy as np
 
 from libc.math cimport INFINITY
@@ -30,8 +28,6 @@ from .viterbi import check_segments
 
 # Documents in a task: few enough for their rows to stay in the cache of the processor.
 PER_TASK = 4
-
-_NOWHERE = MappingProxyType({})
 
 
 def log_partition(automaton, potentials, constraints=None):
@@ -81,7 +77,7 @@ def marginals_of(automaton, potentials, constraints=None):
 
 
 def marginal_steps(
-    automaton, potentials, constraints, asked, answer, double p=0.0, first_end=_NOWHERE
+    automaton, potentials, constraints, asked, answer, double p=0.0, first_end=None
 ):
     """An answer from `marginals` of each of some documents, without counts, in steps.
 
@@ -91,14 +87,14 @@ def marginal_steps(
     answer (Callable): (document, Marginals) -> anything.
     p (float): If above 0, tasks list the spans of at least this probability, for
         `Marginals.list_spans`.
-    first_end (Dict[int, int]): Of documents whose answers ask for the probabilities of
-        some segments, or labels of some tokens, alone: where the first of these end.
-        The backward sweep ends there, too.
+    first_end (Optional[Dict[int, int]]): Of documents whose answers ask for the
+        probabilities of some segments, or labels of some tokens, alone: where the first
+        of these end. The backward sweep ends there, too.
     YIELDS (Task): Work without the GIL, which must be done before the next step.
     RETURNS (List): The answer for each document in `asked`.
     RAISES: As `log_partition`.
     """
-    found = []
+    found, first_end = [], first_end or {}
     for at in range(0, len(asked), PER_TASK):
         some = asked[at : at + PER_TASK]
         given = [potentials[k] for k in some], [constraints[k] for k in some]
