@@ -50,8 +50,6 @@ def of_formats() -> dict[str, tuple[list[bytes], list[bytes]]]:
     prodigy += b'"answer": "accept"}'
     spacy_json = b'[{"id": 0, "paragraphs": [{"raw": "Ada", "sentences": [{"tokens": '
     spacy_json += b'[{"orth": "Ada", "ner": "U-P", "id": 0}]}]}]}]'
-    turks = b'{"content": "Ada in", "annotation": [{"label": ["P"], "points": '
-    turks += b'[{"start": 0, "end": 2, "text": "Ada"}]}]}'
     xml = b'<?xml version="1.0"?>\n<dataset><sequence><author>Ada</author> <date>1 '
     xml += b"</date></sequence></dataset>"
     tei = b'<TEI><bibl><title level="j">Ada</title>, <lb/><date>1</date></bibl></TEI>'
@@ -65,7 +63,6 @@ def of_formats() -> dict[str, tuple[list[bytes], list[bytes]]]:
             ],
             json_,
         ),
-        "dataturks": ([turks], json_),
         "prodigy": ([prodigy], json_),
         "label-studio": (
             [

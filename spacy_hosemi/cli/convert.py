@@ -46,8 +46,8 @@ def convert_cli(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="jsonl, doccano, dataturks, prodigy, label-studio, spacy, brat, "
-            "columns, csv or xml; auto: recognized by the content.",
+            help="jsonl, doccano, prodigy, label-studio, spacy, brat, columns, csv or "
+            "xml; auto: recognized by the content.",
         ),
     ] = "auto",
     config: Annotated[

@@ -91,24 +91,6 @@ def prodigy(texts):
     )
 
 
-def dataturks(texts):
-    return json_lines(
-        {
-            "content": text_of(x).replace("&", "&amp;"),
-            "annotation": [
-                {
-                    "label": [label],
-                    "points": [{"start": s, "end": e - 1, "text": text_of(x)[s:e]}],
-                }
-                for s, e, label in spans_of(x)
-            ],
-            "extras": None,
-            "metadata": {"status": "done", "evaluation": "NONE"},
-        }
-        for x in texts
-    )
-
-
 def regions(segments):
     text = text_of(segments)
     return [
@@ -358,7 +340,6 @@ WRITERS = {
     "doccano": ("doccano", doccano),
     "doccano, labels": ("doccano", doccano_labels),
     "doccano, relations": ("doccano", doccano_relations),
-    "dataturks": ("dataturks", dataturks),
     "prodigy": ("prodigy", prodigy),
     "label-studio": ("label-studio", label_studio),
     "label-studio, JSON-MIN": ("label-studio", label_studio_min),

@@ -138,33 +138,6 @@ def test_brat_leaves_out_no_other_lines(tmp_path, line):
     assert "a.ann:4: is no annotation of brat" in message
 
 
-def test_dataturks(tmp_path):
-    def point(start, end, text):
-        return {"label": ["author"], "points": [dict(start=start, end=end, text=text)]}
-
-    records = [
-        {"content": "A &amp; B", "annotation": [point(4, 4, "B")], "extras": None},
-        {"content": "A &amp; B", "annotation": [point(8, 8, "B")], "source": "x"},
-        {"content": "not yet", "annotation": None},
-        {"content": "x", "annotation": [{"label": "author", "points": []}]},
-        {"content": "x", "annotation": [point(0, 0, "y")]},
-        {"content": "x", "annotation": [{"label": ["a"], "points": {}}]},
-        {"content": "x"},
-    ]
-    found = read(tmp_path, "\n".join(map(json.dumps, records)))
-    texts = [(x.text, spans(x), x.meta) for x in found.texts]
-    assert texts == [
-        ("A & B", [(4, 5, "author")], {}),
-        ("A &amp; B", [(8, 9, "author")], {"source": "x"}),
-        ("x", [], {}),
-    ]
-    assert found.skipped == {"without annotation": 1}
-    wrong, no_list, no_key = messages(found)
-    assert 'the file says "y"' in wrong and ":5:" in wrong
-    assert "expected a list, found {}" in no_list
-    assert 'the key "annotation" is missing' in no_key
-
-
 def test_pairs_of_a_text_and_its_spans(tmp_path):
     text = '[["Frege 1879", [[0, 5, "author"]]], ["x", []], ["y", [[0]]]]'
     found = read(tmp_path, text)

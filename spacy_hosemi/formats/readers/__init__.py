@@ -3,7 +3,6 @@
 from . import (
     brat,
     columns,
-    dataturks,
     doccano,
     inline,
     jsonl,
@@ -17,7 +16,6 @@ from .base import Reader, Settings
 _READERS = (
     jsonl.READER,
     doccano.READER,
-    dataturks.READER,
     prodigy.READER,
     label_studio.READER,
     spacy_json.READER,
