@@ -30,8 +30,6 @@ RULES = (
     b"once|twice|at most|at least|exactly|never|only|before|after|directly|or|A|B|3"
 ).split(b"|")
 CONLL = b"-DOCSTART- O B-A I-A L-A U-A S-A E-A (A* *) * \t \n # id = 3".split(b" ")
-PAGE = b'[{"data": {"text": "<p>Ada<br>x</p>"}, "annotations": [{"result": ['
-REGION = b'{"value": {"start": "/p[1]/text()[1]", "startOffset": 0, "endOffset": 3, '
 
 
 def of_formats() -> dict[str, tuple[list[bytes], list[bytes]]]:
@@ -40,8 +38,6 @@ def of_formats() -> dict[str, tuple[list[bytes], list[bytes]]]:
     json_ = [*JSON, *TABS]
     task = b'{"data": {"text": "Ada in"}, "annotations": [{"result": [{"value": '
     task += b'{"start": 0, "end": 3, "text": "Ada", "labels": ["P"]}}]}]}'
-    page = PAGE + REGION + b'"globalOffsets": {"start": 0, "end": 3}, '
-    page += b'"hypertextlabels": ["P"]}}]}]}]'
     spans = b'{"text": "Ada in", "spans": [[0, 3, "P"]]}\n'
     prodigy = (
         b'{"text": "Ada", "_input_hash": 1, "tokens": [{"text": "Ada", "start": 0,'
@@ -67,11 +63,10 @@ def of_formats() -> dict[str, tuple[list[bytes], list[bytes]]]:
         "label-studio": (
             [
                 task,
-                page,
                 b'[{"text": "Ada", "label": [{"start": 0, "end": 3, '
                 b'"labels": ["P"]}], "annotation_id": 1}]',
             ],
-            [*json_, b"<br>", b"&amp;", b"<!--", b"</p>"],
+            json_,
         ),
         "spacy": ([spacy_json, b'[["Ada", {"entities": [[0, 3, "P"]]}]]'], json_),
         "brat": (

@@ -148,33 +148,6 @@ def label_studio_min(texts):
     return json.dumps(tasks, indent=2)
 
 
-def label_studio_page(texts):
-    """Of a HyperText tag: each text is a paragraph of a page."""
-    tasks = []
-    for x in texts:
-        result = [
-            {
-                "value": {
-                    "start": "/p[1]/text()[1]",
-                    "end": "/p[1]/text()[1]",
-                    "startOffset": s,
-                    "endOffset": e,
-                    "globalOffsets": {
-                        "start": len(text_of(x)[:s].encode("utf-16-le")) // 2,
-                        "end": len(text_of(x)[:e].encode("utf-16-le")) // 2,
-                    },
-                    "text": text_of(x)[s:e],
-                    "hypertextlabels": [label],
-                },
-                "type": "hypertextlabels",
-            }
-            for s, e, label in spans_of(x)
-        ]
-        page = f"<p>{escape(text_of(x))}</p>"
-        tasks.append({"annotations": [{"result": result}], "data": {"page": page}})
-    return json.dumps(tasks)
-
-
 def spacy_pairs(texts):
     return json.dumps([[text_of(x), {"entities": spans_of(x)}] for x in texts])
 
@@ -343,7 +316,6 @@ WRITERS = {
     "prodigy": ("prodigy", prodigy),
     "label-studio": ("label-studio", label_studio),
     "label-studio, JSON-MIN": ("label-studio", label_studio_min),
-    "label-studio, HyperText": ("label-studio", label_studio_page),
     "spacy, pairs": ("spacy", spacy_pairs),
     "spacy, annotator": ("spacy", spacy_annotator),
     "spacy, documents": ("spacy", spacy_documents),

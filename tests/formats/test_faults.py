@@ -184,7 +184,7 @@ def test_a_cut_list_gives_what_is_whole(tmp_path):
         ('{"start": 0, "end": 5, "labels": []}', "a region has no label"),
         ('{"start": 0, "end": 5, "labels": ["a", "b"]}', "a region has 2 labels"),
         ('{"start": "/p[1]", "startOffset": 0, "hypertextlabels": ["a"]}',
-         'has paths into an HTML page, and no "globalOffsets"'),
+         "has paths into an HTML page; expected a project with a Text tag"),
         ('{"start": 0, "labels": ["a"]}', "expected whole numbers"),
         ('{"start": 0, "end": 5, "labels": ["a"], "text": "Zadeh"}',
          'is "Frege", the file says "Zadeh"'),

@@ -113,52 +113,6 @@ def test_faults_in_a_list_on_one_line(tmp_path):
     assert "object" not in messages(read(tmp_path, indented))[0]
 
 
-PAGE = (
-    "<html><head><title>😀 seen by nobody</title><style>p {}</style></head><body>"
-    "<div><p>Frege &amp; co<br>Halle</p><p>1879</p></div>a<b>b</b></body></html>"
-)
-
-
-def page_region(start, end, label, text):
-    where = {"start": "/p[1]/text()[1]", "startOffset": 0, "text": text}
-    offsets = {"globalOffsets": {"start": start, "end": end}}
-    return {**where, **offsets, "hypertextlabels": [label]}
-
-
-def test_regions_of_pages(tmp_path):
-    """Hidden text and <br> count, as in a browser; ends of paragraphs do not."""
-    n = len("xx seen by nobody" + "p {}")
-    values = [
-        page_region(n, n + 10, "author", "Frege & co"),
-        page_region(n + 11, n + 16, "place", "Halle"),
-        page_region(n + 16, n + 20, "date", "1879"),
-        page_region(n + 20, n + 22, "x", "ab"),
-    ]
-    found = read(tmp_path, json.dumps([task((values, {}), text=PAGE)]))
-    assert not found.faults
-    assert found.texts[0].text == "Frege & co\nHalle\n1879\nab"
-    expected = [("Frege & co", "author"), ("Halle", "place"), ("1879", "date")]
-    assert labeled(found) == [[*expected, ("ab", "x")]]
-    minimal = {"text": PAGE, "label": values, "annotator": 1}
-    assert labeled(read(tmp_path, json.dumps([minimal]))) == labeled(found)
-    empty = read(tmp_path, json.dumps([task(([], {}), text=PAGE)]))
-    assert [x.text for x in empty.texts] == [found.texts[0].text]
-
-
-@pytest.mark.parametrize(
-    "start, text, said",
-    [
-        (21, "Gödel", 'the file says "Gödel"; correct the offsets'),
-        (999, "Frege", "is not inside the 43 characters of the page"),
-        (None, "Frege", 'no "globalOffsets" into its text'),
-    ],
-)
-def test_regions_that_do_not_fit_a_page(tmp_path, start, text, said):
-    value = page_region(start, start and start + 5, "author", text)
-    (message,) = messages(read(tmp_path, json.dumps([task(([value], {}), text=PAGE)])))
-    assert said in message
-
-
 def test_a_first_column_that_counts(tmp_path):
     """As in GermEval 2014; one line has a tab too many."""
     rows = "#\thttp://a\t[2009]\n1\tAda\tB-PER\tO\n2\tmet\tO\tO\t\n"

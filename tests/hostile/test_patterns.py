@@ -9,7 +9,6 @@ from spacy_hosemi import FieldTokenizer
 from spacy_hosemi.core import compile_grammar
 from spacy_hosemi.formats.align import Aligner
 from spacy_hosemi.formats.readers import ALL, Settings
-from spacy_hosemi.formats.readers.pages import PageText
 from spacy_hosemi.formats.records import ExtractedField
 from spacy_hosemi.formats.references.dates import read_date
 from spacy_hosemi.formats.references.fields import reference_of
@@ -53,17 +52,6 @@ KINDS = {
     "mixed": 'a1-("\u0301 /\U0001f600\u200d',
 }
 OF_NAMES = {"and": " and ", "et al.": " et al. ", "suffixes": "Jr, ", "roles": "(ed.) "}
-OF_PAGES = {
-    "tags": "<a ",
-    "comments": "<!--",
-    "quotes in tags": '<a b="',
-    "closed": "<a b='>",
-    "declarations": "<!a",
-    "end tags": "</a ",
-    "instructions": "<?",
-    "titles": "<title></p>",
-    "references": "&amp",
-}
 
 
 def made(sign):
@@ -111,13 +99,6 @@ def test_fields_of_references(kind):
         assert_linear(read, few, many, TIMES)
     assert_linear(read_date, few, many, TIMES)
     assert_linear(read_names, few, many, TIMES)
-
-
-@pytest.mark.parametrize("kind", {**KINDS, **OF_PAGES})
-def test_pages(kind):
-    few, many = made({**KINDS, **OF_PAGES}[kind])
-    for form in ("{}", "<p>{}</p>"):
-        assert_linear(PageText, form.format(few), form.format(many), TIMES)
 
 
 @pytest.mark.parametrize("kind", KINDS)

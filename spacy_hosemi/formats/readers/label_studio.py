@@ -3,7 +3,7 @@
 A task has `data`, which holds the text, and `annotations` (`completions` before version
 1.0), each with a list of regions: `{"value": {"start", "end", "text", "labels"}}`. In
 JSON-MIN a task has the text, and its regions under the name of the labeling control.
-Regions of a `HyperText` tag have "globalOffsets" into the text of an HTML page.
+Regions of a `HyperText` tag have paths into an HTML page: they are faults.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from ..json_records import make_span, meta_of, sample, string_of
 from ..sources import Source
 from ..texts import AnnotatedText, Found, LabeledSpan, Skipped, same, shown
 from .base import Reader, Settings, read_records
-from .pages import PageText, is_page
 
 ANNOTATIONS = ("annotations", "completions")
 MINIMAL = ("annotation_id", "annotator", "lead_time")
@@ -82,7 +81,9 @@ def _from_task(
     regions = [x["value"] for x in results if _is_region(x.get("value"))]
     key = settings.text_key or _text_key(data, regions)
     meta = {**meta_of(record, "data", *ANNOTATIONS), **meta_of(data, key)}
-    yield _annotated(string_of(data, key), regions, meta, line, source)
+    text = string_of(data, key)
+    spans = tuple(_span(region, line, text) for region in regions)
+    yield AnnotatedText(text, spans, source.path, line, meta=meta)
 
 
 def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped]]:
@@ -102,22 +103,12 @@ def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped
     return (true or kept)[-1], skipped
 
 
-def _annotated(
-    text: str, regions: list[Any], meta: dict[str, Any], line: int, source: Source
-) -> AnnotatedText:
-    """A text, or that of a page: what its offsets count in."""
-    page = None
-    if any("startOffset" in x for x in regions) or (not regions and is_page(text)):
-        page = PageText(text)
-        text = page.text
-    spans = tuple(_span(x, line, text, page) for x in regions)
-    more: dict[str, Any] = {"has_offsets": page is None, "meta": meta}
-    return AnnotatedText(text, spans, source.path, line, **more)
-
-
-def _span(
-    value: dict[str, Any], line: int, text: str, page: PageText | None
-) -> LabeledSpan:
+def _span(value: dict[str, Any], line: int, text: str) -> LabeledSpan:
+    if "startOffset" in value:
+        raise ValueError(
+            "a region has paths into an HTML page; expected a project with a Text tag: "
+            "convert the HTML to text before it is annotated"
+        )
     labels = _labels_of(value)
     if not isinstance(labels, list) or not labels:
         raise ValueError(f"a region has no label: {shown(value)}")
@@ -125,8 +116,6 @@ def _span(
         n = len(labels)
         raise ValueError(f"a region has {n} labels: {shown(labels)}; expected 1")
     start, end = value["start"], value.get("end")
-    if page is not None:
-        start, end = page.place(*_global_offsets(value))
     part = value.get("text")
     if not isinstance(part, str):
         part = None
@@ -134,19 +123,6 @@ def _span(
         # Older versions write a line break as the two characters \n.
         part = part.replace("\\n", "\n")
     return make_span(start, end, labels[0], part, line)
-
-
-def _global_offsets(value: dict[str, Any]) -> tuple[int, int]:
-    """RAISES (ValueError): A region has paths into a page alone."""
-    found = value.get("globalOffsets")
-    start, end = map((found if isinstance(found, dict) else {}).get, ("start", "end"))
-    if type(start) is not int or type(end) is not int:
-        raise ValueError(
-            'a region has paths into an HTML page, and no "globalOffsets" into its '
-            "text, which newer versions of Label Studio write; expected these, or a "
-            "project with a Text tag: convert the HTML to text before it is annotated"
-        )
-    return start, end
 
 
 def _text_key(data: dict[str, Any], regions: list[Any]) -> str:
@@ -183,7 +159,8 @@ def _from_minimal(
     control = _control_of(record)
     regions = record[control] if control else []
     meta = meta_of(record, key, *([control] if control else []))
-    return _annotated(text, regions, meta, line, source)
+    spans = tuple(_span(region, line, text) for region in regions)
+    return AnnotatedText(text, spans, source.path, line, meta=meta)
 
 
 READER = Reader("label-studio", _recognizes, _read)
