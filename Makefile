@@ -68,9 +68,11 @@ BESIDE := $(wildcard .ci .github CHANGELOG.md CITATION.cff CONTRIBUTING.md LICEN
 	MANIFEST.in Makefile README.md SECURITY.md pyproject.toml setup.cfg setup.py \
 	benchmarks configs corpus docs examples tests)
 
-# Without tests that start programs for minutes: they reach no kernel that others do not.
+# Without tests that start programs for minutes, which reach no kernel that others do not,
+# and without those of source files.
 test-checked: FLAVOUR := HOSEMI_DEBUG=1
-test-checked: TESTS := --ignore=tests/benchmarks --ignore=tests/test_docs.py
+test-checked: TESTS := --ignore=tests/benchmarks --ignore=tests/test_docs.py \
+	--ignore=tests/test_house.py
 
 # The sanitizers must be there before the interpreter, which is not compiled with them.
 # No leaks: the interpreter does not free everything at its end. Its allocator would put
