@@ -9,6 +9,7 @@ from hypothesis import given
 
 from spacy_hosemi import core
 from spacy_hosemi.core.algorithms import decision_search
+from spacy_hosemi.core.algorithms import entropy as entropy_module
 from spacy_hosemi.core.algorithms.best_sets import LEAST
 
 from .. import oracles
@@ -462,6 +463,28 @@ def test_entropy_is_exact_from_the_uncertain_to_the_certain(n_tokens, ahead):
     found = core.entropy(automaton, potentials)
     tolerance = 1e-12 + 1e-15 * n_tokens * ahead
     assert found == pytest.approx(n_tokens * each, rel=tolerance, abs=0.0)
+
+
+@pytest.mark.parametrize("scale", [0.3, 3.0, 30.0, 100.0, 1e4])
+@pytest.mark.parametrize("n_tokens", [1, 7, 400])
+def test_entropy_by_counts_equals_that_by_choices(n_tokens, scale, monkeypatch):
+    """Where scores are large, only the choices are exact, and the bound says so."""
+    rng = np.random.default_rng(n_tokens)
+    for has_tail in (False, True):
+        patterns = [(0, 1), (1, 1, 2), (2, "$")]
+        tail = -0.3 if has_tail else -INF
+        automaton, potentials = zeros(n_tokens, 3, 3, tail, patterns, observed=[(1, 2)])
+        for name in ("inside", "start", "end", "pattern"):
+            scores = getattr(potentials, name)
+            scores[:] = rng.normal(0.0, scale, scores.shape)
+        potentials.inside[:, 1:][rng.random((n_tokens, 3)) < 0.1] = -INF
+        rows = [(k, min(k + 5, n_tokens), 2, scale) for k in range(0, n_tokens, 4)]
+        potentials.cells = make_cells([*rows, (0, 1, 1, -INF)])
+        found = core.entropy(automaton, potentials)
+        with monkeypatch.context() as patch:
+            patch.setattr(entropy_module, "LEAST_SHARE", INF)
+            expected = core.entropy(automaton, potentials)
+        assert found == pytest.approx(expected, rel=1e-10, abs=0.0)
 
 
 def test_entropy_of_one_possible_segmentation_is_0():

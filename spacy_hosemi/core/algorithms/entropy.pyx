@@ -1,10 +1,8 @@
-"""Entropy of the distribution over segmentations.
+"""Entropy of the distribution over segmentations: H = log Z - E[score].
 
-It is log Z - E[score]. The expected logs of weights go beside the forward sweep, see
-`log_moments`, relative to the scale of each row: so they are small numbers, and their
-difference from log Z is exact unless the document is almost certain.
-
-Then the entropy is, by the chain rule, that of each choice on the way from the left:
+The gradient of log Z has the expected counts, so E[score] is their product with the
+scores. Where that is nearly log Z, digits cancel; then the entropy is, by the chain
+rule, that of each choice on the way from the left:
 
     H = sum over (u, p) of P(u, p) H(label | u, p)
         + sum over (u, q) of P(u, q) H(end | u, q)
@@ -17,17 +15,16 @@ import numpy as np
 
 from libc.math cimport INFINITY, exp, log1p, sqrt
 
-from ..potentials import check_document
+from ..potentials import ROLES, check_document
 from ..chart.chart cimport Chart
 from ..chart.checks cimport check_sum
-from ..chart.dp_tables cimport DPTables
 from ..sweeps.backward cimport Backward, swept
-from ..sweeps.forward_backward cimport chart_for_sums, forward
-from ..sweeps.log_moments cimport LogMoments, log_moments
+from ..sweeps.forward_backward cimport ForwardBackward
 
-# The rounding of logs is about 1e-15 times the square root of the tokens: a part of
-# less than 1e-12 of an entropy above this number times that root.
-cdef double ENOUGH = 1e-2
+# Rounding changes log Z - E[score] by about 1e-16 sqrt(n) (|log Z| + sum |terms|), if
+# the sweeps kept the range of scaled arithmetic. A difference of LEAST_SHARE times the
+# same is right to a part of 1e-11.
+LEAST_SHARE = 1e-5
 
 
 def entropy(automaton, potentials, constraints=None):
@@ -40,27 +37,43 @@ def entropy(automaton, potentials, constraints=None):
     RAISES: As `log_partition`.
     """
     check_document(automaton, potentials)
-    cdef Chart chart = chart_for_sums(automaton, potentials, constraints)
-    cdef DPTables tables = DPTables()
-    cdef LogMoments moments
+    cdef ForwardBackward sweeps = ForwardBackward()
     cdef Visits visits
-    cdef bint is_in_range
-    tables.allocate(chart, in_logs=False, forward=True, backward=False)
-    moments = log_moments(chart, tables)
+    cdef double log_z, mean, size
+    sweeps.load(automaton, potentials, constraints, counts=True)
     with nogil:
-        is_in_range = forward(chart, tables, moments)
-    if is_in_range:
-        check_sum(tables.log_z)
-        if tables.log_z == -INFINITY:
+        sweeps.run()
+    if sweeps.is_in_range:
+        log_z = sweeps.tables.log_z
+        check_sum(log_z)
+        if log_z == -INFINITY:
             return -INFINITY
-        found = tables.z_rest - moments.mean(chart, tables)
-        if found > ENOUGH * sqrt(chart.n_tokens):
-            return found
+        counts = sweeps.expected.gradient(sweeps.chart, sweeps.tables, potentials)
+        mean, size = expected_score(counts, potentials)
+        size = (size + abs(log_z)) * sqrt(sweeps.chart.n_tokens + 100.0)
+        if log_z - mean > LEAST_SHARE * size:
+            return log_z - mean
+    del sweeps
     visits = Visits(automaton, potentials, constraints)
     check_sum(visits.backward.total)
     if visits.backward.total == -INFINITY:
         return -INFINITY
     return visits.entropy()
+
+
+def expected_score(counts, potentials):
+    """Returns E[score] and the sum of its terms with their signs dropped, as floats."""
+    mean = size = 0.0
+    for name in (*ROLES, "length", "tail", "pattern", "cells", "entries"):
+        count, score = getattr(counts, name), getattr(potentials, name)
+        if name in ("cells", "entries"):
+            if score is None:
+                continue
+            count, score = count["score"], score["score"]
+        # A count of 0 may meet a score of -inf.
+        terms = np.multiply(count, score, out=np.zeros(count.shape), where=count > 0.0)
+        mean, size = mean + float(terms.sum()), size + float(np.abs(terms).sum())
+    return mean, size
 
 
 cdef class Visits:

@@ -4,7 +4,6 @@ from ..chart.chart cimport Chart
 from ..chart.dp_tables cimport DPTables
 from ..chart.span_lists cimport SpanLists
 from .expectations cimport Expectations
-from .log_moments cimport LogMoments
 
 
 cdef class ForwardBackward:
@@ -46,4 +45,4 @@ cdef class ForwardBackward:
 
 
 cdef Chart chart_for_sums(automaton, potentials, constraints)
-cdef bint forward(Chart chart, DPTables tables, LogMoments moments=*) noexcept nogil
+cdef bint forward(Chart chart, DPTables tables) noexcept nogil

@@ -19,7 +19,6 @@ from ..chart.dp_tables import Lease
 from ..chart.load cimport make_chart
 from ..chart.span_lists cimport Open, SpanLists
 from .expectations cimport expectations, start_probabilities
-from .log_moments cimport LogMoments
 
 # Rows of beta are kept, without counts, if they have no more numbers.
 KEPT = 1_000_000
@@ -38,11 +37,8 @@ cdef Chart chart_for_sums(automaton, potentials, constraints):
     return chart
 
 
-cdef bint forward(
-    Chart chart, DPTables tables, LogMoments moments=None
-) noexcept nogil:
-    """Fill the forward tables, set log_z; in scaled arithmetic moments, too. RETURNS:
-    whether it can be trusted."""
+cdef bint forward(Chart chart, DPTables tables) noexcept nogil:
+    """Fill the forward tables, set log_z. RETURNS: whether it can be trusted."""
     cdef Py_ssize_t j
     if not tables.in_logs and not scaled.begin(tables):
         return False
@@ -58,13 +54,9 @@ cdef bint forward(
                 logspace.end_segments(chart, tables, j)
             elif not scaled.end_segments(chart, tables, j):
                 return False
-            if moments is not None:
-                moments.end_segments(chart, tables, j)
         if j == 0 or j < chart.n_tokens:
             if tables.in_logs:
                 logspace.open_row(chart, tables, j)
-            elif moments is not None:
-                moments.open_row(chart, tables, j)
             else:
                 scaled.open_row(chart, tables, j)
     if tables.in_logs:

@@ -7,7 +7,6 @@ cdef bint in_range() noexcept nogil
 cdef bint begin(DPTables tables) noexcept nogil
 cdef void begin_again(Chart chart, DPTables tables) noexcept nogil
 cdef void open_row(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil
-cdef void finish_opened(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil
 cdef void bound_opened(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil
 cdef bint end_segments(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil
 cdef bint set_log_z(Chart chart, DPTables tables) noexcept nogil

@@ -271,11 +271,6 @@ cdef void open_row(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil:
         &tables.node[chart.n_nodes],
         chart.n_states * sizeof(double),
     )
-    finish_opened(chart, tables, j)
-
-
-cdef void finish_opened(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil:
-    """The scale of A[j], once its entries are there, and bounds on them."""
     tables.opened_scale[j] = tables.alpha_scale[j] + tables.weights.scale
     bound_opened(chart, tables, j)
 
