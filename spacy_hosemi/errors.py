@@ -687,8 +687,9 @@ class Errors(metaclass=_Coded):
         "else; copy it again or train anew."
     )
     HS063 = (
-        "the model was saved in format {found}, this version of spacy_hosemi reads up "
-        "to {expected}. Upgrade: pip install -U spacy_hosemi."
+        "the model was saved in format {found}, this version of spacy_hosemi reads "
+        "format {expected}. A newer format needs pip install -U spacy_hosemi; a model "
+        "older than version 0.2.0 must be trained anew."
     )
     HS313 = (
         "the saved model has the number {found} in {name}; expected finite numbers. It "
@@ -921,10 +922,6 @@ class Warnings(metaclass=_Coded):
         "such as {text}. {name} learns and predicts spans without these, and a score "
         "counts what it predicts as wrong. Leave them out of the spans, as `python -m "
         "spacy hosemi convert` does."
-    )
-    HSW10 = (
-        "{name} was trained with {found}, which this version loads and predicts with, "
-        'but cannot train. Before you initialize it again, set "{key}" to {expected}.'
     )
     HSW27 = (
         "{name} has never been trained: it was initialized with {found} documents, and "

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
-import srsly
 from spacy.cli._util import app
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -145,26 +144,6 @@ def random_pipe(nlp, marked, model, *, readers=None, seed=0, size=1.0, **config)
 def find(nlp, text) -> list[tuple[str, str]]:
     """Text and label of the entities of a text."""
     return [(ent.text, ent.label_) for ent in nlp(text).ents]
-
-
-def old_bytes(weights) -> bytes:
-    """Weights as formats 1 to 3 have them: plain arrays in double precision."""
-    parts = {
-        "format": 3,
-        "keys": weights.table.keys,
-        "names": "\n".join(weights.names),
-        "counts": weights.counts,
-        "n_docs": weights.n_docs,
-        "is_trained": weights.is_trained,
-        "learn_length": weights.learn_length,
-    }
-    parts |= {x: getattr(weights, x) for x in ("matrix", "pattern", "length", "tail")}
-    if weights.pairs is not None:
-        parts["first_pair"] = weights.pairs.first
-        parts["columns"] = weights.pairs.columns
-    if weights.extractor.gazetteers:
-        parts["gazetteers"] = weights.extractor.gazetteers.to_dict()
-    return srsly.msgpack_dumps(parts)
 
 
 def remembered(memo, *args):

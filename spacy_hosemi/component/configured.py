@@ -34,14 +34,9 @@ from .settings import (
     FunctionKind,
     Settings,
     check_tree,
-    warn_untrainable,
 )
 
 T = TypeVar("T")
-
-
-# Settings that saved models of version 0.1.0 do not have, as they were then.
-BEFORE_0_2 = {"clean_text": False}
 
 
 class _Attribute(Generic[T]):
@@ -259,7 +254,6 @@ class Configured:
         before = self.settings.cfg
         given = {
             **before,
-            **BEFORE_0_2,
             **{name: cfg[name] for name in NAMES if name in cfg},
         }
         free = {k: value for k, value in changed.items() if k not in LEARNT}
@@ -267,7 +261,6 @@ class Configured:
         self.facts, self._advice = read_facts(cfg.get("trained_on")), Advice()
         self.seen_texts = read_seen(cfg.get("seen_texts"))
         self._configs.show(self.settings.cfg)
-        warn_untrainable(self.settings, self.name)
         # Before initialization rules may name labels that there are not yet.
         rules = given["label_rules"] if self._trainer.is_initialized else []
         self.schema = self.read_schema_of({**given, **cfg, "label_rules": rules})

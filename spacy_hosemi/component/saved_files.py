@@ -28,13 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors
-from ..model.weights.packing import check_finite, truncated
+from ..model.weights.packing import check_finite, check_format, truncated
 
-# What a component has ever written: a file of format 1, parts, and what was never
-# finished. Nothing else in the folder is ours.
-_OURS = re.compile(r"model|(model|weights)-[0-9a-f]{16}\.(msgpack|npy)|\.hosemi-.*")
+# What a component writes: parts, and what was never finished. Nothing else in the
+# folder is ours.
+_OURS = re.compile(r"(model|weights)-[0-9a-f]{16}\.(msgpack|npy)|\.hosemi-.*")
 
-# 2: parts have digests, in a folder files of their own.
 FORMAT = 2
 
 # Whether loading compares parts with their digests, which takes .5 to 1 ms a MB.
@@ -74,16 +73,12 @@ def write_parts(
 
 
 def read_parts(folder: Path, parts: Parts) -> tuple[bytes, list[NDArray[np.float32]]]:
-    """Read what `write_parts` wrote.
-
-    parts (Parts): From cfg; {}: the folder is of format 1.
-    RETURNS (Tuple[bytes, List[float32 array]]): The model, and its weights, which are
-        read-only and mapped: all processes that load the file share its memory.
-    RAISES (ValueError): HS061 a file is missing; HS062 it is not what was saved; HS313
-        a weight is not finite.
-    """
-    if not parts:
-        return read_file(folder, "model"), []
+    """Reads what `write_parts` wrote: the model, and its weights, which are read-only
+    and mapped, so that all processes that load the file share its memory. Raises
+    ValueError: HS061 if a file is missing, HS062 if it is not what was saved, HS313 if
+    a weight is not finite."""
+    if "model" not in parts:
+        raise ValueError(Errors.HS061.format(path=folder / "model"))
     path = _checked_file(folder, parts, "model")
     weights = []
     if "weights" in parts:
@@ -120,17 +115,12 @@ def sealed(cfg: Mapping[str, Any], parts: Parts) -> bytes:
 
 
 def unsealed(data: bytes) -> tuple[dict[str, Any], Parts]:
-    """RETURNS (Tuple[Dict[str, Any], Parts]): Inverse of `sealed`; no parts: format 1.
-
-    RAISES (ValueError): HS062 it is not what was saved; HS063 saved by a newer version.
-    """
+    """Inverse of `sealed`. Raises ValueError: HS062 if it is not what was saved, HS063
+    if another version saved it."""
     cfg = json.loads(data)
-    version = cfg.get("format", 0)
-    if version > FORMAT:
-        raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
-    digest, parts = cfg.pop("sha256", None), cfg.pop("parts", None)
-    if digest is None and parts is None:
-        return cfg, {}
+    check_format(cfg.get("format"), FORMAT)
+    cfg.pop("sha256", None)
+    parts = cfg.pop("parts", None)
     # JSON says the same in several ways, such as with a line twice; only one was
     # saved, but for the ends of lines, which programs for versions change.
     if parts is None or data.replace(b"\r\n", b"\n") != sealed(cfg, parts):
@@ -140,7 +130,7 @@ def unsealed(data: bytes) -> tuple[dict[str, Any], Parts]:
 
 def checked(given: Mapping[str, bytes], parts: Parts, name: str) -> bytes:
     """RETURNS (bytes): A part. RAISES (ValueError): HS062 it is not what was saved."""
-    if parts and digest_of(given[name]) != parts[name]["sha256"]:
+    if digest_of(given[name]) != parts[name]["sha256"]:
         raise truncated(f"{name} is not what was saved: its SHA-256 differs")
     return given[name]
 

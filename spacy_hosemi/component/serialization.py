@@ -86,7 +86,7 @@ def load(
 
     RETURNS (Optional[Dict[str, Any]]): Its cfg, if that is not excluded.
     RAISES (ValueError): HS061 a file is not there; HS062 it is not what was saved;
-        HS063 saved by a newer version.
+        HS063 another version saved it.
     """
     if isinstance(source, Path):
         cfg = _from_folder(pipe, source, exclude)

@@ -7,14 +7,13 @@ force.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 from ..core.automaton.grammar import check_forms
-from ..errors import Errors, Warnings
+from ..errors import Errors
 from ..features.instances import SCOPES
 from ..formats.references.fields import KEYS
 from ..labels.inventory import ENCODINGS, OUTSIDES, SELECTIONS, SMOOTHINGS
@@ -370,12 +369,3 @@ def check_trainable(settings: Settings, name: str) -> None:
     if settings.pattern_selection != "count":
         raise ValueError(Errors.HS079.format(name=name))
     read("length_smoothing", Choice((0,)), settings.length_smoothing, Errors.HS042)
-
-
-def warn_untrainable(settings: Settings, name: str) -> None:
-    """HSW10: a model that was trained with such a setting."""
-    for key, expected in (("pattern_selection", "count"), ("length_smoothing", 0)):
-        if (value := getattr(settings, key)) != expected:
-            found = f"{key} = {value!r}"
-            args = {"name": name, "found": found, "key": key, "expected": expected}
-            warnings.warn(Warnings.HSW10.format(**args), stacklevel=2)

@@ -22,12 +22,12 @@ from thinc.api import Model, Optimizer, Shim
 from ..core import PatternAutomaton
 from ..core.algorithms.lattice_graph import StateTable
 from ..core.automaton.grammar import BEGIN, END
-from ..errors import Errors
 from ..labels.inventory import OUTSIDE, Pattern
 from ..labels.patterns import ALL_BIGRAMS
 from ..model.cached import Cached
 from ..model.weights.packing import (
     check_finite,
+    check_format,
     pack_counts,
     pack_floats,
     shape_of,
@@ -190,18 +190,15 @@ def connect(state: LevelState, tree: LabelTree, top: PatternAutomaton) -> LevelS
 def from_bytes(data: bytes) -> LevelState:
     """Inverse of `LevelState.to_bytes`, without what `connect` adds.
 
-    RAISES (ValueError): HS062 truncated; HS063 saved by a newer version; HS313 a weight
+    RAISES (ValueError): HS062 truncated; HS063 another version saved it; HS313 a weight
         is not finite.
     """
     try:
         loaded = read_msgpack(data)
         version = loaded["format"]
-        if type(version) is not int:
-            raise ValueError(f"format is {version!r}")
     except Exception as e:
         raise truncated(repr(e)) from None
-    if version > FORMAT:
-        raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
+    check_format(version, FORMAT)
     try:
         state = _read(loaded)
     except Exception as e:  # whatever somebody has put there

@@ -15,8 +15,6 @@ It stands in `doc.user_data` under a key that spaCy moves and copies with the te
     whole      the probability of the segmentation with exactly these spans; None: not
                computed yet
     given      what limited the prediction, see `before_prediction`
-
-Version 0.1.0 left the records of all components under the key "hosemi".
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ from .memo import MEMO
 from .posterior import Path, Posterior
 
 MARK, NAME = "._.", "hosemi_record"
-_OLD = "hosemi"
 
 # What is read of the tokens of entities.
 _ENTITIES: Any = ("ENT_IOB", "ENT_TYPE", "LENGTH", "SPACY")
@@ -57,21 +54,21 @@ components: WeakValueDictionary[str, Predictor] = WeakValueDictionary()
 class Found(NamedTuple):
     """The records of one run of text of a document.
 
-    start, end (int): Its characters; of version 0.1.0 end is None.
+    start, end (int): Its characters.
     by_name (Dict[str, Record]): The record of each component, the latest one last.
     """
 
     start: int
-    end: int | None
+    end: int
     by_name: dict[str, Record]
 
 
 def find_records(doc: Doc) -> list[Found]:
     """RETURNS (List[Found]): The latest ones last."""
     data: dict[Any, Any] = doc.user_data
-    old = [Found(0, None, data[_OLD])] if _OLD in data else []
-    new = [Found(key[2], key[3], value) for key, value in data.items() if _is_ours(key)]
-    return old + new
+    return [
+        Found(key[2], key[3], value) for key, value in data.items() if _is_ours(key)
+    ]
 
 
 def _is_ours(key: Any) -> bool:
@@ -193,7 +190,7 @@ class Reader:
         total = 1.0
         for run in found:
             for name, record in run.by_name.items():
-                if run.start == 0 and run.end in (None, text_length(doc)):
+                if run.start == 0 and run.end == text_length(doc):
                     self._compute_whole(doc, name, record)
                 whole = record.get("whole")
                 if whole is None or not _moved(record["spans"], run.start) <= shown:
@@ -217,7 +214,7 @@ class Reader:
             for name, record in reversed(found.by_name.items()):
                 if key in record["spans"]:
                     if record["spans"][key] is None and found.start == 0:
-                        if found.end in (None, text_length(span.doc)):  # the whole
+                        if found.end == text_length(span.doc):  # the whole
                             self._compute(span.doc, name, record)
                     return key, record
         return "", None
@@ -269,7 +266,7 @@ def _forget(doc: Doc, name: str, record: Record) -> None:
 def _is_covered(doc: Doc, found: Sequence[Found]) -> bool:
     """Whether records are about all of the text of a document but whitespace."""
     at = 0
-    for start, end in sorted((x.start, x.end or text_length(doc)) for x in found):
+    for start, end in sorted((x.start, x.end) for x in found):
         if doc.text[at:start].strip():
             return False
         at = end

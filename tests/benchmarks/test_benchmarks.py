@@ -273,7 +273,7 @@ def test_a_build_is_the_same_as_itself(folders, monkeypatch, capsys, tmp_path):
 
     (tmp_path / "spacy_hosemi.egg-info").mkdir()
     (tmp_path / "spacy_hosemi.egg-info" / "entry_points.txt").touch()
-    saved = ROOT / "tests" / "fixtures" / "saved" / "0.1.0" / "flat"
+    saved = ROOT / "tests" / "fixtures" / "saved" / "0.2.0" / "flat"
     argv = f"against --before {tmp_path} --after {tmp_path} --data {folders['DATA']} "
     argv += f"--models {saved} --rounds 1 --train 5 --docs 3 --steps 2"
     monkeypatch.setattr(sys, "argv", argv.split())

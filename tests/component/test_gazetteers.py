@@ -36,7 +36,6 @@ from ..helpers import (
     make_examples,
     make_nlp,
     make_trained,
-    old_bytes,
     randomize,
     references,
     run_spacy,
@@ -300,15 +299,6 @@ def test_copies_have_lists_of_their_own(copied, trained):
     other.extractor.gazetteers.compile("cities", ["again"], trained)
     assert read_docs(other, [doc]).segments.start.tolist() == [3, 3]
     assert read_docs(pipe.weights, [doc]).segments.start.tolist() == [2]
-
-
-def test_lists_of_an_older_format_are_read(trained):
-    pipe = trained.get_pipe("hosemi")
-    fresh = copy.deepcopy(weights_of(pipe.model))
-    fresh.state.extractor.gazetteers.compile("cities", ["again"], trained)
-    assert fresh.from_bytes(old_bytes(pipe.weights)).to_bytes() == (
-        weights_of(pipe.model).to_bytes()
-    )
 
 
 def test_a_model_of_before_there_were_lists(tmp_path):

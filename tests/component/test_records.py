@@ -117,15 +117,6 @@ def test_retokenized(encoding, is_read):
     assert read(doc) == expected
 
 
-def test_documents_of_version_0_1_0(nlp):
-    doc = nlp(TEXT).copy()  # of which there is no memory
-    record = {"component": "gone", "spans": {"0:12:PER": 0.25, "22:37:PER": None}}
-    doc.user_data = {"hosemi": {"hosemi": record}}
-    assert read(doc) == [0.25, None]
-    doc = nlp.get_pipe("hosemi")(doc)  # its entities are not preset
-    assert read(doc) == posteriors(nlp, TEXT)
-
-
 def test_without_a_warning(nlp):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -4,7 +4,6 @@ import errno
 import mmap
 import os
 import random
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -50,19 +49,6 @@ def test_saved_again_the_bytes_are_the_same(tmp_path):
     before = files_of(tmp_path)
     spacy.load(tmp_path).to_disk(tmp_path)
     assert files_of(tmp_path) == before
-
-
-def test_a_folder_of_format_1_is_taken_over(tmp_path):
-    saved = Path(__file__).parents[1] / "fixtures" / "saved" / "0.1.0"
-    source = next(x for x in sorted(saved.iterdir()) if (x / "model").is_dir())
-    folder = shutil.copytree(source / "model", tmp_path / "model")
-    assert (folder / "hosemi" / "model").is_file()
-    nlp = spacy.load(folder, exclude=["tokenizer", "vocab"])
-    nlp.to_disk(folder)
-    assert not (folder / "hosemi" / "model").exists()
-    again = spacy.load(folder, exclude=["tokenizer", "vocab"])
-    weights = [x.get_pipe("hosemi").get_weights().tolist() for x in (nlp, again)]
-    assert weights[0] == weights[1]
 
 
 # weights in the file

@@ -152,10 +152,11 @@ def test_truncated_bytes():
         make_nlp().get_pipe("hosemi").from_bytes(data[: len(data) // 2])
 
 
-def test_future_format_of_cfg(folder):
+@pytest.mark.parametrize("version", [1, 3])
+def test_another_format_of_cfg(folder, version):
     path = folder / "hosemi" / "cfg"
-    srsly.write_json(path, {**srsly.read_json(path), "format": 3})
-    with pytest.raises(ValueError, match="HS063.*format 3"):
+    srsly.write_json(path, {**srsly.read_json(path), "format": version})
+    with pytest.raises(ValueError, match=f"HS063.*format {version}.*trained anew"):
         spacy.load(folder)
 
 

@@ -239,7 +239,7 @@ def test_a_second_pass_and_a_list_of_all_spans():
 
 @pytest.mark.parametrize("line", EXPECTED.read_text("utf8").splitlines())
 def test_saved_models(line):
-    """Models saved by 0.1.0, on documents with entities that they do not know."""
+    """Saved models, on documents with entities that they do not know."""
     given = json.loads(line)
     folder = FIXTURES / "saved" / given["model"]
     nlp = spacy.load(folder / "model", exclude=["tokenizer", "vocab"])

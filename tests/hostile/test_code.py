@@ -1,7 +1,6 @@
 """Nothing in a model folder is run, and no text becomes markup."""
 
 import ast
-import json
 import pickle
 import re
 from html.parser import HTMLParser
@@ -93,10 +92,10 @@ def test_other_files_in_a_folder_are_not_run(folder, trap):
 
 
 def test_a_pickle_in_the_place_of_a_model(folder, trap):
-    cfg, _ = saved_files.unsealed((folder / "hosemi" / "cfg").read_bytes())
-    # Format 1 has no digests.
-    (folder / "hosemi" / "cfg").write_text(json.dumps({**cfg, "format": 1}))
-    (folder / "hosemi" / "model").write_bytes(trap[1])
+    cfg, parts = saved_files.unsealed((folder / "hosemi" / "cfg").read_bytes())
+    (folder / "hosemi" / parts["model"]["file"]).write_bytes(trap[1])
+    parts["model"]["sha256"] = saved_files.digest_of(trap[1])
+    (folder / "hosemi" / "cfg").write_bytes(saved_files.sealed(cfg, parts))
     with pytest.raises(ValueError, match="HS062"):
         spacy.load(folder)
 

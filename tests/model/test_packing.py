@@ -49,12 +49,6 @@ def test_zeros_cost_a_bit_at_most():
     assert size_of(packed) <= 400 + 1000 + 20
 
 
-def test_plain_arrays_are_read():
-    values = np.array([[0.1, -np.inf]])
-    found = unpack_floats(values)
-    assert found.tolist() == values.tolist() and found is not values
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -83,4 +77,3 @@ def test_counts_get_the_smallest_type(numbers, dtype):
 @given(st.lists(st.text(st.characters(exclude_characters="\n"), min_size=1)))
 def test_names_come_back(names):
     assert unpack_names(pack_names(names)) == names
-    assert unpack_names("\n".join(names)) == names

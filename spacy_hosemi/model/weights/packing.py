@@ -52,26 +52,19 @@ def pack_floats(values: NDArray[Any]) -> dict[str, Any]:
 
 
 def shape_of(packed: Any) -> tuple[int, ...]:
-    """RETURNS (Tuple[int, ..]): Of an array that `pack_floats` packed, or of a plain
-    one. RAISES (ValueError, KeyError, TypeError): Something else was given."""
-    shape = packed.shape if isinstance(packed, np.ndarray) else packed["shape"]
+    """Returns the shape of an array that `pack_floats` packed. Raises ValueError,
+    KeyError or TypeError if something else was given."""
+    shape = packed["shape"]
     if len(shape) > 2 or not all(type(n) is int and n >= 0 for n in shape):
         raise ValueError(f"a shape is {shape}")
     return tuple(shape)
 
 
 def unpack_floats(packed: Any, dtype: Any = np.float64) -> NDArray[Any]:
-    """Inverse of `pack_floats`; takes the plain arrays of older formats too.
-
-    dtype (DTypeLike): Of the values.
-    RETURNS (Array): A new array. What is 0 takes no memory until it is written.
-    RAISES (ValueError, KeyError, TypeError, zlib.error): Something else was given.
-    """
+    """Inverts `pack_floats`: returns a new array, whose zeros take no memory until they
+    are written. Raises ValueError, KeyError, TypeError or zlib.error if something else
+    was given."""
     shape = shape_of(packed)
-    if isinstance(packed, np.ndarray):
-        if packed.dtype.kind != "f":
-            raise ValueError(f"weights are of the type {packed.dtype}")
-        return np.array(packed, dtype)
     bits, stored, size = packed["is_stored"], packed["values"], prod(shape)
     if not isinstance(bits, bytes) or not isinstance(stored, np.ndarray):
         raise TypeError("no packed array")
@@ -141,6 +134,15 @@ def check_finite(name: str, values: NDArray[Any], *, may_forbid: bool = False) -
         raise ValueError(Errors.HS313.format(name=name, found=found))
 
 
+def check_format(found: Any, expected: int) -> None:
+    """Raises ValueError: HS062 if a saved file names no format, HS063 if it has another
+    format than this version reads."""
+    if type(found) is not int:
+        raise truncated(f"format is {found!r}")
+    if found != expected:
+        raise ValueError(Errors.HS063.format(found=found, expected=expected))
+
+
 def truncated(found: str) -> ValueError:
     """RETURNS (ValueError): HS062."""
     return ValueError(Errors.HS062.format(found=found[:200]))
@@ -156,8 +158,7 @@ def pack_names(names: Sequence[str]) -> bytes:
     return zlib.compress("\n".join(names).encode("utf8", "surrogatepass"))
 
 
-def unpack_names(packed: bytes | str) -> list[str]:
-    """Inverse of `pack_names`; takes the plain text of older formats too."""
-    if isinstance(packed, bytes):
-        packed = inflate(packed).decode("utf8", "surrogatepass")
-    return packed.split("\n") if packed else []
+def unpack_names(packed: bytes) -> list[str]:
+    """Inverts `pack_names`."""
+    names = inflate(packed).decode("utf8", "surrogatepass")
+    return names.split("\n") if names else []

@@ -134,7 +134,7 @@ class Weights(Shim):
     def from_bytes(self, data: bytes) -> Weights:
         """RETURNS (Weights): Itself.
 
-        RAISES (ValueError): HS062 truncated; HS063 saved by a newer version; HS111
+        RAISES (ValueError): HS062 truncated; HS063 another version saved it; HS111
             features of functions that are not there.
         """
         self.replace(storage.from_bytes(data, self.state.extractor))

@@ -1,4 +1,4 @@
-"""A `WeightState` as bytes, and the formats of earlier versions."""
+"""A `WeightState` as bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import srsly
@@ -15,25 +15,22 @@ from numpy.typing import NDArray
 from ...errors import Errors
 from ...features import Extensions, Extractor, Gazetteers, Tables
 from ...msgpack import read_msgpack
-from .families import FAMILIES, TRANSITIONS, families_of
+from .families import FAMILIES, TRANSITIONS
 from .names import Names
 from .packing import (
     check_finite,
+    check_format,
     inflate,
     pack_counts,
     pack_floats,
     shape_of,
     truncated,
     unpack_floats,
-    unpack_names,
 )
 from .pairs import Pairs
 from .state import WeightState, with_rows
 from .vector import as_vector
 
-# 2: features with weights in some columns only; 3: lists of names; 4: `packing`, and
-# tables and extension attributes; 5: families of features, weights that may lie beside.
-# Older ones are read, none of them is written.
 FORMAT = 5
 
 # What an extractor must store besides its settings.
@@ -94,7 +91,7 @@ def from_bytes(data: bytes, extractor: Extractor) -> WeightState:
     """Inverse of `to_bytes`.
 
     extractor (Extractor): With the settings of the saved one; it stays as it is.
-    RAISES (ValueError): HS062 truncated; HS063 saved by a newer version; HS111
+    RAISES (ValueError): HS062 truncated; HS063 another version saved it; HS111
         features of functions that are not there; HS313 a weight is not finite.
     """
     functions = extractor.features.functions.functions
@@ -103,10 +100,7 @@ def from_bytes(data: bytes, extractor: Extractor) -> WeightState:
         version, needed = loaded["format"], {*loaded.get("functions", ())}
     except Exception as e:
         raise truncated(repr(e)) from None
-    if not isinstance(version, int):
-        raise truncated(f"format is {version!r}")
-    if version > FORMAT:
-        raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
+    check_format(version, FORMAT)
     _check_functions(needed, functions)
     try:
         state = _read(loaded, extractor)
@@ -185,18 +179,20 @@ def _read(loaded: Mapping[str, Any], extractor: Extractor) -> WeightState:
 
 
 def _weights_of(loaded: Mapping[str, Any], shape: tuple[int, int]) -> NDArray[Any]:
-    """RETURNS (float32 or float64 [R, L] or [N, 1]): The weights of features."""
-    lying = _BESIDE.get(None)
-    packed = loaded["matrix"] if "matrix" in loaded else lying and lying.pop(0)
-    if packed is None or isinstance(packed, list):
-        raise ValueError("its weights are in a file of their own")
-    if shape_of(packed) != shape:  # before so much memory is taken
-        raise ValueError(f"matrix is {shape_of(packed)}, expected {shape}")
+    """Returns the weights of features, float32 [R, L] or [N, 1]."""
     if "matrix" not in loaded:
-        return cast("NDArray[np.float32]", packed)
-    # Plain arrays, of formats before 4, are in double precision.
-    is_plain = isinstance(packed, np.ndarray)
-    return unpack_floats(packed, np.float64 if is_plain else np.float32)
+        if not (arrays := _BESIDE.get(None)):
+            raise ValueError("its weights are in a file of their own")
+        weights = arrays.pop(0)
+        _check_shape(weights.shape, shape)
+        return weights
+    _check_shape(shape_of(loaded["matrix"]), shape)  # before so much memory is taken
+    return unpack_floats(loaded["matrix"], np.float32)
+
+
+def _check_shape(shape: tuple[int, ...], expected: tuple[int, int]) -> None:
+    if shape != expected:
+        raise ValueError(f"matrix is {shape}, expected {expected}")
 
 
 def _families_and_names(
@@ -204,9 +200,6 @@ def _families_and_names(
 ) -> tuple[NDArray[np.uint8], Names]:
     """The family and the name of each feature."""
     packed = loaded["names"]
-    if "family" not in loaded:
-        names = Names(unpack_names(packed))
-        return families_of(names), names
     if not isinstance(packed, bytes):
         raise TypeError("names are not packed")
     family = np.frombuffer(inflate(loaded["family"], size), np.uint8)
