@@ -103,7 +103,7 @@ def fit(config: Path, paths: Sequence[Path], l2: float, max_iter: int) -> Course
     predicted: list[list[Any]] = []
 
     def fit_and_look(batch: Any) -> Any:
-        trainer, options = component._trainer, only_spans(component._options_of_fit())
+        trainer, options = component.trainer, only_spans(component._options_of_fit())
         state = trainer.weights.state
         train, *judged = [
             read_judged(state, component._scored(part), options.scope)

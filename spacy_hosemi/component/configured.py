@@ -68,11 +68,13 @@ class Configured:
     hierarchy: Hierarchy | None
     facts: TrainingFacts | None
     seen_texts: SeenTexts | None
-    _trainer: Trainer
-    _published: Published
+    trainer: Trainer
+    published: Published
     _objective: Objective
     _configs: Configs
-    _advice: Advice
+    prediction_warnings: Advice
+    decoder_number: int
+    record_id: str
     # Those of the config, without what settings add.
     _features: FeatureSet
 
@@ -108,11 +110,11 @@ class Configured:
     @property
     def schema(self) -> LabelSchema:
         """Labels, label patterns and rules, as training changes them."""
-        return self._trainer.schema
+        return self.trainer.schema
 
     @schema.setter
     def schema(self, schema: LabelSchema) -> None:
-        self._trainer.schema = schema
+        self.trainer.schema = schema
 
     @property
     def reads_clean(self) -> bool:
@@ -180,10 +182,10 @@ class Configured:
         settings, old = self.settings.changed(name, value), getattr(self, name)
         self._check(settings, self._objective)
         new = getattr(settings, name)
-        if self._trainer.is_initialized and name in LEARNT and new != old:
+        if self.trainer.is_initialized and name in LEARNT and new != old:
             args = {"name": name, "component": self.name, "found": old}
             raise ValueError(Errors.HS150.format(expected=new, **args))
-        if self._trainer.is_initialized and name == "min_confidence":
+        if self.trainer.is_initialized and name == "min_confidence":
             names = self.schema.projection.names()
             check_labels(settings.min_confidence, names, self.name)
         self.settings = settings
@@ -196,9 +198,9 @@ class Configured:
     def _as_a_whole(self) -> Iterator[None]:
         """A change of everything, or of nothing: after an error labels, weights and
         settings are as they were before, but for the parameters of a tok2vec."""
-        with self._published.change(is_long=True):
-            names = "settings", "facts", "_advice", "seen_texts"
-            values, give_back = [getattr(self, x) for x in names], self._trainer.kept()
+        with self.published.change(is_long=True):
+            names = "settings", "facts", "prediction_warnings", "seen_texts"
+            values, give_back = [getattr(self, x) for x in names], self.trainer.kept()
             try:
                 yield
             except BaseException:
@@ -212,7 +214,7 @@ class Configured:
         """RAISES (ValueError): HS043 objective; HS090, HS118 settings."""
         read("objective", FunctionKind(), objective)
         if self.hierarchy is not None:
-            lists = self._trainer.weights.state.extractor.gazetteers.settings
+            lists = self.trainer.weights.state.extractor.gazetteers.settings
             check_tree(settings, is_smooth(objective), lists)
         if self._features.transition_roles and not settings.has_observed:
             role = self._features.transition_roles[0]
@@ -227,9 +229,9 @@ class Configured:
         self._read_features(features)
 
     def _read_features(self, features: FeatureSet) -> None:
-        state = self._trainer.weights.state
+        state = self.trainer.weights.state
         if features is not state.extractor.features:
-            self._trainer.weights.read_with(state.extractor.reading(features))
+            self.trainer.weights.read_with(state.extractor.reading(features))
 
     def use_labels(
         self, labels: Iterable[str], parents: Mapping[str, str] | None = None
@@ -258,25 +260,26 @@ class Configured:
         }
         free = {k: value for k, value in changed.items() if k not in LEARNT}
         self.settings = Settings(**{**given, **free})
-        self.facts, self._advice = read_facts(cfg.get("trained_on")), Advice()
+        self.facts = read_facts(cfg.get("trained_on"))
+        self.prediction_warnings = Advice()
         self.seen_texts = read_seen(cfg.get("seen_texts"))
         self._configs.show(self.settings.cfg)
         # Before initialization rules may name labels that there are not yet.
-        rules = given["label_rules"] if self._trainer.is_initialized else []
+        rules = given["label_rules"] if self.trainer.is_initialized else []
         self.schema = self.read_schema_of({**given, **cfg, "label_rules": rules})
-        self._trainer.connect()
+        self.trainer.connect()
         self._choose_features()
         if self.schema.inventory.on_tokens:
-            features = self._trainer.weights.state.extractor.features
+            features = self.trainer.weights.state.extractor.features
             self._read_features(features.on_tokens())
-        if self._trainer.weights.state.is_trained:
+        if self.trainer.weights.state.is_trained:
             self._check_hard_lists()
             check_labels(self.min_confidence, self.schema.projection.names(), self.name)
-            check_shapes(self._trainer.weights.state, self.schema.automaton)
+            check_shapes(self.trainer.weights.state, self.schema.automaton)
 
     def _check_hard_lists(self) -> None:
         """RAISES (ValueError): HS029 a list has a label that is none of ours."""
-        lists = self._trainer.weights.state.extractor.gazetteers.settings
+        lists = self.trainer.weights.state.extractor.gazetteers.settings
         for name, gazetteer in lists.items():
             if gazetteer.label is not None and gazetteer.label not in self.labels:
                 raise ValueError(

@@ -23,6 +23,7 @@ from ..prediction.span_table import SpanTable
 from ..text.pieces import read_texts
 from ..text.tokenizer import FieldTokenizer
 from .pipe import HighOrderSemiCRF
+from .predict import predictions
 
 # The places of some texts, and their fields.
 Found = tuple[list[int], Fields]
@@ -77,8 +78,8 @@ class DirectReader:
         pipe = cast(HighOrderSemiCRF, self._nlp.pipeline[0][1])
         tokenized = _Tokenized(self._nlp, texts, pipe.reads_clean)
         places = iter(tokenized.plain)
-        how: Any = {"threads": self._threads, "confidence": True}
-        for batch, table in pipe.predictions(tokenized.batches(), **how):
+        how: Any = self._threads, True
+        for batch, table in predictions(pipe, tokenized.batches(), *how):
             here = [*islice(places, len(batch))]
             try:
                 found = table()
@@ -91,10 +92,10 @@ class DirectReader:
         known = [k for k, doc in tokenized.docs.items() if doc is not None]
         docs = map(as_batch, batches(cast(Doc, tokenized.docs[k]) for k in known))
         places = iter(known)
-        for batch, predictions in pipe.predictions(docs, **how):
+        for batch, table in predictions(pipe, docs, *how):
             here = [*islice(places, len(batch))]
             try:
-                fields = tokenized.fields(here, predictions())
+                fields = tokenized.fields(here, table())
             except Exception:
                 continue
             yield here, fields

@@ -130,7 +130,7 @@ class Fitting(Initializable):
         self._check_sparse("a fit")
         known = read_examples(examples, nlp, self)
         annotations = read_annotations(known, self.settings.incorrect_spans_key)
-        if labels is None and self._trainer.is_initialized:
+        if labels is None and self.trainer.is_initialized:
             # Not those of an earlier training.
             labels = sorted(labels_of(annotations))
         others = None if dev is None else read_examples(dev, nlp, self)
@@ -152,7 +152,7 @@ class Fitting(Initializable):
     def _repr_html_(self) -> str:
         """RETURNS (str): For notebooks: labels and their spans in training, the size,
         settings that differ from the defaults."""
-        weights, is_made = self.weights, self._trainer.is_initialized
+        weights, is_made = self.weights, self.trainer.is_initialized
         found = Description(
             self.name,
             status_of(weights, self.facts),

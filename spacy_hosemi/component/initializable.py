@@ -127,9 +127,9 @@ class Initializable(Optimizable):
         if fit is not None:
             fit, reports = _noting(search or fit)
             if is_watched and scored:
-                fit = watching(fit, self._trainer, self._options_of_fit(), scored)
-        self._trainer.initialize(corpus, docs, self.settings.cfg, self.objective, fit)
-        self.facts, self._advice = facts, Advice()
+                fit = watching(fit, self.trainer, self._options_of_fit(), scored)
+        self.trainer.initialize(corpus, docs, self.settings.cfg, self.objective, fit)
+        self.facts, self.prediction_warnings = facts, Advice()
         self.seen_texts = SeenTexts()
         self.note_seen([*seen, *others])
         if search is not None:
@@ -146,7 +146,7 @@ class Initializable(Optimizable):
             return None, is_watched
         on_tokens = self.settings.encoding != "segments"
         options = self._options_of_fit()
-        return PenaltySearch(self._trainer, fit, options, on_tokens), is_watched
+        return PenaltySearch(self.trainer, fit, options, on_tokens), is_watched
 
     def _options_of_fit(self) -> DecodingOptions:
         return make_options(self.settings, self.name, self.hierarchy, 0)

@@ -55,13 +55,13 @@ class Optimizable(Configured):
     """The part of the component that training from outside of spaCy uses."""
 
     model: Model[Any, Any]
-    _published: Published
+    published: Published
 
     @property
     def state(self) -> ModelState:
         """What predictions read, another object whenever labels or weights have
         changed. Read it once for each prediction."""
-        return self._published.read()
+        return self.published.read()
 
     @property
     def weights(self) -> WeightState:
@@ -77,7 +77,7 @@ class Optimizable(Configured):
     @property
     def _training(self) -> Weights:
         """The sparse weights, as training changes them."""
-        return self._trainer.weights
+        return self.trainer.weights
 
     def get_loss(
         self, examples: Iterable[Example], scores: Sequence[Potentials]
@@ -90,7 +90,7 @@ class Optimizable(Configured):
         """
         examples = check_examples(examples, "get_loss")
         golds = self._corpus(examples).golds
-        return self._trainer.losses(golds, scores, self.objective)
+        return self.trainer.losses(golds, scores, self.objective)
 
     def value_and_gradient(self, examples: Iterable[Example]) -> tuple[float, Floats]:
         """Loss and gradient of a batch at the present weights, for other optimizers.
@@ -103,7 +103,7 @@ class Optimizable(Configured):
         self._check_sparse("value_and_gradient")
         examples = check_examples(examples, "value_and_gradient")
         corpus = self._corpus(examples)
-        return self._trainer.batch(corpus, self.objective).value_and_gradient()
+        return self.trainer.batch(corpus, self.objective).value_and_gradient()
 
     def get_weights(self) -> Floats:
         """RETURNS (float64 [N]): All weights of features, label patterns and lengths
@@ -116,7 +116,7 @@ class Optimizable(Configured):
         weights (float64 [N]): In the order of `get_weights`.
         RAISES (ValueError): HS043 no numbers; HS055 wrong length.
         """
-        with self._published.change():
+        with self.published.change():
             self._training.set_vector(read("weights", _Vector(), weights))
 
     def prune(self, below: float | Mapping[str, float] = 0.0) -> None:
@@ -133,9 +133,9 @@ class Optimizable(Configured):
             tree.
         """
         values = family_values("below", read("below", ByName(_Least()), below))
-        with self._published.change():
-            if self._trainer.is_initialized:
-                self._trainer.prune(values, self.settings.cfg)
+        with self.published.change():
+            if self.trainer.is_initialized:
+                self.trainer.prune(values, self.settings.cfg)
 
     def _read(
         self, examples: Sequence[Example], named: set[str] | None = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from spacy.tokens import Doc
 
+from ..component.answers import as_read
 from ..component.pipe import HighOrderSemiCRF
 from ..features.config.templates import parse_templates
 from ..features.gazetteers.fuzzy import Fuzzy, FuzzyIndex
@@ -119,7 +120,7 @@ def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry
     doc (Doc): With the annotation that the list compares, such as lemmas.
     RETURNS (List[FoundEntry]): By start, then by length.
     """
-    lists, read = pipe.weights.extractor.gazetteers, pipe.as_read(doc)
+    lists, read = pipe.weights.extractor.gazetteers, as_read(pipe, doc)
     attr, matches = lists.settings[name].attr, lists.matches([read.doc])[name]
     found = []
     for i, j in sorted(zip(matches.start.tolist(), matches.end.tolist())):
@@ -135,7 +136,7 @@ def find_similar(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[SimilarEnt
     pipe, name, doc: As for `find_entries`.
     RETURNS (List[SimilarEntry]): By start, then by length; overlapping ones too.
     """
-    lists, read = pipe.weights.extractor.gazetteers, pipe.as_read(doc)
+    lists, read = pipe.weights.extractor.gazetteers, as_read(pipe, doc)
     similar, texts = lists.similar([read.doc])[name], lists.fuzzy[name].texts
     arrays = similar.start, similar.end, similar.similarity, similar.entry
     found = []
@@ -153,7 +154,7 @@ def compared_words(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[str]:
     pipe, name, doc: As for `find_entries`.
     """
     attr = pipe.weights.extractor.gazetteers.settings[name].attr
-    read = pipe.as_read(doc).doc
+    read = as_read(pipe, doc).doc
     return _words(read, attr, 0, len(read))
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from spacy_hosemi.component import predict
 from spacy_hosemi.component.annotations import before_prediction
 from spacy_hosemi.features.doc_batch import as_batch
 from spacy_hosemi.prediction.decoder import FlatDecoder
@@ -123,8 +124,6 @@ def test_tokens_that_are_merged_meanwhile():
         return found()
 
     pipe = nlp.get_pipe("hosemi")
-    ((batch, found),) = pipe.predictions(
-        iter([as_batch(docs)]), threads=None, confidence=None
-    )
+    ((batch, found),) = predict.predictions(pipe, iter([as_batch(docs)]), None, None)
     with pytest.raises(IndexError, match="tokens were read"):
-        pipe._write(batch, merging(found))
+        predict.write(pipe, batch, merging(found))

@@ -86,9 +86,9 @@ def test_a_checkpoint_of_no_characters(tmp_path):
 def test_levels_of_a_tree_that_is_said_not_to_be_trained(change):
     """What the levels read was compared with the tree only where the top is trained."""
     pipe = make_tree_nlp().get_pipe("hosemi")
-    weights = pipe._trainer.weights
+    weights = pipe.trainer.weights
     weights.replace(replace(weights.state, is_trained=False))
-    levels = pipe._trainer._levels
+    levels = pipe.trainer._levels
     state = levels.state
     if change == "none":
         state = LevelState(tree=state.tree, top=state.top)

@@ -1,0 +1,166 @@
+"""Prediction by a component: its decoder, streams of documents, what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from spacy.tokens import Doc
+
+from ..core.parallel.coroutines import finish
+from ..core.parallel.ordered import in_order
+from ..features.doc_batch import DocBatch, as_batch
+from ..features.instances import check_doc
+from ..hierarchy.decoder import make_decoder
+from ..prediction.decoder import Decoder, Prediction, batches
+from ..prediction.records import components
+from ..prediction.span_table import SpanTable, prediction_steps
+from .annotations import write_predictions, write_table
+from .configured import make_options
+
+if TYPE_CHECKING:
+    from .pipe import HighOrderSemiCRF
+
+
+def decoder_of(pipe: HighOrderSemiCRF) -> Decoder:
+    """Returns the decoder of the state and the settings as they are now."""
+    published = pipe.published
+    settings, name, decoder = published.made
+    if (
+        settings is pipe.settings
+        and name == pipe.name
+        # Read later than `made`: a change that goes on may have made that.
+        and published.owner is None
+        and pipe.trainer.is_current(decoder.state)
+    ):
+        present: Decoder = decoder
+        return present
+    return _make_decoder(pipe)
+
+
+def _make_decoder(pipe: HighOrderSemiCRF) -> Decoder:
+    """Returns the last decoder if it would be the same, else a new one."""
+    published, state, settings = pipe.published, pipe.state, pipe.settings
+    pipe.prediction_warnings.untrained(state.weights, pipe.name, pipe.facts)
+    with published.making:  # one thread makes it, others wait
+        decoder: Decoder | None = published.made[2]
+        args = settings, pipe.name, pipe.hierarchy, pipe.decoder_number
+        options = make_options(*args)
+        if decoder is None or (decoder.state, decoder.options) != (state, options):
+            if decoder is not None and (
+                decoder.state is not state
+                or decoder.options.deciding() != options.deciding()
+            ):
+                pipe.decoder_number += 1
+                options = options._replace(number=pipe.decoder_number)
+            decoder = make_decoder(state, options, pipe.model, decoder)
+        published.made = settings, pipe.name, decoder
+    return decoder
+
+
+def _decoder_with(pipe: HighOrderSemiCRF, confidence: bool | None) -> Decoder:
+    """Returns the decoder for another setting `confidence`; None: as it is."""
+    decoder, settings = decoder_of(pipe), pipe.settings
+    if confidence is None or confidence == settings.confidence:
+        return decoder
+    settings = settings.changed("confidence", confidence)
+    args = pipe.name, pipe.hierarchy, decoder.options.number
+    return make_decoder(
+        decoder.state, make_options(settings, *args), pipe.model, decoder
+    )
+
+
+def predictions(
+    pipe: HighOrderSemiCRF,
+    stream: Iterable[DocBatch],
+    threads: int | None,
+    confidence: bool | None,
+) -> Iterator[tuple[DocBatch, Callable[[], SpanTable | list[Prediction]]]]:
+    """Yields batches in their order, each with a function that returns or raises what
+    its prediction did; threads, confidence: instead of the settings of these names."""
+    settings = pipe.settings
+    if threads is not None:
+        settings = settings.changed("threads", threads)
+    if confidence is not None:
+        settings.changed("confidence", confidence)  # checks it
+    # Each batch is predicted with the weights present when the batch begins.
+    yield from in_order(
+        stream,
+        lambda docs: prediction_steps(_decoder_with(pipe, confidence), docs),
+        settings.threads,
+    )
+
+
+def annotate_stream(
+    pipe: HighOrderSemiCRF,
+    stream: Iterable[Doc],
+    batch_size: int,
+    threads: int | None,
+    confidence: bool | None,
+) -> Iterator[Doc]:
+    """Yields annotated documents; those that fail go to the error handler."""
+    error_handler = pipe.get_error_handler()
+    read = map(as_batch, batches(stream, batch_size))
+    for docs, predict in predictions(pipe, read, threads, confidence):
+        try:
+            write(pipe, docs, predict())
+        except Exception:
+            for doc in docs:
+                try:
+                    set_annotations(pipe, [doc], pipe.predict([doc]))
+                except Exception as e:
+                    error_handler(pipe.name, pipe, [doc], e)
+                else:
+                    yield doc
+        else:
+            yield from docs
+
+
+def annotate(pipe: HighOrderSemiCRF, doc: Doc) -> Doc | None:
+    """Returns the annotated document, or None if the error handler returns."""
+    check_doc(doc)
+    try:
+        docs = as_batch([doc])
+        write(pipe, docs, finish(prediction_steps(decoder_of(pipe), docs)))
+    except Exception as e:
+        pipe.get_error_handler()(pipe.name, pipe, [doc], e)
+        return None
+    return doc
+
+
+def set_annotations(
+    pipe: HighOrderSemiCRF, docs: Iterable[Doc], predictions: list[Prediction]
+) -> None:
+    """Write entities beside the preset ones, their probabilities, the span group."""
+    posteriors = [x.posterior for x in predictions if x.posterior is not None]
+    docs, key = [*docs], pipe.settings.spans_key
+    decoder = posteriors[0].decoder if posteriors else decoder_of(pipe)
+    record = _record(pipe, decoder, docs)
+    write_predictions(docs, predictions, pipe.name, key, record)
+
+
+def write(
+    pipe: HighOrderSemiCRF, docs: DocBatch, predictions: SpanTable | list[Prediction]
+) -> None:
+    """`set_annotations` of what `predictions` yields."""
+    if not isinstance(predictions, SpanTable):
+        set_annotations(pipe, docs, predictions)
+    elif pipe.settings.spans_key is not None:
+        set_annotations(pipe, docs, predictions.predictions())
+    else:
+        record = _record(pipe, predictions.posteriors.decoder, docs)
+        write_table(docs, predictions, pipe.name, record)
+
+
+def _record(
+    pipe: HighOrderSemiCRF, decoder: Decoder, docs: Sequence[Doc]
+) -> dict[str, Any]:
+    """Returns what the records of all these documents have."""
+    if components.setdefault(pipe.record_id, pipe) is not pipe:  # a copy
+        pipe.record_id = uuid4().hex
+        components[pipe.record_id] = pipe
+    if not pipe.prediction_warnings.is_over:
+        args = docs, pipe.name, pipe.schema, pipe.facts
+        pipe.prediction_warnings.existing_entities(*args)
+    return {"component": pipe.record_id, "state": decoder.options.number}
