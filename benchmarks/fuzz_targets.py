@@ -47,7 +47,7 @@ from spacy_hosemi.formats.references.names import read_names
 from spacy_hosemi.hierarchy import tree
 from spacy_hosemi.text.clean import clean_joined
 from spacy_hosemi.text.tokenizer import FieldTokenizer
-from spacy_hosemi.training import checkpoint, fit_log
+from spacy_hosemi.training import checkpoint
 
 # In memory, where the system has files there.
 _FOLDER = Path("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir())
@@ -260,10 +260,6 @@ def _checkpoint(data: bytes) -> object:
         return None
 
 
-def _log(data: bytes) -> object:
-    return fit_log.read_log(_file(".log", data))
-
-
 def _archive(suffix: str) -> Callable[[bytes], object]:
     from spacy_hosemi import workers
 
@@ -361,9 +357,6 @@ def targets() -> dict[str, Target]:
         ),
         "cfg": Target(_cfg, [saved_files.sealed({"a": 1}, {}), b'{"a": 1}'], JSON),
         "checkpoint": Target(_checkpoint, [_checkpoint_bytes()]),
-        "fit log": Target(
-            _log, [b'{"event": "iteration", "part": "", "iteration": 1}\n'], JSON
-        ),
         "archive: zip": Target(_archive(".zip"), [packed_pipeline("zip")], share=0.05),
         "archive: tar": Target(
             _archive(".tar"), [packed_pipeline("w")[:1536]], share=0.05

@@ -487,10 +487,6 @@ class Errors(metaclass=_Coded):
         "that it was written with. Train as then to go on, or remove the file to begin "
         "anew."
     )
-    HS273 = (
-        "line {line} of {path!r} is {text!r}; expected lines of JSON with the keys "
-        "event, part and iteration, as a fit with fit.log writes them."
-    )
     HS300 = (
         "fit.log is {path!r}, {reason}; expected the log of an earlier fit, which is "
         "replaced, an empty file, or none. Give another path."

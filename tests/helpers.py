@@ -4,6 +4,7 @@ import functools
 import gc
 import heapq
 import itertools
+import json
 import re
 import signal
 import time
@@ -105,6 +106,11 @@ def lbfgs(**settings) -> dict:
 
 def averaged(**settings) -> dict:
     return {"@misc": "spacy_hosemi.averaged.v1", "progress": False, **settings}
+
+
+def read_log(path) -> list[dict]:
+    """The events that a fit wrote to its log."""
+    return [json.loads(line) for line in path.read_text("utf8").splitlines()]
 
 
 def make_trained(marked=TRAIN, *, fit=None, **config):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,49 +26,6 @@ def draw_calibration(path: str | Path, found: Calibration) -> None:
     with _picture(path, 2) as (left, right):
         _draw_reliability(left, found.reliability)
         _draw_thresholds(right, found)
-
-
-def draw_fit(path: str | Path, events: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the course of a fit by iteration: the objective; the share by which each
-    iteration lowered it, and the tolerance; scores on other documents, if it has any.
-
-    path (Path): See `draw_calibration`.
-    events (Sequence[Dict[str, Any]]): Of a log, see `training.fit_log.read_log`.
-    RAISES (ImportError): HS100 matplotlib is not installed.
-    """
-    scores = [name for event in events for name in event.get("dev", ())]
-    names = [*dict.fromkeys(scores)]
-    with _picture(path, 3 if names else 2) as panels:
-        for part in sorted({event["part"] for event in events}):
-            steps = [x for x in events if x["part"] == part]
-            label = f"level {part + 1}" if events[-1]["part"] else None
-            _draw_part(panels, steps, f"C{part}", label)
-        for name in names:
-            found = [x for x in events if (x.get("dev") or {}).get(name) is not None]
-            x, y = [x["iteration"] for x in found], [x["dev"][name] for x in found]
-            panels[2].plot(x, y, marker="o", markersize=3, label=name)
-        titles = "objective", "share by which it fell", "on other documents"
-        for panel, title in zip(panels, titles):
-            panel.set(xlabel="iteration", title=title)
-            if panel.get_legend_handles_labels()[0]:
-                panel.legend(frameon=False)
-
-
-def _draw_part(
-    panels: Sequence[Any],
-    events: Sequence[Mapping[str, Any]],
-    colour: str,
-    label: str | None,
-) -> None:
-    """One minimization."""
-    steps = [x for x in events if x["event"] == "iteration"]
-    x = [step["iteration"] for step in steps]
-    panels[0].plot(x, [s["objective"] for s in steps], color=colour, label=label)
-    panels[1].plot(x, [s["change"] for s in steps], color=colour, label=label)
-    for panel in panels[:2]:
-        panel.set_yscale("log", nonpositive="mask")
-    if tolerance := events[0].get("tolerance"):
-        panels[1].axhline(tolerance, color="#999999", linestyle=":", linewidth=0.8)
 
 
 @contextmanager

@@ -85,32 +85,6 @@ def _why_no_log(path: Path) -> str:
     return f"which begins with {begin.decode('utf8', 'replace')!r}"
 
 
-def read_log(path: str | Path) -> list[dict[str, Any]]:
-    """RETURNS (List[Dict[str, Any]]): The events of a log, in their order. A last line
-    that is not complete, as after a crash, is left out.
-
-    RAISES (ValueError): HS273 it is no log of a fit.
-    """
-    with Path(path).open(encoding="utf8", errors="replace") as file:
-        lines = file.read().split("\n")
-    found: list[dict[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        if not line:
-            continue
-        try:
-            event = json.loads(line)
-            event["event"], event["part"], event["iteration"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            if number == len(lines) and found:
-                break
-            message = Errors.HS273.format(path=str(path), line=number, text=line[:80])
-            raise ValueError(message) from None
-        found.append(event)
-    if not any(event["event"] == "iteration" for event in found):
-        raise ValueError(Errors.HS273.format(path=str(path), line=1, text=""))
-    return found
-
-
 def iterations_left(changes: list[float], tolerance: float) -> float | None:
     """How many iterations are left until one changes the objective by no more than the
     tolerance, if changes go on to shrink as they do.

@@ -41,7 +41,6 @@ WITHOUT_MODEL = {
     ("check",),
     ("convert",),
     ("init",),
-    ("plot-fit",),
     ("suspicious",),
     ("tune",),
 }

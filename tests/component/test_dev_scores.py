@@ -15,7 +15,6 @@ from spacy_hosemi.component.dev_scores import (
 )
 from spacy_hosemi.labels.partial import PartialLabels
 from spacy_hosemi.training import course
-from spacy_hosemi.training.fit_log import read_log
 
 from ..helpers import (
     TRAIN,
@@ -24,6 +23,7 @@ from ..helpers import (
     make_examples,
     make_nlp,
     parse,
+    read_log,
     references,
     triples,
 )

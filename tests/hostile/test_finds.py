@@ -14,7 +14,6 @@ from spacy_hosemi.formats.lines import read_lines
 from spacy_hosemi.hierarchy.tree import make_tree_reader
 from spacy_hosemi.hierarchy.weights import LevelState
 from spacy_hosemi.training.checkpoint import Checkpoint
-from spacy_hosemi.training.fit_log import read_log
 
 from ..helpers import make_trained
 from ..hierarchy.test_component import make_tree_nlp
@@ -40,14 +39,6 @@ def test_a_table_with_line_ends_of_old_macs():
     lines = read_lines(io.BytesIO(b"a\r1U"), "x", 40)
     with pytest.raises(inputs.NoColumn):
         [*inputs.read_column(lines, "b")]
-
-
-@pytest.mark.parametrize("data", [b'{"event": "\xa4"}', b'{"event":' + b"[" * 100_000])
-def test_a_log_that_is_none(tmp_path, data):
-    path = tmp_path / "fit.log"
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match="HS273"):
-        read_log(path)
 
 
 @pytest.mark.parametrize("name", ["patterns", "observed", "tied", "rules"])

@@ -1,16 +1,11 @@
 """The log of a fit, and what it says loudly."""
 
-import json
-import sys
-
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.training import course
 from spacy_hosemi.training.averaged import make_averaged
-from spacy_hosemi.training.fit_log import iterations_left, read_log
+from spacy_hosemi.training.fit_log import iterations_left
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from ..helpers import (
@@ -22,6 +17,7 @@ from ..helpers import (
     make_examples,
     make_nlp,
     parse,
+    read_log,
 )
 
 PAIRS = [parse(line) for line in TRAIN]
@@ -102,30 +98,6 @@ def test_a_fit_that_goes_on_adds_to_the_log(tmp_path):
     found = [x["iteration"] for x in events if x["event"] == "iteration"]
     assert found == [*range(1, 8)]
     assert [x["iteration"] for x in events if x["event"] == "start"] == [0, 4]
-
-
-@pytest.mark.parametrize(
-    "text, number",
-    [
-        ("", 1),
-        ("no json\n", 1),
-        ('{"event": "start", "part": 0, "iteration": 0}\n', 1),
-        ('{"event": "iteration", "part": 0, "iteration": 1}\n[]\n', 2),
-        ('{"part": 1}\n', 1),
-    ],
-)
-def test_other_files(tmp_path, text, number):
-    path = tmp_path / "log.jsonl"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=rf"HS273\] line {number} "):
-        read_log(path)
-
-
-def test_a_last_line_that_was_cut_off(tmp_path):
-    path = tmp_path / "log.jsonl"
-    line = {"event": "iteration", "part": 0, "iteration": 1}
-    path.write_text(json.dumps(line) + '\n{"event": "itera')
-    assert read_log(path) == [line]
 
 
 @pytest.mark.parametrize("text", ["my notes", '{"event": "click"}\n', "\xff\0"])
@@ -235,41 +207,3 @@ def test_the_settings_of_a_config(tmp_path):
     nlp = make_nlp()
     initialize(nlp, fit=lbfgs(log=str(tmp_path / "log"), checkpoint=None, max_iter=3))
     assert len(read_log(tmp_path / "log")) == 5
-
-
-# --- the picture --------------------------------------------------------------------
-
-
-def draw(*args, code=0):
-    result = CliRunner().invoke(hosemi_cli, ["plot-fit", *map(str, args)])
-    assert result.exit_code == code, result.output
-    return " ".join(result.output.split())
-
-
-def test_the_picture_of_a_fit(tmp_path, monkeypatch):
-    monkeypatch.setattr(course, "WATCH_EVERY", 2)
-    log, path, batch = tmp_path / "fit.jsonl", tmp_path / "fit.svg", first_batch()
-    make_lbfgs(log=str(log), progress=False, max_iter=8)(batch)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "spacy_hosemi[plot]" in draw(log, "--out", path, code=2)
-    monkeypatch.undo()
-    pytest.importorskip("matplotlib")
-    assert "Drew 8 iterations" in draw(log, "--out", path)
-    plain = path.read_text("utf8")
-    assert plain.startswith("<?xml")
-    assert "exists already" in draw(log, "-o", path, code=2)
-    batch.watch = lambda weights: {"ents_f": 0.5, "nothing": None}
-    make_lbfgs(log=str(log), progress=False, max_iter=8)(batch)
-    draw(log, "--out", path, "--overwrite")
-    assert len(path.read_text("utf8")) > len(plain)
-
-
-def test_what_is_no_log(tmp_path):
-    assert "Cannot read" in draw(tmp_path / "none", "-o", tmp_path / "a.png", code=2)
-    path = tmp_path / "log"
-    path.write_bytes(b"\xff\xfe")
-    assert "Cannot read" in draw(path, "-o", tmp_path / "a.png", code=2)
-    path.write_text("text")
-    assert "HS273" in draw(path, "-o", tmp_path / "a.png", code=2)
-    assert ".png, .svg, .pdf" in draw(path, "-o", tmp_path / "a.bmp", code=2)
-    assert [*tmp_path.iterdir()] == [path]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.training import course
-from spacy_hosemi.training.fit_log import read_log
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from ..helpers import (
@@ -15,6 +14,7 @@ from ..helpers import (
     make_examples,
     make_nlp,
     parse,
+    read_log,
 )
 
 PAIRS = [parse(line) for line in TRAIN]
