@@ -13,7 +13,7 @@ import pytest
 
 from spacy_hosemi import cli  # noqa: F401 - spaCy finds the commands of installed packages
 from spacy_hosemi.features.attributes import FLAGS, KNOWN
-from spacy_hosemi.features.segment_features import SEGMENT_ATTRIBUTES
+from spacy_hosemi.features.segment_attributes import SEGMENT_ATTRIBUTES
 
 from .conftest import ROOT, example_on_path
 from .doc_blocks import (

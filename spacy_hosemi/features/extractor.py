@@ -36,6 +36,7 @@ from .gazetteers.matches import (
 )
 from .kernels.key_table import template_keys
 from .lexemes import LexemeReader
+from .segment_attributes import SEGMENT_ATTRIBUTES
 from .segment_features import NO_SEGMENTS, SegmentReader, Segments, segment_attribute
 from .tables.tables import Tables, reads_table
 from .word_cache import WordCache, words_of
@@ -276,7 +277,7 @@ class Extractor:
             *(name for name in self._of_doc if name not in _OF_TEXT),
             *self._extended,
             *(x.attr for x in lists if x.attr not in ("ALNUM", "ORTH")),
-            *(name for name in whole if name == "BALANCED"),
+            *(x for x, a in SEGMENT_ATTRIBUTES.items() if a.reads_docs and x in whole),
             *(["functions"] if self.features.functions.functions else []),
         ]
         return [*dict.fromkeys(found)]

@@ -10,12 +10,11 @@ from spacy.tokens import Doc
 from .config.templates import Atom, Template
 from .extractor import Extractor
 from .gazetteers.matches import FUZZY_MATCH, MATCH, SIMILARITY, size_name
-from .segment_features import LENGTHS, Segments, balance_of, segment_attribute
+from .segment_attributes import SEGMENT_ATTRIBUTES
+from .segment_features import Segments, segment_attribute
 
 # By attribute, the values of all tokens of a document.
 Texts = Mapping[str, Sequence[str | None]]
-
-_BALANCE = {10: "yes", 11: "brackets open", 12: "quotes open", 13: "both open"}
 
 
 def namer(
@@ -114,22 +113,13 @@ def _segment_name(
             values.append("1.0")
         elif kind in (MATCH, FUZZY_MATCH):
             values.append(size_name(int(segments.value[k])))
-        elif kind == "TOKENS":
-            values.append(_length_name(end - start))
-        elif kind == "BALANCED":
-            one = segments.start[k : k + 1], segments.end[k : k + 1]
-            values.append(_BALANCE[int(balance_of([doc], *one)[0])])
+        elif kind:
+            attribute, here = SEGMENT_ATTRIBUTES[kind], slice(k, k + 1)
+            (value,) = attribute.values([doc], segments.start[here], segments.end[here])
+            values.append(attribute.name(int(value)))
         else:
             values.append(_sequence_name(atom, texts[atom.attribute][start:end]))
     return f"{template}={' & '.join(values)}"
-
-
-def _length_name(length: int) -> str:
-    k = int(np.searchsorted(LENGTHS, length, side="right"))
-    if k == len(LENGTHS):
-        return f"{LENGTHS[-1]}+"
-    least, most = LENGTHS[k - 1], LENGTHS[k] - 1
-    return str(least) if least == most else f"{least}-{most}"
 
 
 def _sequence_name(atom: Atom, values: Sequence[str | None]) -> str:

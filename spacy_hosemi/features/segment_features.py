@@ -30,29 +30,22 @@ from .kernels.segment_keys import (
     AT,
     OF_SEGMENT,
     RUNS,
-    balance,
     match_keys,
     segment_keys,
 )
-from .kernels.word_forms import Spellings
+from .segment_attributes import SEGMENT_ATTRIBUTES, Ints, Keys
 from .word_cache import doc_of
 
-Keys = NDArray[np.uint64]
-Ints = NDArray[np.int32]
-
-# Attributes of all segments; those of lists are for matches alone.
-SEGMENT_ATTRIBUTES = ("TOKENS", "BALANCED")
+# The column of each attribute of segments; those of lists are for matches alone.
 _FUZZY = (FUZZY_MATCH, SIMILARITY)
-_COLUMNS = {"TOKENS": 0, "BALANCED": 1, MATCH: 2, FUZZY_MATCH: 2, SIMILARITY: 3}
+_COLUMNS = {name: k for k, name in enumerate((*SEGMENT_ATTRIBUTES, MATCH, SIMILARITY))}
+_COLUMNS[FUZZY_MATCH] = _COLUMNS[MATCH]
 _ONE = 10  # the only value of SIMILARITY, whose similarity is a strength
 
 # The segments that a template reads: all up to a width, or matches of a list.
 WINDOWS, MATCHES, SIMILAR = "windows", "matches", "similar"
 
 _KINDS = {"": AT, "*": ALL, "+": RUNS}
-
-# TOKENS has one value for each of the lengths from one of these up to the next.
-LENGTHS = (1, 2, 3, 4, 5, 6, 7, 9, 13, 21)
 
 
 def segment_attribute(atom: Atom) -> str:
@@ -94,12 +87,12 @@ NO_SEGMENTS = Segments(
 @dataclass(frozen=True)
 class _Plan:
     """Templates that read the same kind of segments, with the list and the last
-    arguments of `segment_keys` for each."""
+    arguments of `segment_keys` for each, and the SEGMENT_ATTRIBUTES that they read."""
 
     templates: Ints
     lists: Ints
     arrays: tuple[NDArray[Any], ...]
-    reads_balance: bool
+    attributes: Sequence[str]
     has_strength: NDArray[np.bool_]
 
     @property
@@ -189,10 +182,9 @@ class SegmentReader:
                 value, strength = found.values[match], found.strength[match]
                 of_list = found.lists[match]
             of_segment = np.zeros((len(start), len(_COLUMNS)), np.uint64)
-            bucket = np.searchsorted(LENGTHS, end - start, side="right")
-            of_segment[:, _COLUMNS["TOKENS"]] = bucket + 10
-            if plan.reads_balance:
-                of_segment[:, _COLUMNS["BALANCED"]] = balance_of(docs, start, end)
+            for name in plan.attributes:
+                attribute = SEGMENT_ATTRIBUTES[name]
+                of_segment[:, _COLUMNS[name]] = attribute.values(docs, start, end)
             of_segment[:, _COLUMNS[MATCH]] = value
             of_segment[:, _COLUMNS[SIMILARITY]] = _ONE
             keys = segment_keys(values, start, end, of_segment, *plan.arrays)
@@ -252,7 +244,7 @@ def _plan(
             np.array(indices, np.int32),
             np.array([atom.offset for atom in atoms], np.int32),
         ),
-        "BALANCED" in attributes,
+        [name for name in SEGMENT_ATTRIBUTES if name in attributes],
         np.array(has_strength),
     )
 
@@ -284,16 +276,3 @@ def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:
     start = matches.first[match] + k // n_ends[match]
     end = matches.end[match] + k % n_ends[match]
     return start.astype(np.int32), end.astype(np.int32), match
-
-
-def balance_of(docs: Sequence[Doc], start: Ints, end: Ints) -> Keys:
-    """RETURNS (uint64 [K]): Whether brackets and quotation marks are paired in each
-    segment, see `balance`; 0: it has none."""
-    words = []
-    for doc in docs:
-        before = ""  # the letter before an apostrophe, if "John's" is two tokens
-        for token in doc:
-            words.append(before + token.text)
-            last = token.text[-1:]
-            before = last if last.isalnum() and not token.whitespace_ else ""
-    return balance(start, end, *Spellings(words).marks())

@@ -18,7 +18,8 @@ from ..gazetteers.matches import (
     SIMILARITY,
     names_of,
 )
-from ..segment_features import SEGMENT_ATTRIBUTES, segment_attribute
+from ..segment_attributes import SEGMENT_ATTRIBUTES
+from ..segment_features import segment_attribute
 from ..tables.tables import PREFIX, VALUE, Table, reads_table
 from .feature_sets import FUZZY_LISTS, LISTS, PIECES, PRESETS, TABLES, TRANSITION
 from .templates import Atom, Template, parse_templates

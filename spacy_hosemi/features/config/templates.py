@@ -19,8 +19,7 @@ In the role whole, offsets count the tokens of the segment, from its end if nega
 LOWER[0] & LOWER[-1]    its first and last word; active if it has such tokens
 LOWER*                  the words of all its tokens
 SHORT_SHAPE+            the values of all its tokens, each run of one value once
-TOKENS, BALANCED        of the segment itself: its length; whether brackets and quotes
-                        in it are paired
+TOKENS                  of the segment itself: see `segment_attributes`
 journals:MATCH          the number of its words if it is an entry of the list
 journals:FUZZY_MATCH    its similarity to an entry, rounded down to tenths
 journals:SIMILARITY     one feature whose strength is this similarity
