@@ -43,12 +43,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_config_from_str, load_model_from_config
 
+from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
 from spacy_hosemi.component.penalty_search import DEFAULT
 from spacy_hosemi.configs import KINDS, make_config
 from spacy_hosemi.explain import uncertainty
 from spacy_hosemi.explain.cross_fit import train
 from spacy_hosemi.explain.mistakes import mistakes_of
-from spacy_hosemi.explain.outcomes import Answer, answers
 from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection.corpus import as_examples, trainable
 from spacy_hosemi.inspection.rehearsal import settings_of
@@ -102,8 +102,8 @@ class Task:
 
     def f1(self, nlp: Language) -> float:
         """RETURNS (float): Of a pipeline on test, in per cent."""
-        found = answers(nlp, as_examples(self.test, nlp))
-        return f1([one.found for one in found], [one.gold for one in found])
+        found = judge_pipeline(nlp, as_examples(self.test, nlp))
+        return f1([one.predicted for one in found], [one.gold for one in found])
 
 
 def read_task(data: Path, kind: str, args: argparse.Namespace) -> Task:
@@ -148,7 +148,7 @@ def simulate(
             return rounds
         places = chosen(nlp, rest, max(len(done) // 2, 1), strategy)
         batch = [rest[k] for k in places]
-        n_touched += sum(map(n_touches, answers(nlp, as_examples(batch, nlp))))
+        n_touched += sum(map(n_touches, judge_pipeline(nlp, as_examples(batch, nlp))))
         done = done + batch
         rest = [doc for k, doc in enumerate(rest) if k not in {*places}]
 
@@ -162,7 +162,7 @@ def chosen(nlp: Language, docs: Sequence[Doc], n: int, strategy: str) -> list[in
     return [x.index for x in uncertainty.choose(found, n, *CHOICES[strategy])]
 
 
-def n_touches(answer: Answer) -> int:
+def n_touches(answer: DocumentResult) -> int:
     """RETURNS (int): Fields of a document that are corrected, added or deleted: where
     predicted and right ones overlap, one is made of the other."""
     return sum(max(len(x.gold), len(x.found)) for x in mistakes_of(answer))

@@ -38,13 +38,13 @@ from spacy.util import load_model
 from tqdm import tqdm
 from training import config_lang, entity_component, make_splits, train
 
+from spacy_hosemi.component.judging import JudgedSpans, judge_component, load_examples
 from spacy_hosemi.component.pipe import HighOrderSemiCRF
 from spacy_hosemi.explain.calibration import (
     choose_temperature,
     measure_reliability,
     try_expected_f1,
 )
-from spacy_hosemi.explain.judging import Judged, judge_all, read_examples
 from spacy_hosemi.explain.operating_points import (
     choose_expected_f1,
     merit,
@@ -58,9 +58,9 @@ COLUMNS = (
 )
 
 
-def joined(parts: Sequence[Judged]) -> Judged:
+def joined(parts: Sequence[JudgedSpans]) -> JudgedSpans:
     """Put what was judged in parts together."""
-    return Judged(
+    return JudgedSpans(
         labels=np.concatenate([part.labels for part in parts]),
         confidence=np.concatenate([part.confidence for part in parts]),
         is_right=np.concatenate([part.is_right for part in parts]),
@@ -91,7 +91,7 @@ def use(pipe: HighOrderSemiCRF, settings: Settings) -> None:
 
 def figures(
     part: str,
-    judged: Judged,
+    judged: JudgedSpans,
     records: float,
     settings: Sequence[Settings],
     threshold: float,
@@ -119,7 +119,7 @@ def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Settings
 
     The temperature is 1 where there is nothing to choose by.
     """
-    judge = partial(judge_all, pipe, examples)
+    judge = partial(judge_component, pipe, examples)
     before: Settings = {"temperature": 1.0, "expected_f1": pipe.expected_f1}
     found = choose_temperature(lambda t: judge(temperature=t, decoding="viterbi"))
     after = before if found is None else {**before, "temperature": found}
@@ -149,7 +149,7 @@ def compare(
         stages = zip(*(settings for _, settings in of_part))
         for name, settings in zip(("before", "after", "expected F1"), stages):
             pairs = [(some, one) for (some, _), one in zip(of_part, settings)]
-            judged = joined([judge_all(pipe, some, **one) for some, one in pairs])
+            judged = joined([judge_component(pipe, some, **one) for some, one in pairs])
             records = exact_records(pipe, pairs)
             title = f"{part}, {name}"
             found.append(figures(title, judged, records, settings, threshold))
@@ -166,7 +166,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     model, usage, _ = train(args.config, splits, args.overrides)
     nlp = load_model(model)
     pipe: Any = nlp.get_pipe(entity_component(nlp))
-    parts = {x: read_examples(nlp, pipe, getattr(splits, x)) for x in names[1:]}
+    parts = {x: load_examples(nlp, pipe, getattr(splits, x)) for x in names[1:]}
     found = compare(pipe, parts, args.at)
     report(
         args,

@@ -49,6 +49,7 @@ from spacy.util import load_model_from_config
 from thinc.api import Config
 from training import config_lang, make_splits
 
+from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
 from spacy_hosemi.configs import KINDS, make_config
 from spacy_hosemi.core import (
     PatternAutomaton,
@@ -62,7 +63,6 @@ from spacy_hosemi.explain.guarantees import (
     choose_for_records,
     choose_for_spans,
 )
-from spacy_hosemi.explain.outcomes import Answer, answers
 
 ERRORS = 0.01, 0.02, 0.05, 0.1
 Floats = NDArray[np.float64]
@@ -162,7 +162,7 @@ CHAIN = {"encoding": "BIO", "max_order": 1, "decoding": "viterbi"}
 
 def fitted_answers(
     config: Path, train: Path, judged: Path, changes: dict[str, Any], max_iter: int
-) -> list[Answer]:
+) -> list[DocumentResult]:
     """Fit a config with other settings, and predict."""
     settings = Config().from_disk(config, interpolate=False)
     settings["components"]["hosemi"].update(changes)
@@ -170,7 +170,7 @@ def fitted_answers(
     component: Any = nlp.get_pipe("hosemi")
     how: Any = {"l2": 0.1, "progress": False, "max_iter": max_iter}
     component.fit(Corpus(train)(nlp), nlp=nlp, **how)
-    found = answers(nlp, Corpus(judged)(nlp), has_confidence=True)
+    found = judge_pipeline(nlp, Corpus(judged)(nlp), has_confidence=True)
     return [one for one in found if one.is_complete]
 
 
@@ -187,7 +187,7 @@ class Found:
     spans: list[tuple[Floats, NDArray[np.bool_]]]
 
 
-def as_arrays(found: Sequence[Answer]) -> Found:
+def as_arrays(found: Sequence[DocumentResult]) -> Found:
     """What the tests read of answers."""
     spans = [
         (
@@ -197,7 +197,7 @@ def as_arrays(found: Sequence[Answer]) -> Found:
         for one in found
     ]
     confidence = np.array([one.record_confidence or 0.0 for one in found])
-    return Found(confidence, np.array([x.found != x.gold for x in found]), spans)
+    return Found(confidence, np.array([x.predicted != x.gold for x in found]), spans)
 
 
 def halves(n: int, n_splits: int) -> Iterator[NDArray[np.bool_]]:

@@ -47,7 +47,7 @@ from training import (
     train,
 )
 
-from spacy_hosemi.component.dev_scores import Counts, f1_of, record_accuracy_of
+from spacy_hosemi.component.judging import Counts, f1_of, record_accuracy_of
 from spacy_hosemi.configs import KINDS, find_lists, make_config
 from spacy_hosemi.labels.alignment import is_complete, scored_entities
 

@@ -32,7 +32,7 @@ from thinc.api import Config
 from tqdm import tqdm
 from training import config_lang, make_splits
 
-from spacy_hosemi.component.dev_scores import f1_of, only_spans, read_judged
+from spacy_hosemi.component.judging import f1_of, only_spans, read_held_out
 from spacy_hosemi.configs import KINDS, make_config
 from spacy_hosemi.training import course
 from spacy_hosemi.training.lbfgs import make_lbfgs
@@ -106,7 +106,7 @@ def fit(config: Path, paths: Sequence[Path], l2: float, max_iter: int) -> Course
         trainer, options = component.trainer, only_spans(component._options_of_fit())
         state = trainer.weights.state
         train, *judged = [
-            read_judged(state, component._scored(part), options.scope)
+            read_held_out(state, component._scored(part), options.scope)
             for part in (examples, *others)
         ]
 

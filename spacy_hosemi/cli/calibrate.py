@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,8 +138,8 @@ def calibrate_cli(
       python -m spacy hosemi calibrate model/model-last dev.spacy --recall 0.9 -o all
       python -m spacy hosemi calibrate m dev.spacy --no-min-confidence -o m -f
     """
+    from ..component.judging import load_examples
     from ..explain.calibration import calibrate
-    from ..explain.judging import read_examples
     from ..explain.pictures import ENDINGS, draw_calibration
 
     wanted = {"precision": precision, "recall": recall}
@@ -167,7 +168,7 @@ def calibrate_cli(
             "Leave out one of the options that begin with --no, or --output.",
         )
     with reading(data):
-        examples = read_examples(nlp, pipe, data)
+        examples = load_examples(nlp, pipe, data)
     try:
         found = calibrate(
             pipe,
@@ -177,7 +178,7 @@ def calibrate_cli(
             with_expected_f1=with_expected_f1,
             with_threshold=with_threshold,
             labels=pipe.labels if per_label else None,
-            progress=lambda some: with_progress(some, len(some)),
+            progress=partial(with_progress, total=len(examples)),
             **wanted,
         )
     except ValueError as e:

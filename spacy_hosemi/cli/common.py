@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
+    from ..component.judging import DocumentResult
     from ..component.pipe import HighOrderSemiCRF
-    from ..explain.outcomes import Answer
     from ..formats.records import ExtractedRecord
     from ..formats.writers import WriterOptions
     from ..inspection.corpus import Part
@@ -253,12 +253,12 @@ def read_answers(
     data: Path,
     has_confidence: bool = False,
     group: str | None = None,
-) -> list[Answer]:
+) -> list[DocumentResult]:
     """What a pipeline finds in the documents of a file; exit with a message if it
     cannot be loaded, fails, or they cannot be read."""
     from spacy.training import Corpus
 
-    from ..explain.outcomes import answers
+    from ..component.judging import judge_pipeline
     from ..inspection.pipelines import components_of
 
     nlp = load_pipeline(model) if isinstance(model, str) else model
@@ -269,7 +269,7 @@ def read_answers(
         examples = [*Corpus(data)(nlp)]
     progress = partial(with_progress, total=len(examples))
     try:
-        found = answers(nlp, examples, progress, has_confidence, group)
+        found = judge_pipeline(nlp, examples, progress, has_confidence, group)
     except ValueError as e:
         fail(f"Cannot predict with {name!r}", str(e))
     if isinstance(model, str):
@@ -277,7 +277,9 @@ def read_answers(
     return found
 
 
-def _say_what_gold_is(model: str, nlp: Language, answers: Sequence[Answer]) -> None:
+def _say_what_gold_is(
+    model: str, nlp: Language, answers: Sequence[DocumentResult]
+) -> None:
     """Say if a pipeline was trained on documents, or does not know their labels."""
     from ..inspection.pipelines import components_of
 

@@ -20,8 +20,8 @@ from .common import (
 from .streams import clean, fail
 
 if TYPE_CHECKING:
+    from ..component.judging import DocumentResult
     from ..explain.comparing import Change, Comparison, Difference
-    from ..explain.outcomes import Answer
 
 
 @hosemi_cli.command("compare", no_args_is_help=True)
@@ -88,7 +88,9 @@ def compare_cli(
         _print(found, answers[0], n_examples)
 
 
-def _print(found: Comparison, answers: Sequence[Answer], n_examples: int) -> None:
+def _print(
+    found: Comparison, answers: Sequence[DocumentResult], n_examples: int
+) -> None:
     n = found.n_documents
     print(f"{n:,} document{'s' * (n != 1)}, {found.n_spans:,} spans")
     rows = [("F1 of spans", *_cells(found.f1))]

@@ -31,8 +31,8 @@ from .streams import (
 )
 
 if TYPE_CHECKING:
+    from ..component.judging import DocumentResult
     from ..explain.mistakes import Mistake, Mistakes, Seen
-    from ..explain.outcomes import Answer
 
 # The longest text of a span that is shown.
 SHOWN = 40
@@ -107,7 +107,7 @@ def errors_cli(
         check_file(html, overwrite)
     seen = None if train is None else _seen(check_corpus(train, "--train"))
     answers = read_answers(model, data, has_confidence=True)
-    if not any(one.gold or one.found for one in answers):
+    if not any(one.gold or one.predicted for one in answers):
         fail(
             f"There is nothing to look at in {str(data)!r}",
             f"Its {len(answers):,} annotated documents have no spans, and none is "
@@ -140,7 +140,7 @@ def _seen(path: Path) -> Seen:
         return seen_in(Corpus(path)(spacy.blank("xx")))
 
 
-def _print(found: Mistakes, answers: Sequence[Answer], n_examples: int) -> None:
+def _print(found: Mistakes, answers: Sequence[DocumentResult], n_examples: int) -> None:
     from ..explain.mistakes import KINDS, most_frequent
 
     print(

@@ -169,8 +169,8 @@ def gazetteer_find_cli(
     Examples:
       python -m spacy hosemi gazetteer find model/model-last cities "Born in New York."
     """
+    from ..component.judging import components_before
     from ..explain.gazetteers import compared_words, find_entries, find_similar
-    from ..explain.judging import components_before
 
     nlp, pipe, lists = _load_lists(model, component, name)
     doc = nlp.make_doc(text)

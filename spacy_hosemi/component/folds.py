@@ -12,31 +12,27 @@ from spacy.tokens import Doc
 from ..features.instances import instances
 from ..training.batch import Batch, Floats, Trainable
 from ..training.lbfgs import FitReport
-from .dev_scores import Annotated, Judged
+from .judging import GoldDoc, HeldOut
 
 
 @dataclass
 class Fold:
-    """A batch to be trained on, others to be judged by, the weights on the path.
+    """A batch to be trained on, documents to be judged by, the weights on the path.
 
-    places (List[int]): Where those others stand among those of all folds.
+    places (List[int]): Where these documents stand among those of all folds.
     vectors (List[float64 [N]]): Weights of each minimization: one, and with labels in a
         tree one for each level.
     """
 
     batch: Batch
-    judged: Judged
+    held_out: HeldOut
     places: list[int]
     vectors: list[Floats]
 
 
 class WarmFit:
-    """The minimizations of one training, from the weights that they found before.
-
-    fit (Callable): One minimization.
-    vectors (List[float64 [N]]): These weights, which are replaced. Minimizations that
-        have none yet start from the present ones.
-    """
+    """Runs the minimizations of one training from the weights that they reached before,
+    which it replaces; those that have none start from the present ones."""
 
     def __init__(
         self, fit: Callable[[Trainable], FitReport], vectors: list[Floats]
@@ -44,12 +40,12 @@ class WarmFit:
         self._fit, self._vectors, self._k = fit, vectors, 0
 
     def __call__(self, batch: Trainable) -> FitReport:
-        """RAISES (KeyboardInterrupt): Ctrl-C was hit; the weights are kept."""
-        own = slice(self._k, self._k + 1)
-        for vector in self._vectors[own]:
+        """Raises KeyboardInterrupt if Ctrl-C was hit; the weights are kept."""
+        place = slice(self._k, self._k + 1)
+        for vector in self._vectors[place]:
             batch.weights.set_vector(vector)
         report = self._fit(batch)
-        self._vectors[own] = [batch.weights.vector()]
+        self._vectors[place] = [batch.weights.vector()]
         self._k += 1
         if report.reason == "interrupted":
             raise KeyboardInterrupt
@@ -57,44 +53,34 @@ class WarmFit:
 
 
 def make_folds(
-    batch: Batch, docs: Sequence[Annotated], scope: str, n_folds: int, seed: int
+    batch: Batch, docs: Sequence[GoldDoc], scope: str, n_folds: int, seed: int
 ) -> list[Fold]:
-    """Cut the training documents; the features are those of all of them.
-
-    batch (Batch): Their instances.
-    docs (Sequence[Annotated]): The documents, in the same order.
-    scope (str): Of the component.
-    n_folds (int), seed (int): See `fold_numbers`.
-    RETURNS (List[Fold]): Those that have documents to be trained on, and others.
-    """
-    numbers = fold_numbers([one.doc for one in docs], n_folds, seed)
-    sizes = [len(instances(one.doc, scope)) for one in docs]
+    """Cuts the training documents, whose instances the batch has in the same order.
+    Returns the folds that have documents to be trained on, and others; the features are
+    those of all documents."""
+    numbers = fold_numbers([gold.doc for gold in docs], n_folds, seed)
+    sizes = [len(instances(gold.doc, scope)) for gold in docs]
     first = [0, *np.cumsum(sizes).tolist()]
-    found = []
+    folds = []
     for fold in range(max(numbers, default=-1) + 1):
-        own = [k for k, number in enumerate(numbers) if number == fold]
-        others = [k for k, number in enumerate(numbers) if number != fold]
-        if own and others:
-            part = batch.part([i for k in others for i in range(*first[k : k + 2])])
-            rows = [batch.rows(i) for k in own for i in range(*first[k : k + 2])]
-            judged = Judged([docs[k] for k in own], rows)
-            found.append(Fold(part, judged, own, [batch.weights.vector()]))
-    return found
+        places = [k for k, number in enumerate(numbers) if number == fold]
+        rest = [k for k, number in enumerate(numbers) if number != fold]
+        if places and rest:
+            part = batch.part([i for k in rest for i in range(*first[k : k + 2])])
+            rows = [batch.rows(i) for k in places for i in range(*first[k : k + 2])]
+            held_out = HeldOut([docs[k] for k in places], rows)
+            folds.append(Fold(part, held_out, places, [batch.weights.vector()]))
+    return folds
 
 
 def fold_numbers(docs: Sequence[Doc], n_folds: int, seed: int) -> list[int]:
-    """See `folds_of`; documents with the same words share a fold."""
+    """Returns a fold for each document; documents with the same words share one."""
     return folds_of([words_of(doc) for doc in docs], n_folds, seed)
 
 
 def folds_of(keys: Sequence[Hashable], n_folds: int, seed: int) -> list[int]:
-    """A fold for each document; documents with the same key share one. The same for the
-    same keys in the same order.
-
-    keys (Sequence[Hashable]): Of the documents.
-    n_folds (int), seed (int): How many, and which documents they have.
-    RETURNS (List[int]): Numbers below n_folds.
-    """
+    """Returns a number below n_folds for each document; documents with the same key
+    share one. The same keys in the same order have the same numbers."""
     distinct = [*dict.fromkeys(keys)]
     random.Random(seed).shuffle(distinct)
     place = {key: k % n_folds for k, key in enumerate(distinct)}
@@ -102,5 +88,5 @@ def folds_of(keys: Sequence[Hashable], n_folds: int, seed: int) -> list[int]:
 
 
 def words_of(doc: Doc) -> bytes:
-    """RETURNS (bytes): The same for documents with the same words."""
+    """Returns the same for documents with the same words."""
     return doc.to_array("ORTH").tobytes()

@@ -31,8 +31,8 @@ from ..training.lbfgs import FitReport, Lbfgs
 from .advice import Advice
 from .arguments import check_examples
 from .configured import make_options
-from .dev_scores import Annotated, check_patience, watching
 from .facts import training_facts
+from .judging import GoldDoc, check_patience, watching
 from .optimizable import Optimizable
 from .penalty_search import PenaltySearch
 from .resources import read_sources
@@ -165,7 +165,7 @@ class Initializable(Optimizable):
         self,
         examples: Sequence[Example],
         annotations: Sequence[PartialLabels] | None = None,
-    ) -> list[Annotated]:
+    ) -> list[GoldDoc]:
         """Documents as features read them, and what a scorer counts of each."""
         key = self.settings.incorrect_spans_key
         pairs = zip(examples, annotations or read_annotations(examples, key))
@@ -173,7 +173,7 @@ class Initializable(Optimizable):
         clean, known = self._clean(examples, [x for x, _ in scored])
         docs = [example.predicted for example in clean]
         args = docs, known, [n for _, n in scored], map(is_complete, examples)
-        return [Annotated(*x) for x in zip(*args)]
+        return [GoldDoc(*x) for x in zip(*args)]
 
     def _use_choice(self, search: PenaltySearch) -> None:
         """Keep what was chosen, and say it."""

@@ -11,7 +11,7 @@ import math
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,17 @@ from ..training.batch import Batch, Floats, Trainable
 from ..training.lbfgs import FitReport, Lbfgs, make_lbfgs
 from ..training.progress import bar_of
 from ..training.trainer import Trainer
-from .dev_scores import (
-    Annotated,
-    Counts,
-    Judged,
-    only_spans,
-    read_judged,
-)
 from .folds import Fold, WarmFit, make_folds, words_of
-from .trial import Trial, error_of_scores
+from .judging import (
+    Counts,
+    GoldDoc,
+    HeldOut,
+    error_of_scores,
+    f1_of,
+    only_spans,
+    read_held_out,
+    record_accuracy_of,
+)
 
 # From strong to weak: two values for each power of ten.
 PATH: tuple[float, ...] = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
@@ -51,7 +53,7 @@ EXPECTED_F1 = (None, 0.2, 0.4, 0.6, 0.8, 1.0)
 SURE = 1.1
 
 # A dev with a larger share of training documents has been made of these.
-MOST_KNOWN = 0.5
+MOST_TRAINED = 0.5
 
 # Settings of the component: decoding, and expected_f1.
 Decoding = tuple[str, float | None]
@@ -62,8 +64,55 @@ def distance(l2: float) -> float:
     return abs(math.log(l2 / DEFAULT)) if l2 else math.inf
 
 
-def _labels_of(docs: Sequence[Annotated]) -> set[str]:
-    return {label for one in docs for *_, label in one.known.required}
+def _labels_of(docs: Sequence[GoldDoc]) -> set[str]:
+    return {label for gold in docs for *_, label in gold.labels.required}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one l2 has reached, with the decoding that was best for it.
+
+    decoding (str), expected_f1 (Optional[float]): As the settings of the component.
+    counts (int64 [D, 4]): Of each document that was judged, see `Counts`.
+    """
+
+    l2: float
+    decoding: str
+    expected_f1: float | None
+    counts: Counts
+
+    @property
+    def f1(self) -> float:
+        """F1 of all spans, 0 to 1."""
+        return f1_of(self.counts)
+
+    @property
+    def record_accuracy(self) -> float | None:
+        """The share of exact documents, see `record_accuracy_of`."""
+        return record_accuracy_of(self.counts)
+
+    @property
+    def score(self) -> float:
+        """The mean of F1 and the share of exact documents, 0 to 1."""
+        exact = self.record_accuracy
+        return self.f1 if exact is None else (self.f1 + exact) / 2
+
+    @property
+    def how(self) -> str:
+        """The decoding, as it is printed: mbr with its expected_f1."""
+        value = "null" if self.expected_f1 is None else self.expected_f1
+        return self.decoding + (f" {value}" if self.decoding == "mbr" else "")
+
+    @property
+    def in_words(self) -> str:
+        """The settings, as they are printed."""
+        return f"l2 {self.l2:g}, {self.how}"
+
+    def to_cfg(self) -> dict[str, Any]:
+        """Returns settings and scores as JSON can have them."""
+        settings = {"decoding": self.decoding, "expected_f1": self.expected_f1}
+        scores = {"ents_f": self.f1, "ents_record_accuracy": self.record_accuracy}
+        return {"l2": self.l2, **settings, **scores}
 
 
 class TrialsOnly(Lbfgs):
@@ -134,48 +183,44 @@ class PenaltySearch:
             (options.decoding, options.expected_f1 if is_mbr else None)
         ]
         if fit.choose_decoding and not is_on_tokens:
-            others = [("viterbi", None), *(("mbr", value) for value in EXPECTED_F1)]
-            self._decodings += [x for x in others if x != self._decodings[0]]
-        self._docs: list[Annotated] = []
-        self._dev: list[Annotated] = []
+            decodings = [("viterbi", None), *(("mbr", value) for value in EXPECTED_F1)]
+            self._decodings += [x for x in decodings if x != self._decodings[0]]
+        self._docs: list[GoldDoc] = []
+        self._dev: list[GoldDoc] = []
         self._reports: list[FitReport] = []
         self.trials: list[Trial] = []
         self.best: Trial | None = None
 
-    def use(self, docs: Sequence[Annotated], dev: Sequence[Annotated]) -> None:
-        """Judge by these documents.
-
-        docs (Sequence[Annotated]): The training documents, in their order.
-        dev (Sequence[Annotated]): Others; if there are none, folds of the training
-            documents are taken.
-        WARNS (UserWarning): HSW76 most of dev are training documents: folds are taken.
-            HSW78 likewise, where dev has no span with a label of train.
-        """
-        known = {words_of(one.doc) for one in docs}
-        others = [one for one in dev if len(one.doc)]
-        n_known = sum(words_of(one.doc) in known for one in others)
+    def use(self, docs: Sequence[GoldDoc], dev: Sequence[GoldDoc]) -> None:
+        """Judges by dev; by folds of the training documents, which are in their order,
+        if dev has none, and with a warning if most of dev are training documents
+        (HSW76), or dev has no span with a label of train (HSW78)."""
+        training_words = {words_of(gold.doc) for gold in docs}
+        dev = [gold for gold in dev if len(gold.doc)]
+        n_trained = sum(words_of(gold.doc) in training_words for gold in dev)
         # Short texts may well come again, and count as they will in use.
-        if n_known > MOST_KNOWN * len(others):
-            values = {"found": n_known, "total": len(others)}
+        if n_trained > MOST_TRAINED * len(dev):
+            values = {"found": n_trained, "total": len(dev)}
             warnings.warn(Warnings.HSW76.format(**values), stacklevel=2)
-            others = []
-        if others and not _labels_of(others) & _labels_of(docs):
-            warnings.warn(Warnings.HSW78.format(total=len(others)), stacklevel=2)
-            others = []
-        self._docs, self._dev = [*docs], others
+            dev = []
+        if dev and not _labels_of(dev) & _labels_of(docs):
+            warnings.warn(Warnings.HSW78.format(total=len(dev)), stacklevel=2)
+            dev = []
+        self._docs, self._dev = [*docs], dev
 
     def __call__(self, batch: Any) -> FitReport:
-        """Find the best l2, and the weights for it.
+        """Chooses l2, fits the weights for it, and returns the report of the last
+        minimization. Warns if nothing can be judged (HSW70) or it was interrupted
+        (HSW77).
 
         batch (Trainable): The training documents; then the levels below the top of a
-            tree, for which the l2 has been found.
-        RETURNS (FitReport): Of the last minimization.
-        WARNS (UserWarning): HSW70 nothing can be judged; HSW77 it was interrupted.
+            tree, for which the l2 was chosen before.
         """
         if not isinstance(batch, Batch):
             return self._last(batch)
         folds = self._folds(batch)
-        if not any(one.known.required for x in folds for one in x.judged.docs):
+        golds = [gold for fold in folds for gold in fold.held_out.docs]
+        if not any(gold.labels.required for gold in golds):
             warnings.warn(Warnings.HSW70.format(l2=DEFAULT), stacklevel=2)
             return self._last(batch)
         weights, report = self._follow(folds)
@@ -198,26 +243,23 @@ class PenaltySearch:
 
     @property
     def judged_by(self) -> str:
-        """RETURNS (str): In words, for messages."""
+        """By what is judged, in words, for messages."""
         return f"{len(self._dev)} documents of dev" if self._dev else "folds"
 
     def _folds(self, batch: Batch) -> list[Fold]:
         scope = self._options.scope
         if self._dev:
-            judged = read_judged(self._trainer.weights.state, self._dev, scope)
+            held_out = read_held_out(self._trainer.weights.state, self._dev, scope)
             places = [*range(len(self._dev))]
-            return [Fold(batch, judged, places, [batch.weights.vector()])]
+            return [Fold(batch, held_out, places, [batch.weights.vector()])]
         return make_folds(batch, self._docs, scope, self._n_folds, self._seed)
 
     def _follow(self, folds: list[Fold]) -> tuple[Floats, FitReport]:
-        """Follow the path, to its end or to Ctrl-C.
-
-        RETURNS (Tuple[float64 [N], FitReport]): The weights of the best l2, averaged
-            over the folds, and the report of its last minimization. Where Ctrl-C was
-            hit before anything was judged, those of the first one.
-        RAISES (KeyboardInterrupt): There has been no iteration yet.
-        """
-        found, report = folds[0].vectors[0], None
+        """Follows the path to its end or to Ctrl-C. Returns the weights of the best l2,
+        averaged over the folds, and the report of its last minimization; those of the
+        first one if Ctrl-C was hit before anything was judged. Raises KeyboardInterrupt
+        if there has been no iteration yet."""
+        weights, report = folds[0].vectors[0], None
         n_fits = len(self._path) * len(folds)
         with bar_of(n_fits, "Choosing l2", "fit", self._fit.progress) as bar:
             try:
@@ -227,27 +269,27 @@ class PenaltySearch:
                     self._show(trial)
                     if self._is_chosen(trial):
                         self.best, report = trial, self._reports[-1]
-                        found = np.mean([fold.vectors[0] for fold in folds], axis=0)
+                        weights = np.mean([fold.vectors[0] for fold in folds], axis=0)
                     if not self._is_within_chance(trial):
                         break
             except KeyboardInterrupt:
                 if not self._reports or self._only is not None:
                     raise
                 if report is None:
-                    report, found = self._reports[0], folds[0].vectors[0]
+                    report, weights = self._reports[0], folds[0].vectors[0]
                 report = replace(report, reason="interrupted", is_converged=False)
                 self._warn_of_interruption()
         assert report is not None
         self._say(f"Chosen by {self.judged_by}: {self._in_words()}")
-        return found, report
+        return weights, report
 
     def _in_words(self) -> str:
         best = self.best
         return f"l2 {self._path[0]:g}" if best is None else best.in_words
 
     def _warn_of_interruption(self) -> None:
-        n, kept = len(self.trials), self._in_words()
-        values = {"found": n, "total": len(self._path), "kept": kept}
+        n, n_all = len(self.trials), len(self._path)
+        values = {"found": n, "total": n_all, "kept": self._in_words()}
         warnings.warn(Warnings.HSW77.format(**values), stacklevel=2)
 
     def _is_chosen(self, trial: Trial) -> bool:
@@ -261,13 +303,13 @@ class PenaltySearch:
 
     def _is_within_chance(self, trial: Trial) -> bool:
         """Whether the best score is at most one standard error higher."""
-        top = max(self.trials, key=lambda one: one.score)
+        top = max(self.trials, key=lambda x: x.score)
         error = error_of_scores(top.counts, trial.counts)
         return top.score - trial.score <= SURE * error
 
     def _try(self, l2: float, folds: Sequence[Fold], bar: Any) -> Trial:
-        """One l2. RAISES (KeyboardInterrupt): Ctrl-C was hit: half a minimization is
-        not judged."""
+        """Judges one l2. Raises KeyboardInterrupt if Ctrl-C was hit: half a
+        minimization is not judged."""
         counts: dict[Decoding, list[Counts]] = {}
 
         def fit_and_note(batch: Trainable) -> FitReport:
@@ -280,25 +322,25 @@ class PenaltySearch:
             fit(fold.batch)
             with fold.batch.with_levels(fit):
                 for decoding in self._decodings:
-                    own = counts.setdefault(decoding, [])
-                    own.append(self._judge(fold.judged, decoding))
+                    of_folds = counts.setdefault(decoding, [])
+                    of_folds.append(self._counts(fold.held_out, decoding))
             bar.update()
         order = np.argsort([k for fold in folds for k in fold.places])
-        by_doc = {x: np.concatenate(own)[order] for x, own in counts.items()}
+        by_doc = {x: np.concatenate(parts)[order] for x, parts in counts.items()}
         return self._choose(l2, by_doc)
 
     def _choose(self, l2: float, counts: dict[Decoding, Counts]) -> Trial:
-        """The best decoding for one l2."""
-        trials = [Trial(l2, *x, own) for x, own in counts.items()]
+        """Returns the best decoding for one l2."""
+        trials = [Trial(l2, *x, of_docs) for x, of_docs in counts.items()]
         first = trials[0]
         best = max(trials, key=lambda trial: trial.score)
         gain = best.score - first.score
         is_sure = gain > SURE * error_of_scores(best.counts, first.counts)
         return best if is_sure else first
 
-    def _judge(self, judged: Judged, decoding: Decoding) -> Counts:
+    def _counts(self, held_out: HeldOut, decoding: Decoding) -> Counts:
         options = self._options._replace(decoding=decoding[0], expected_f1=decoding[1])
-        return judged.counts(self._trainer, options)
+        return held_out.counts(self._trainer, options)
 
     def _show(self, trial: Trial) -> None:
         exact = trial.record_accuracy

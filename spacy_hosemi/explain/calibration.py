@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from spacy.training import Example
 
+from ..component.judging import JudgedSpans, Progress, judge_component
 from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
 from ..prediction.thresholds import Thresholds, least_of
-from .judging import Judged, Progress, judge_all
 from .operating_points import (
     Point,
     choose_expected_f1,
@@ -69,11 +69,11 @@ class Reliability:
 
 
 def measure_reliability(
-    judged: Judged, temperature: float, n_bins: int = 10
+    judged: JudgedSpans, temperature: float, n_bins: int = 10
 ) -> Reliability:
     """RETURNS (Reliability): NaN where there are no entities.
 
-    judged (Judged): Entities, predicted with this temperature.
+    judged (JudgedSpans): Entities, predicted with this temperature.
     temperature (float): Of the component.
     n_bins (int): Bins of equal width from 0 to 1.
     """
@@ -95,20 +95,16 @@ def measure_reliability(
     return Reliability(temperature, error, log_loss(judged), bins)
 
 
-def log_loss(judged: Judged) -> float:
+def log_loss(judged: JudgedSpans) -> float:
     """RETURNS (float): See `Reliability`."""
     p = np.clip(judged.confidence, 1e-15, 1.0 - 1e-15)
     return float(-np.log(np.where(judged.is_right, p, 1.0 - p)).mean())
 
 
-def choose_temperature(judge_at: Callable[[float], Judged]) -> float | None:
-    """The temperature with the lowest log loss.
-
-    judge_at (Callable[[float], Judged]): From a temperature to the same entities with
-        their confidences.
-    RETURNS (Optional[float]): With two decimals; None if all entities are right, or
-        none is: then the loss has no minimum.
-    """
+def choose_temperature(judge_at: Callable[[float], JudgedSpans]) -> float | None:
+    """Returns the temperature with the lowest log loss, with two decimals; None if all
+    entities are right, or none is: then the loss has no minimum. `judge_at` judges the
+    same entities at a temperature."""
     from scipy.optimize import minimize_scalar
 
     right = judge_at(1.0).is_right
@@ -124,13 +120,10 @@ def choose_temperature(judge_at: Callable[[float], Judged]) -> float | None:
 
 
 def try_expected_f1(
-    judge_at: Callable[[float | None], Judged], present: float | None
-) -> dict[float | None, Judged]:
-    """RETURNS (Dict[Optional[float], Judged]): What is predicted with each expected_f1.
-
-    judge_at (Callable[[Optional[float]], Judged]): From an expected_f1 to entities.
-    present (Optional[float]): The setting of the component, tried beside EXPECTED_F1.
-    """
+    judge_at: Callable[[float | None], JudgedSpans], present: float | None
+) -> dict[float | None, JudgedSpans]:
+    """Returns what is predicted with each of EXPECTED_F1, with None, and with the
+    present expected_f1 of the component."""
     numbers = sorted(x for x in {*EXPECTED_F1, present} if x is not None)
     return {value: judge_at(value) for value in (None, *numbers)}
 
@@ -139,7 +132,7 @@ def try_expected_f1(
 class Calibration:
     """Measurements, and the settings chosen by them.
 
-    judged (Judged): Entities, with the chosen temperature and expected_f1.
+    judged (JudgedSpans): Entities, with the chosen temperature and expected_f1.
     reliability (List[Reliability]): With the temperature of the component, then with
         the chosen one; none if there are no entities. Both with the expected_f1 of the
         component.
@@ -154,7 +147,7 @@ class Calibration:
     notes (List[str]): What could not be reached.
     """
 
-    judged: Judged
+    judged: JudgedSpans
     reliability: list[Reliability]
     chosen: dict[str, Any]
     expected: dict[float | None, Point]
@@ -184,12 +177,12 @@ def calibrate(
     with_temperature, with_expected_f1, with_threshold (bool): Which settings to choose;
         an expected_f1 only with decoding = "mbr", which reads it.
     labels (Optional[Sequence[str]]): As for `choose_thresholds`.
-    progress (Callable): As for `judge_all`, which is called a few dozen times.
+    progress (Callable): As for `judge_component`, which is called a few dozen times.
     wanted (Optional[float]): precision or recall, as for `choose_threshold`.
     RETURNS (Calibration): Measurements and chosen settings.
     RAISES (ValueError): HS092 no entity is predicted, HS320 none is in the gold.
     """
-    judge_with = partial(judge_all, pipe, examples, progress)
+    judge_with = partial(judge_component, pipe, examples, progress)
     judged, notes = judge_with(), []
     has_gold = judged.n_gold.total() > 0 or judged.is_right.any()
     if len(judged.labels) and not has_gold:
@@ -249,7 +242,7 @@ def calibrate(
 
 
 def _choose_expected_f1(
-    tried: Mapping[float | None, Judged],
+    tried: Mapping[float | None, JudgedSpans],
     pipe: HighOrderSemiCRF,
     fixed: Thresholds | None,
     labels: Sequence[str] | None,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..component.judging import DocumentResult
 from ..errors import Errors
-from .outcomes import Answer
 
 # Draws that are worked on together: their counts take 8 bytes for each document.
 _TOGETHER = 200
@@ -85,14 +85,14 @@ class Comparison:
 
 
 def compare_answers(
-    first: Sequence[Answer],
-    second: Sequence[Answer],
+    first: Sequence[DocumentResult],
+    second: Sequence[DocumentResult],
     n_draws: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
     """Compare two pipelines by the paired bootstrap.
 
-    first, second (Sequence[Answer]): Of each, for the same documents.
+    first, second (Sequence[DocumentResult]): Of each, for the same documents.
     n_draws (int), seed (int): Of the bootstrap.
     RETURNS (Comparison): The same for the same seed.
     RAISES (ValueError): HS350 there is no document with a right or a predicted span;
@@ -100,11 +100,15 @@ def compare_answers(
     """
     if [(x.text, x.gold) for x in first] != [(x.text, x.gold) for x in second]:
         raise ValueError(Errors.HS351.format(first=len(first), second=len(second)))
-    if not any(x.gold or x.found or y.found for x, y in zip(first, second)):
+    if not any(x.gold or x.predicted or y.predicted for x, y in zip(first, second)):
         raise ValueError(Errors.HS350.format(found=len(first)))
-    labels = sorted({y for one in (*first, *second) for *_, y in one.gold | one.found})
+    labels = sorted(
+        {y for one in (*first, *second) for *_, y in one.gold | one.predicted}
+    )
     is_record = np.array([one.is_complete for one in first])
-    exact = np.array([[x.found == x.gold for x in some] for some in (first, second)])
+    exact = np.array(
+        [[x.predicted == x.gold for x in some] for some in (first, second)]
+    )
     by_label = _counts(first, second, labels)
     of_records = np.stack([*(exact & is_record), is_record]).T.astype(float)
     f1, *of_labels, records = differences(
@@ -166,7 +170,9 @@ def _difference(pair: NDArray[np.float64], drawn: NDArray[np.float64]) -> Differ
 
 
 def _counts(
-    first: Sequence[Answer], second: Sequence[Answer], labels: Sequence[str]
+    first: Sequence[DocumentResult],
+    second: Sequence[DocumentResult],
+    labels: Sequence[str],
 ) -> NDArray[np.float64]:
     """RETURNS (float64 [L, D, 5]): By label and document the right and the predicted
     spans of the first, the same of the second, and the gold spans."""
@@ -175,7 +181,7 @@ def _counts(
     for d, pair in enumerate(zip(first, second)):
         gold = pair[0].gold
         for k, one in enumerate(pair):
-            for span in one.found:
+            for span in one.predicted:
                 counts[number[span[2]], d, 2 * k] += span in gold
                 counts[number[span[2]], d, 2 * k + 1] += 1
         for span in gold:
@@ -196,14 +202,14 @@ def _share(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _changes(
-    first: Sequence[Answer], second: Sequence[Answer]
+    first: Sequence[DocumentResult], second: Sequence[DocumentResult]
 ) -> tuple[list[Change], list[Change]]:
     """RETURNS (Tuple[List[Change], List[Change]]): See `Comparison`."""
     found: tuple[list[Change], list[Change]] = ([], [])
     for k, (a, b) in enumerate(zip(first, second)):
         for one, other, changes in ((b, a, found[0]), (a, b, found[1])):
-            right = (one.found - other.found) & a.gold
-            no_longer_wrong = (other.found - one.found) - a.gold
+            right = (one.predicted - other.predicted) & a.gold
+            no_longer_wrong = (other.predicted - one.predicted) - a.gold
             for start, end, label in sorted(right | no_longer_wrong):
                 is_gold = (start, end, label) in a.gold
                 text = a.text[start:end]

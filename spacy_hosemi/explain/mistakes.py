@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from spacy.training import Example
 
+from ..component.judging import DocumentResult
 from ..labels.alignment import Characters, scored_entities
-from .outcomes import Answer
 
 # In the order in which they are shown.
 KINDS = {
@@ -127,10 +127,12 @@ def words_of(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
-def find_mistakes(answers: Sequence[Answer], seen: Seen | None = None) -> Mistakes:
+def find_mistakes(
+    answers: Sequence[DocumentResult], seen: Seen | None = None
+) -> Mistakes:
     """The mistakes of a pipeline.
 
-    answers (Sequence[Answer]): Of one or more documents.
+    answers (Sequence[DocumentResult]): Of one or more documents.
     seen (Optional[Seen]): In training; without it nothing is said of new words and of
         spans longer than any there.
     """
@@ -146,10 +148,10 @@ def find_mistakes(answers: Sequence[Answer], seen: Seen | None = None) -> Mistak
     whole = [one for one in answers if one.is_complete]
     return Mistakes(
         len(whole),
-        sum(one.found == one.gold for one in whole),
+        sum(one.predicted == one.gold for one in whole),
         sum(len(one.gold) for one in answers),
-        sum(len(one.found) for one in answers),
-        sum(len(one.gold & one.found) for one in answers),
+        sum(len(one.predicted) for one in answers),
+        sum(len(one.gold & one.predicted) for one in answers),
         found,
         {y: dict(counts.most_common()) for y, counts in confusion.items() if counts},
         [*_shares_of_spans(answers, seen), *_shares_of_documents(whole)],
@@ -162,15 +164,15 @@ def most_frequent(counts: Counter[str], most: int = 4) -> str:
     return ", ".join(found) + (", ..." if len(counts) > most else "")
 
 
-def mistakes_of(answer: Answer, document: int = 0) -> Iterator[Mistake]:
+def mistakes_of(answer: DocumentResult, document: int = 0) -> Iterator[Mistake]:
     """YIELDS (Mistake): Of one document, from left to right.
 
-    answer (Answer), document (int): The document and its number.
+    answer (DocumentResult), document (int): The document and its number.
     """
     sides = [
         (start, end, label, is_gold)
-        for is_gold, spans in ((True, answer.gold), (False, answer.found))
-        for start, end, label in spans - (answer.gold & answer.found)
+        for is_gold, spans in ((True, answer.gold), (False, answer.predicted))
+        for start, end, label in spans - (answer.gold & answer.predicted)
     ]
     group: list[tuple[int, int, str, bool]] = []
     reach = -1
@@ -185,7 +187,7 @@ def mistakes_of(answer: Answer, document: int = 0) -> Iterator[Mistake]:
 
 
 def _mistake(
-    group: Sequence[tuple[int, int, str, bool]], answer: Answer, document: int
+    group: Sequence[tuple[int, int, str, bool]], answer: DocumentResult, document: int
 ) -> Mistake:
     """RETURNS (Mistake): Of spans that overlap each other."""
     gold = [(i, j, y) for i, j, y, is_gold in group if is_gold]
@@ -217,10 +219,12 @@ def _overlap(one: Characters, other: Characters) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
 
-def _shares_of_spans(answers: Sequence[Answer], seen: Seen | None) -> Iterator[Share]:
+def _shares_of_spans(
+    answers: Sequence[DocumentResult], seen: Seen | None
+) -> Iterator[Share]:
     """Gold spans by what training has shown, and by the number of their words."""
     spans = [
-        (words_of(one.text[i:j]), y, (i, j, y) in one.found)
+        (words_of(one.text[i:j]), y, (i, j, y) in one.predicted)
         for one in answers
         for i, j, y in one.gold
     ]
@@ -242,7 +246,7 @@ def _within(n: int, low: int, high: int | None) -> bool:
     return low <= max(n, 1) and (high is None or n <= high)
 
 
-def _shares_of_documents(answers: Sequence[Answer]) -> Iterator[Share]:
+def _shares_of_documents(answers: Sequence[DocumentResult]) -> Iterator[Share]:
     """Documents in at most four parts of about the same size, by the number of their
     words; those of the same number are in one part."""
     sizes = np.array([len(words_of(one.text)) for one in answers])
@@ -253,7 +257,7 @@ def _shares_of_documents(answers: Sequence[Answer]) -> Iterator[Share]:
     for k, high in enumerate(borders.tolist()):
         part = np.flatnonzero(parts == k)
         low = int(sizes[part].min())
-        exact = [answers[d].found == answers[d].gold for d in part.tolist()]
+        exact = [answers[d].predicted == answers[d].gold for d in part.tolist()]
         yield _share(f"documents of {low} to {high} words", exact)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ..component.judging import DocumentResult
 from ..labels.alignment import Characters
 from .html_page import HtmlPage, template
 from .mistakes import KINDS, Mistake, Mistakes, most_frequent
-from .outcomes import Answer
 
 # Characters that are shown before and behind a mistake.
 CONTEXT = 60
@@ -58,7 +58,7 @@ class MistakesPage(HtmlPage):
     """The mistakes of a pipeline.
 
     found (Mistakes): All of them.
-    answers (Sequence[Answer]): Of the documents that they are in.
+    answers (Sequence[DocumentResult]): Of the documents that they are in.
     n_examples (int): Of each kind so many are shown, the most confident ones.
     title (str): Of the page.
     """
@@ -66,7 +66,7 @@ class MistakesPage(HtmlPage):
     def __init__(
         self,
         found: Mistakes,
-        answers: Sequence[Answer],
+        answers: Sequence[DocumentResult],
         *,
         n_examples: int = 50,
         title: str = "Mistakes",
@@ -91,7 +91,7 @@ class MistakesPage(HtmlPage):
         return template("mistakes.jinja").render(title=self._title, **given)
 
 
-def excerpt(mistake: Mistake, answer: Answer) -> Excerpt:
+def excerpt(mistake: Mistake, answer: DocumentResult) -> Excerpt:
     """RETURNS (Excerpt): A mistake in the text of its document."""
     text = answer.text
     both = [*mistake.gold, *mistake.found]

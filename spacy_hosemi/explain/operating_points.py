@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..component.judging import JudgedSpans
 from ..prediction.thresholds import LabelThresholds, Thresholds, least_of
-from .judging import Judged
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Point:
     f1: float
 
 
-def try_thresholds(judged: Judged, thresholds: Thresholds) -> Point:
+def try_thresholds(judged: JudgedSpans, thresholds: Thresholds) -> Point:
     """RETURNS (Point): What a min_confidence leaves.
 
-    judged (Judged): Entities.
+    judged (JudgedSpans): Entities.
     thresholds (Union[float, Dict[str, float]]): As `min_confidence`.
     """
     least = np.array([least_of(thresholds, label) for label in judged.labels])
@@ -45,12 +45,12 @@ def try_thresholds(judged: Judged, thresholds: Thresholds) -> Point:
 
 
 def choose_threshold(
-    judged: Judged, *, precision: float | None = None, recall: float | None = None
+    judged: JudgedSpans, *, precision: float | None = None, recall: float | None = None
 ) -> float:
     """The threshold with the highest F1, or the one that reaches a precision or recall;
     if none does, the threshold that comes nearest.
 
-    judged (Judged): Entities.
+    judged (JudgedSpans): Entities.
     precision (Optional[float]): Choose the lowest threshold that reaches it.
     recall (Optional[float]): Choose the highest threshold that reaches it.
     RETURNS (float): A number with few decimals between the confidences of the least
@@ -71,14 +71,14 @@ def choose_threshold(
 
 
 def merit(
-    judged: Judged,
+    judged: JudgedSpans,
     thresholds: Thresholds,
     labels: Iterable[str] | None = None,
     **wanted: float | None,
 ) -> tuple[float, float]:
     """The merit of a min_confidence, to compare it with that of others.
 
-    judged (Judged): Entities.
+    judged (JudgedSpans): Entities.
     thresholds (Union[float, Dict[str, float]]): As `min_confidence`.
     labels (Optional[Iterable[str]]): Each of them should reach the wanted precision or
         recall; None: all labels together.
@@ -118,7 +118,7 @@ def choose_expected_f1(
     return numbers[len(numbers) // 2] if numbers else None
 
 
-def _cumulated(judged: Judged) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _cumulated(judged: JudgedSpans) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Distinct confidences, descending; right and all entities from each on."""
     values, index = np.unique(-judged.confidence, return_inverse=True)
     n_kept = np.cumsum(np.bincount(index, minlength=len(values)))
@@ -134,11 +134,11 @@ def short_between(low: float, high: float) -> float:
 
 
 def choose_thresholds(
-    judged: Judged, labels: Iterable[str] | None = None, **wanted: float | None
+    judged: JudgedSpans, labels: Iterable[str] | None = None, **wanted: float | None
 ) -> Thresholds:
     """A min_confidence for all labels together, or for each of them.
 
-    judged (Judged): Entities.
+    judged (JudgedSpans): Entities.
     labels (Optional[Iterable[str]]): Choose one for each of these; None: one for all.
     wanted (Optional[float]): precision or recall, as for `choose_threshold`.
     RETURNS (Union[float, Dict[str, float]]): By label only those above 0.

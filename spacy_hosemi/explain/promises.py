@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..component.judging import DocumentResult
 from ..errors import Errors
 from ..prediction.guarantee import Guarantee, SpanLimit, Usual
 from .guarantees import Chosen, choose_for_records, choose_for_spans, least_sample
-from .outcomes import Answer
 
 
 @dataclass(frozen=True)
@@ -26,34 +26,27 @@ class Promise:
     delta: float
 
 
-def without_copies(answers: Iterable[Answer]) -> list[Answer]:
-    """RETURNS (List[Answer]): Those of the first document with each text. Copies are
-    right or wrong together, and say no more than one of them."""
-    found: dict[str, Answer] = {}
+def without_copies(answers: Iterable[DocumentResult]) -> list[DocumentResult]:
+    """Returns the results of the first document with each text. Copies are right or
+    wrong together, and say no more than one of them."""
+    found: dict[str, DocumentResult] = {}
     for one in answers:
         found.setdefault(one.text, one)
     return [*found.values()]
 
 
 def check_answers(
-    answers: Sequence[Answer],
+    answers: Sequence[DocumentResult],
     labels: Iterable[str],
     has_seen: Callable[[str], bool] | None,
     promise: Promise,
     group: str | None = None,
-) -> list[Answer]:
-    """The answers by which a threshold can be chosen: of documents with complete
-    annotation, and whose probability is known.
-
-    answers (Sequence[Answer]): Of a pipeline, with probabilities, `without_copies`.
-    labels (Iterable[str]): Those it has.
-    has_seen (Optional[Callable[[str], bool]]): Whether training or calibration has seen
-        a text; None: nobody knows.
-    promise (Promise): For which there must be enough of them.
-    group (Optional[str]): The key of groups, of which there must be enough then.
-    RAISES (ValueError): HS352 there are too few; HS353 some were seen; HS354 other
-        labels in the gold; HS355 no gold span; HS357 a document without a group.
-    """
+) -> list[DocumentResult]:
+    """Returns the results by which a threshold can be chosen: of documents with
+    complete annotation, and whose probability is known. Raises ValueError if there are
+    too few documents or groups (HS352), training or calibration has seen some (HS353),
+    the gold has labels that the pipeline does not have (HS354) or no span (HS355), or a
+    document has no group (HS357)."""
     if not any(one.gold for one in answers):
         raise ValueError(Errors.HS355)
     known = [*labels]
@@ -80,7 +73,7 @@ def check_answers(
     return found
 
 
-def _units(answers: Sequence[Answer]) -> list[int]:
+def _units(answers: Sequence[DocumentResult]) -> list[int]:
     """RETURNS (List[int]): Of each answer the number of its group, from 0; answers
     without one are groups of their own."""
     numbers: dict[int | str, int] = {}
@@ -89,18 +82,18 @@ def _units(answers: Sequence[Answer]) -> list[int]:
 
 
 def promise_records(
-    answers: Sequence[Answer], promise: Promise, digest: str
+    answers: Sequence[DocumentResult], promise: Promise, digest: str
 ) -> tuple[Guarantee, Chosen]:
     """A threshold for whole records: one is wrong if it has a wrong span, or lacks one.
     Those of a group are tested as the spans of a record are.
 
-    answers (Sequence[Answer]): From `check_answers`.
+    answers (Sequence[DocumentResult]): From `check_answers`.
     promise (Promise): What is to be kept.
     digest (str): See `fingerprint`.
     RAISES (ValueError): HS356 no threshold keeps it.
     """
     confidence = np.array([one.record_confidence for one in answers], float)
-    is_wrong = np.array([one.found != one.gold for one in answers])
+    is_wrong = np.array([one.predicted != one.gold for one in answers])
     units = np.array(_units(answers))
     both, n = (promise.error, promise.delta), units.max() + 1
     if n == len(answers):
@@ -115,7 +108,7 @@ def promise_records(
 
 
 def promise_spans(
-    answers: Sequence[Answer],
+    answers: Sequence[DocumentResult],
     promise: Promise,
     digest: str,
     labels: Sequence[str] | None = None,
@@ -123,7 +116,7 @@ def promise_spans(
     """Thresholds for spans: one is wrong if none in the gold has the same borders and
     label. A span that is missed is not a wrong one.
 
-    answers (Sequence[Answer]): From `check_answers`.
+    answers (Sequence[DocumentResult]): From `check_answers`.
     promise (Promise): What is to be kept.
     digest (str): See `fingerprint`.
     labels (Optional[Sequence[str]]): The promise is kept for each of these, delta being
@@ -160,7 +153,7 @@ def _usual_of(confidence: ArrayLike) -> Usual:
 
 
 def _choose(
-    answers: Sequence[Answer], label: str, error: float, delta: float
+    answers: Sequence[DocumentResult], label: str, error: float, delta: float
 ) -> Chosen:
     """Of the spans with a label; "": of all."""
     units = _units(answers)

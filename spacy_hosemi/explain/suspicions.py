@@ -24,6 +24,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..component.judging import DocumentResult
 from ..component.pipe import HighOrderSemiCRF
 from ..core import Constraints, PatternAutomaton, log_partition, viterbi
 from ..core.parallel.coroutines import finish
@@ -42,7 +43,6 @@ from ..prediction.rivals import below
 from ..prediction.whole import log_probability
 from .cross_fit import cross_fitted
 from .mistakes import mistakes_of
-from .outcomes import Answer
 
 # What is wrong with the gold, if the model is right, by the kind of `Mistake` that its
 # answer would be.
@@ -209,7 +209,7 @@ def _changed(
 
 
 def _kind(text: str, gold: list[Characters], instead: list[Characters]) -> str:
-    answer = Answer(text, frozenset(instead), frozenset(gold), True)
+    answer = DocumentResult(text, frozenset(instead), frozenset(gold), True)
     kinds = [mistake.kind for mistake in mistakes_of(answer)]
     return KINDS.get(kinds[0], BORDER) if kinds else ""
 

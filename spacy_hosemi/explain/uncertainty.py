@@ -11,9 +11,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from ..component.examples import without_annotation
+from ..component.judging import components_before
 from ..component.pipe import HighOrderSemiCRF
 from .diversity import choose_spread, word_vectors
-from .judging import components_before
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..component.penalty_search import SURE
-from ..component.trial import Trial, error_of_scores
+from ..component.judging import error_of_scores
+from ..component.penalty_search import SURE, Trial
 from .menu import Changes
 
 # A round has a third of the candidates of the one before, on three times the documents.

@@ -16,8 +16,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from .. import __version__
-from ..component.penalty_search import PATH
-from ..component.trial import Trial
+from ..component.penalty_search import PATH, Trial
 from ..errors import Errors, Warnings
 from .halving import Judgement
 from .menu import Changes

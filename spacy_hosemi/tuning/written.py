@@ -9,7 +9,7 @@ from typing import Any
 from spacy.util import load_config_from_str
 from thinc.api import Config
 
-from ..component.trial import Trial
+from ..component.penalty_search import Trial
 from ..configs.compose import merge, parse, render
 from .halving import Judgement
 from .menu import Changes

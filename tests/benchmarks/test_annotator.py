@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_hosemi.explain.outcomes import Answer
+from spacy_hosemi.component.judging import DocumentResult
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def annotator(script):
     ],
 )
 def test_touches(annotator, found, gold, n):
-    answer = Answer("x" * 10, frozenset(found), frozenset(gold), True)
+    answer = DocumentResult("x" * 10, frozenset(found), frozenset(gold), True)
     assert annotator.n_touches(answer) == n
 
 

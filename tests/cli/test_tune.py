@@ -219,9 +219,9 @@ def test_what_is_refused(train, tmp_path):
 
 def test_ctrl_c_while_a_candidate_is_decoded(train, tmp_path, monkeypatch, short):
     """Nothing is judged by half of it."""
-    from spacy_hosemi.component.dev_scores import Judged
+    from spacy_hosemi.component.judging import HeldOut
 
-    counts, n_calls = Judged.counts, 0
+    counts, n_calls = HeldOut.counts, 0
 
     def interrupted(self, *args):
         nonlocal n_calls
@@ -231,7 +231,7 @@ def test_ctrl_c_while_a_candidate_is_decoded(train, tmp_path, monkeypatch, short
         return counts(self, *args)
 
     whole = tune(train, tmp_path / "whole.cfg").stderr
-    monkeypatch.setattr(Judged, "counts", interrupted)
+    monkeypatch.setattr(HeldOut, "counts", interrupted)
     said = tune(train, tmp_path / "a.cfg", code=130).stderr
     assert "Stopped before anything" in said and "as it is" in whole
 

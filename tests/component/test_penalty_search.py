@@ -14,16 +14,16 @@ from spacy.training import Example
 from thinc.api import Config
 
 from spacy_hosemi import use_field_tokenizer
-from spacy_hosemi.component.dev_scores import f1_of
 from spacy_hosemi.component.folds import fold_numbers
+from spacy_hosemi.component.judging import error_of_scores, f1_of
 from spacy_hosemi.component.penalty_search import (
     DEFAULT,
     PATH,
     SURE,
     PenaltySearch,
+    Trial,
     TrialsOnly,
 )
-from spacy_hosemi.component.trial import Trial, error_of_scores
 from spacy_hosemi.configs.compose import make_config
 from spacy_hosemi.training.lbfgs import FitReport, make_lbfgs
 

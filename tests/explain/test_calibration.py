@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
+from spacy_hosemi.component.judging import JudgedSpans, judge_component, load_examples
 from spacy_hosemi.explain.calibration import (
     EXPECTED_F1,
     calibrate,
@@ -19,7 +20,6 @@ from spacy_hosemi.explain.calibration import (
     log_loss,
     measure_reliability,
 )
-from spacy_hosemi.explain.judging import Judged, judge_all, read_examples
 from spacy_hosemi.explain.operating_points import (
     choose_expected_f1,
     choose_threshold,
@@ -43,9 +43,9 @@ P = st.one_of(st.floats(0.0, 1.0), st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9, 1.0
 ROWS = st.lists(st.tuples(st.sampled_from("AB"), P, st.booleans()), max_size=12)
 
 
-def make_judged(rows, missed=()) -> Judged:
+def make_judged(rows, missed=()) -> JudgedSpans:
     """rows: (label, confidence, whether it is right)."""
-    return Judged(
+    return JudgedSpans(
         np.array([label for label, _, _ in rows], str),
         np.array([p for _, p, _ in rows], float),
         np.array([right for *_, right in rows], bool),
@@ -115,7 +115,7 @@ def test_the_temperature_is_found(truth):
 
     def judge_at(temperature):
         p = 1.0 / (1.0 + np.exp(-scores / temperature))
-        return Judged(np.full(len(p), "A"), p, right, Counter(A=4000))
+        return JudgedSpans(np.full(len(p), "A"), p, right, Counter(A=4000))
 
     found = choose_temperature(judge_at)
     assert found == pytest.approx(truth, rel=0.1)
@@ -242,7 +242,7 @@ def test_what_is_judged_is_what_spacy_scores(config, dev):
     for seed in range(4):
         nlp = make_uncertain(seed, min_confidence=0.9, **config)
         pipe = nlp.get_pipe("hosemi")
-        judged = judge_all(pipe, read_examples(nlp, pipe, dev))
+        judged = judge_component(pipe, load_examples(nlp, pipe, dev))
         assert (pipe.min_confidence, pipe.confidence) == (0.9, False)
         for threshold in (0.0, 0.5, {"PER": 0.3, "LOC": 0.7}):
             pipe.min_confidence = threshold
@@ -286,8 +286,8 @@ def test_preset_entities_are_not_ours(dev):
     ruler.add_patterns([{"label": "LOC", "pattern": "London"}])
     ruler.add_patterns([{"label": "LOC", "pattern": "Nobody"}])
     pipe = nlp.get_pipe("hosemi")
-    examples = read_examples(nlp, pipe, dev)
-    judged = judge_all(pipe, examples)
+    examples = load_examples(nlp, pipe, dev)
+    judged = judge_component(pipe, examples)
     n_gold = Counter(ent.label_ for eg in examples for ent in eg.reference.ents)
     n_london = sum(ent.text == "London" for eg in examples for ent in eg.reference.ents)
     assert n_london > 0
@@ -300,7 +300,7 @@ def test_preset_entities_are_not_ours(dev):
 def test_nothing_to_judge(dev):
     nlp = make_uncertain()
     pipe = nlp.get_pipe("hosemi")
-    assert len(judge_all(pipe, []).labels) == 0
+    assert len(judge_component(pipe, []).labels) == 0
     with pytest.raises(ValueError, match="HS092.*'hosemi'.*the 0 documents"):
         calibrate(pipe, [])
     examples = [Example(nlp.make_doc("Ada"), nlp.make_doc("Ada"))]
@@ -324,7 +324,7 @@ def test_no_gold():
 def test_calibrate(decoding, dev, tmp_path):
     nlp = make_trained(decoding=decoding, temperature=2.0, min_confidence=0.3)
     pipe = nlp.get_pipe("hosemi")
-    examples = read_examples(nlp, pipe, dev)
+    examples = load_examples(nlp, pipe, dev)
     for i in (0, 3):  # two mistakes
         examples[i].reference.set_ents(examples[i].reference.ents[1:])
     DocBin(docs=[eg.reference for eg in examples]).to_disk(dev)
@@ -342,7 +342,7 @@ def test_calibrate(decoding, dev, tmp_path):
     assert after.temperature == found.chosen["temperature"] != 2.0
     if decoding == "viterbi":
         losses = [
-            log_loss(judge_all(pipe, examples, temperature=t))
+            log_loss(judge_component(pipe, examples, temperature=t))
             for t in (after.temperature, 1.1 * after.temperature, 3.0, 1.0, 0.3)
         ]
         assert min(losses) == losses[0] == after.log_loss
@@ -389,7 +389,7 @@ def test_the_expected_f1_is_what_spacy_scores(
         decoding="mbr", expected_f1=0.15, min_confidence=min_confidence
     )
     pipe = nlp.get_pipe("hosemi")
-    examples = read_examples(nlp, pipe, dev)
+    examples = load_examples(nlp, pipe, dev)
     found = calibrate(
         pipe,
         examples,
@@ -419,12 +419,12 @@ def test_the_expected_f1_is_what_spacy_scores(
 def test_expected_f1_and_min_confidence_have_what_is_wanted(wanted, by_label, dev):
     nlp = make_uncertain(decoding="mbr")
     pipe = nlp.get_pipe("hosemi")
-    examples = read_examples(nlp, pipe, dev)
+    examples = load_examples(nlp, pipe, dev)
     labels = pipe.labels if by_label else None
     found = calibrate(pipe, examples, labels=labels, with_temperature=False, **wanted)
     merits = {}
     for value in found.expected:
-        judged = judge_all(pipe, examples, expected_f1=value)
+        judged = judge_component(pipe, examples, expected_f1=value)
         thresholds = choose_thresholds(judged, labels, **wanted)
         assert found.expected[value] == try_thresholds(judged, thresholds)
         merits[value] = merit(judged, thresholds, labels, **wanted)
@@ -436,7 +436,7 @@ def test_expected_f1_and_min_confidence_have_what_is_wanted(wanted, by_label, de
 def test_what_makes_no_difference_stays(dev):
     nlp = make_trained(decoding="mbr", expected_f1=0.25)
     pipe = nlp.get_pipe("hosemi")
-    found = calibrate(pipe, read_examples(nlp, pipe, dev))
+    found = calibrate(pipe, load_examples(nlp, pipe, dev))
     assert sum(point.f1 == 1.0 for point in found.expected.values()) > 3
     assert found.chosen["expected_f1"] == 0.25
 
@@ -444,7 +444,7 @@ def test_what_makes_no_difference_stays(dev):
 def test_an_expected_f1_is_found_where_the_old_one_finds_nothing(dev):
     nlp = make_uncertain(decoding="mbr", expected_f1=1.0, temperature=50.0)
     pipe = nlp.get_pipe("hosemi")
-    examples = read_examples(nlp, pipe, dev)
+    examples = load_examples(nlp, pipe, dev)
     with pytest.raises(ValueError, match="HS092"):
         calibrate(pipe, examples, with_expected_f1=False, with_temperature=False)
     found = calibrate(pipe, examples, with_temperature=False)
@@ -459,14 +459,14 @@ def test_no_expected_f1_where_nothing_reads_it(dev):
     ):
         nlp = make_uncertain(**config)
         pipe = nlp.get_pipe("hosemi")
-        found = calibrate(pipe, read_examples(nlp, pipe, dev), **options)
+        found = calibrate(pipe, load_examples(nlp, pipe, dev), **options)
         assert found.expected == {} and "expected_f1" not in found.chosen
 
 
 def test_what_cannot_be_reached_is_said(dev):
     nlp = make_uncertain()
     pipe = nlp.get_pipe("hosemi")
-    examples = read_examples(nlp, pipe, dev)
+    examples = load_examples(nlp, pipe, dev)
     found = calibrate(pipe, examples, with_temperature=False, recall=1.0)
     recall = try_thresholds(found.judged, 0.0).recall
     assert found.notes == [f"The recall is at most {recall:.4f}, not 1."]
@@ -495,7 +495,7 @@ def test_pictures(ending, dev, tmp_path):
     pytest.importorskip("matplotlib")
     nlp = make_uncertain()
     pipe = nlp.get_pipe("hosemi")
-    examples = read_examples(nlp, pipe, dev)
+    examples = load_examples(nlp, pipe, dev)
     path = tmp_path / f"found{ending}"
     for labels in (None, pipe.labels):
         draw_calibration(path, calibrate(pipe, examples, labels=labels))
@@ -511,6 +511,6 @@ def test_without_matplotlib(dev, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     nlp = make_uncertain()
     pipe = nlp.get_pipe("hosemi")
-    found = calibrate(pipe, read_examples(nlp, pipe, dev))
+    found = calibrate(pipe, load_examples(nlp, pipe, dev))
     with pytest.raises(ImportError, match=r"HS100.*pip install 'spacy_hosemi\[plot\]'"):
         draw_calibration(tmp_path / "found.png", found)

@@ -10,8 +10,8 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
+from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
 from spacy_hosemi.explain.comparing import Change, compare_answers, differences
-from spacy_hosemi.explain.outcomes import Answer, answers
 
 from ..helpers import make_trained, references
 
@@ -30,7 +30,7 @@ def random_answers(seed, n=40, share=(0.7, 0.8)):
             found = {span for span in gold if rng.random() < p}
             at = [2 * i + 1 for i in range(3) if rng.random() < 0.1]
             wrong = {(i, i + 1, "A") for i in at}
-            answer = Answer(TEXT, frozenset(found | wrong), gold, is_complete)
+            answer = DocumentResult(TEXT, frozenset(found | wrong), gold, is_complete)
             some.append(answer)
     return both
 
@@ -39,7 +39,7 @@ def f1_of(some, label=None):
     """By the definition."""
     pairs = [
         (
-            {x for x in one.found if label in (None, x[2])},
+            {x for x in one.predicted if label in (None, x[2])},
             {x for x in one.gold if label in (None, x[2])},
         )
         for one in some
@@ -74,7 +74,7 @@ def test_records():
         (first, second), (found.records.first, found.records.second)
     ):
         whole = [one for one in some if one.is_complete]
-        assert value == pytest.approx(np.mean([x.found == x.gold for x in whole]))
+        assert value == pytest.approx(np.mean([x.predicted == x.gold for x in whole]))
     assert found.n_records == len(whole)
     assert found.n_spans == 400 == sum(found.n_of_label.values())
 
@@ -98,8 +98,8 @@ def test_the_same_pipeline_twice():
 
 def test_changes():
     gold = frozenset([(0, 1, "A"), (2, 3, "B")])
-    first = [Answer("abcd", frozenset([(0, 1, "A"), (1, 2, "B")]), gold, True)]
-    second = [Answer("abcd", frozenset([(2, 3, "B"), (3, 4, "A")]), gold, True)]
+    first = [DocumentResult("abcd", frozenset([(0, 1, "A"), (1, 2, "B")]), gold, True)]
+    second = [DocumentResult("abcd", frozenset([(2, 3, "B"), (3, 4, "A")]), gold, True)]
     found = compare_answers(first, second, n_draws=100)
     assert found.better == [
         Change(0, 1, 2, "B", "b", is_gold=False),
@@ -117,10 +117,10 @@ def test_what_cannot_be_compared():
         compare_answers(first, second[:-1])
     with pytest.raises(ValueError, match="HS351"):
         compare_answers(first, second[::-1])
-    empty = [Answer("a", frozenset(), frozenset(), True)] * 3
+    empty = [DocumentResult("a", frozenset(), frozenset(), True)] * 3
     with pytest.raises(ValueError, match="HS350.*3 documents"):
         compare_answers(empty, empty)
-    none = [Answer("a", frozenset(), frozenset([(0, 1, "A")]), False)]
+    none = [DocumentResult("a", frozenset(), frozenset([(0, 1, "A")]), False)]
     assert compare_answers(none, none, n_draws=100).records is None
 
 
@@ -182,7 +182,7 @@ def test_documents_without_annotation_are_left_out():
     nlp = make_trained()
     doc = nlp.make_doc("In Paris .")
     bare = Example(nlp.make_doc(doc.text), doc)
-    assert answers(nlp, [bare]) == []
+    assert judge_pipeline(nlp, [bare]) == []
 
 
 @Language.component("refuses_paris")
@@ -200,7 +200,7 @@ def test_a_pipeline_that_fails(folder, tmp_path):
     assert "Cannot predict with" in printed and "no Paris here" in printed
     nlp.set_error_handler(lambda *_: None)
     examples = [Example(nlp.make_doc(x.text), x) for x in references()]
-    found = answers(nlp, examples)
+    found = judge_pipeline(nlp, examples)
     kept = [x for x in references() if "Paris" not in x.text]
     assert 0 < len(kept) < len(examples)
     assert [one.text for one in found] == [x.text for x in kept]

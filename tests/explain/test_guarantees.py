@@ -17,13 +17,13 @@ from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.cli.verdicts import Marker
 from spacy_hosemi.component import seen_texts
 from spacy_hosemi.component.fingerprint import fingerprint, guarantee_in_force
+from spacy_hosemi.component.judging import DocumentResult
 from spacy_hosemi.component.seen_texts import SeenTexts, read_seen
 from spacy_hosemi.explain.guarantees import (
     choose_for_records,
     choose_for_spans,
     least_sample,
 )
-from spacy_hosemi.explain.outcomes import Answer
 from spacy_hosemi.explain.promises import Promise, check_answers, promise_spans
 from spacy_hosemi.formats.records import (
     ExtractedField,
@@ -550,7 +550,9 @@ def test_spans_by_label():
     """Delta is shared out; a label without a threshold is not accepted."""
     good, bad = (0, 3, "PER"), (4, 9, "LOC")
     answers = [
-        Answer(str(k), frozenset({good, bad}), frozenset({good}), True, scores, 0.9)
+        DocumentResult(
+            str(k), frozenset({good, bad}), frozenset({good}), True, scores, 0.9
+        )
         for k, scores in enumerate([{good: 0.99, bad: 0.98}] * 200)
     ]
     promise = Promise(0.05, 0.1)

@@ -10,6 +10,7 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
+from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
 from spacy_hosemi.explain.mistakes import (
     KINDS,
     Share,
@@ -18,7 +19,6 @@ from spacy_hosemi.explain.mistakes import (
     seen_in,
 )
 from spacy_hosemi.explain.mistakes_page import MistakesPage, excerpt
-from spacy_hosemi.explain.outcomes import Answer, answers
 
 from ..helpers import make_trained, references
 
@@ -26,7 +26,9 @@ TEXT = "abcdefghij"
 
 
 def answer(gold, found, confidence=None):
-    return Answer(TEXT, frozenset(found), frozenset(gold), True, confidence or {})
+    return DocumentResult(
+        TEXT, frozenset(found), frozenset(gold), True, confidence or {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,8 +74,8 @@ def test_each_wrong_span_is_in_one_mistake():
             [x for m in found for x in m.gold],
             [x for m in found for x in m.found],
         )
-        assert sorted(gold) == sorted(one.gold - one.found)
-        assert sorted(wrong) == sorted(one.found - one.gold)
+        assert sorted(gold) == sorted(one.gold - one.predicted)
+        assert sorted(wrong) == sorted(one.predicted - one.gold)
         for mistake in found:
             kinds.add(mistake.kind)
             spans = [*mistake.gold, *mistake.found]
@@ -90,7 +92,7 @@ def test_counts_confusion_and_order():
         answer([(0, 2, "A")], [(0, 2, "B")], {(0, 2, "B"): 0.4}),
         answer([(0, 2, "A")], [(0, 2, "B")], {(0, 2, "B"): 0.9}),
         answer([(0, 2, "A"), (4, 5, "B")], [(0, 2, "A"), (4, 6, "B")]),
-        Answer(TEXT, frozenset(), frozenset([(0, 2, "B")]), False),
+        DocumentResult(TEXT, frozenset(), frozenset([(0, 2, "B")]), False),
     ]
     found = find_mistakes(some)
     assert (found.n_documents, found.n_exact) == (3, 0)
@@ -113,7 +115,7 @@ def test_by_text():
     assert seen.words == {"jo", "met", "al", "in", "rome"}
     assert seen.longest == {"PER": 1}
     text = "Jo Al met Eve"
-    one = Answer(
+    one = DocumentResult(
         text,
         frozenset([(0, 5, "PER")]),
         frozenset([(0, 5, "PER"), (10, 13, "PER")]),
@@ -132,7 +134,9 @@ def test_by_text():
 def test_lengths_do_not_overlap():
     texts = [" ".join("a" * n) for n in (1, 1, 1, 1, 1, 2, 3, 3, 9)]
     nothing: frozenset = frozenset()
-    found = find_mistakes([Answer(text, nothing, nothing, True) for text in texts])
+    found = find_mistakes(
+        [DocumentResult(text, nothing, nothing, True) for text in texts]
+    )
     parts = {x.name: x.n for x in found.shares if x.name.startswith("documents")}
     assert parts == {
         "documents of 1 to 1 words": 5,
@@ -230,8 +234,10 @@ def test_page(folder, tmp_path):
 def test_excerpts_are_the_text():
     text = "<b>" + "x" * 200 + "Ada wrote" + "y" * 200
     gold, found = (203, 206, "<PER>"), (203, 212, "LOC")
-    one = Answer(text, frozenset([found]), frozenset([gold]), True, {found: 0.25})
-    short = Answer("Ada", frozenset(), frozenset([(0, 3, "<PER>")]), True)
+    one = DocumentResult(
+        text, frozenset([found]), frozenset([gold]), True, {found: 0.25}
+    )
+    short = DocumentResult("Ada", frozenset(), frozenset([(0, 3, "<PER>")]), True)
     (mistake,) = mistakes_of(one, 3)
     shown = excerpt(mistake, one)
     assert "".join(piece for piece, _, _ in shown.pieces) == text[143:272]
@@ -265,6 +271,6 @@ def test_command_refuses(folder, tmp_path):
 def test_a_pipeline_without_confidences(folder):
     nlp = spacy.load(folder / "blank")
     some = [Example(nlp.make_doc(x.text), x) for x in references()]
-    found = answers(nlp, some, has_confidence=True)
+    found = judge_pipeline(nlp, some, has_confidence=True)
     assert all(one.confidence == {} for one in found)
     assert {x.kind for x in find_mistakes(found).mistakes} == {"missed"}

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_hosemi.component.trial import Trial, error_of_scores
+from spacy_hosemi.component.judging import error_of_scores
+from spacy_hosemi.component.penalty_search import Trial
 from spacy_hosemi.tuning.halving import FEW, RATIO, Halving, Judgement, sizes
 
 

@@ -6,9 +6,9 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.training import Example
 
-from spacy_hosemi.component.dev_scores import (
-    Annotated,
-    _count,
+from spacy_hosemi.component.judging import (
+    GoldDoc,
+    count_spans,
     f1_of,
     record_accuracy_of,
     scores_of,
@@ -123,8 +123,8 @@ def test_counts_leave_out_what_is_not_annotated():
     known = PartialLabels(((0, 1, "a"),), (), blocked)
     doc = spacy.blank("en")("a b c d e f")
     spans = [(0, 1, "a"), (1, 2, "a"), (2, 4, "a"), (3, 5, "b"), (4, 6, "b")]
-    assert _count(Annotated(doc, known), spans) == (1, 3, 1, 1)
-    assert _count(Annotated(doc, known, 2, False), spans) == (1, 3, 3, 0)
+    assert count_spans(GoldDoc(doc, known), spans) == (1, 3, 1, 1)
+    assert count_spans(GoldDoc(doc, known, 2, False), spans) == (1, 3, 3, 0)
 
 
 def test_scores_of_counts():
