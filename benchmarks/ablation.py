@@ -11,8 +11,8 @@ other orders of patterns, all on the same folds of train. A family is a set of t
 in some roles, see FAMILIES. Families overlap, and each makes up for a part of what
 another one gives, so the differences do not add up. Families that the config does not
 read are left out. A model may trust lists of names too much, since training documents
-match them more often than new ones; two remedies are tried where there are lists:
-entries dropped in training (dropout), and list features in a model of their own (pool).
+match them more often than new ones; where there are lists, entries are dropped in
+training, too (dropout).
 test.jsonl is never read.
 
 - templates: how many are removed, all roles together, of how many;
@@ -41,7 +41,6 @@ from statistics import mean
 from typing import Any
 
 import harness
-import opinion_pool  # noqa: F401 - registers its fit
 from spacy.cli._util import parse_config_overrides
 from spacy.language import Language
 from spacy.training import Corpus
@@ -56,10 +55,9 @@ from spacy_hosemi.model.span_scorer import weights_of
 
 BASE = "as it is"
 # These stand among the families on the command line.
-ORDER, DROPOUT, POOL = "order", "dropout", "pool"
+ORDER, DROPOUT = "order", "dropout"
 ORDERS = (0, 1, 2, 3)
 DROPOUTS = (0.3, 0.6)
-POOL_WEIGHTS = (0.1, 0.2, 0.4)
 Family = Callable[[str, Template], bool]  # of role and template
 
 
@@ -118,15 +116,13 @@ class Variant:
 
     name (str): In the table.
     kind (str): On the command line: what is not read, of FAMILIES; or ORDER, DROPOUT,
-        POOL, BASE.
+        BASE.
     overrides (Sequence[str]): Settings other than the config's.
-    pool_weight (Optional[float]): Of the model of the lists in an opinion pool.
     """
 
     name: str
     kind: str
     overrides: tuple[str, ...] = ()
-    pool_weight: float | None = None
 
 
 @dataclass(frozen=True)
@@ -153,12 +149,6 @@ def make_pipeline(args: argparse.Namespace, variant: Variant) -> Language:
     if not block.get("fit"):
         sys.exit(f"batch training is needed (initialize.components), see {args.config}")
     block["fit"]["progress"] = False
-    if variant.pool_weight is not None:
-        block["fit"] = {
-            "@misc": "benchmarks.opinion_pool.v1",
-            "weight": variant.pool_weight,
-            "fit": block["fit"],
-        }
     if variant.kind in FAMILIES:
         state = component.weights
         kept = without(state.extractor.features, FAMILIES[variant.kind])
@@ -230,7 +220,7 @@ def all_variants(args: argparse.Namespace) -> list[Variant]:
 
 
 def over_trust(component: Any) -> list[Variant]:
-    """Remedies for too much trust in lists of names, if there are lists."""
+    """Variants that drop entries of lists in training, if there are lists."""
     lists = component.weights.extractor.gazetteers.settings
     if not lists:
         return []
@@ -239,8 +229,6 @@ def over_trust(component: Any) -> list[Variant]:
     for dropout in DROPOUTS:
         overrides = tuple(f"{block}.{name}.dropout={dropout}" for name in lists)
         found.append(Variant(f"dropout {dropout}", DROPOUT, overrides))
-    for weight in POOL_WEIGHTS:
-        found.append(Variant(f"opinion pool {weight}", POOL, pool_weight=weight))
     return found
 
 
@@ -309,7 +297,7 @@ def main() -> int:
         *("--max-train", "--runs", "--json"),
         cv=3,
     )
-    names = [*FAMILIES, ORDER, DROPOUT, POOL]
+    names = [*FAMILIES, ORDER, DROPOUT]
     parser.add_argument(
         "--variants",
         nargs="+",

@@ -28,7 +28,7 @@ with imports, automaton and potentials made.
 
 Times are CPU seconds on one thread, medians of single calls; what is compared takes
 turns in one process. Only the threads are measured in wall time: the best of all calls.
-"!" marks what misses its target. inference.md and inference-growth.{png,svg} are
+"!" marks what misses its target. inference.md and inference-growth.png are
 written to --output, not with --quick.
 """
 

@@ -25,7 +25,7 @@ exact, with no other ones, both in per cent, on test.jsonl, as in `accuracy.py`.
 --dev they are on dev.jsonl; where there is none, on a fifth of train, which then is not
 drawn from. With repeats, "±" is the standard deviation of one training, not of the
 mean; records are means. CPU s is user and system time of the process that trains;
-choosing c1 and c2 is not in it. learning-curves-DATA.{md,png,svg} are written to
+choosing c1 and c2 is not in it. learning-curves-DATA.{md,png} are written to
 --output; with --dev the names end in -dev.
 """
 

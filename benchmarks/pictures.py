@@ -1,4 +1,4 @@
-"""Pictures of results, in .png and .svg."""
+"""Pictures of results."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 def picture(
     path: Path, panels: Sequence[Panel], size: tuple[float, float], n_rows: int = 1
 ) -> str:
-    """Draw lines, and write them as .png and .svg.
+    """Draw lines, and write them as .png.
 
-    path (Path): Of the files, without ending.
+    path (Path): Of the file, without ending.
     panels (Sequence[Panel]): Points of each line, by its name: x, y and, where it is
         known, a standard deviation; and what a panel's axes are set to. A name that
         begins with "_" is not explained; its line is dotted, and has the colour of
@@ -29,7 +29,7 @@ def picture(
     except ImportError:
         return "The picture was left out; to have it: `pip install matplotlib`"
     colours: dict[str, str] = {}
-    with matplotlib.rc_context({"svg.hashsalt": path.name, "font.size": 9}):
+    with matplotlib.rc_context({"font.size": 9}):
         figure = Figure(figsize=size, layout="constrained")
         all_axes = figure.subplots(n_rows, -(-len(panels) // n_rows), squeeze=False)
         for axes, (lines, settings) in zip(all_axes.flat, panels):
@@ -48,7 +48,5 @@ def picture(
         for axes in all_axes.flat[len(panels) :]:
             axes.axis("off")
         path.parent.mkdir(parents=True, exist_ok=True)
-        for ending in ("png", "svg"):
-            metadata = {"Date": None} if ending == "svg" else None
-            figure.savefig(path.with_suffix(f".{ending}"), dpi=150, metadata=metadata)
+        figure.savefig(path.with_suffix(".png"), dpi=150)
     return f"![{path.name}]({path.name}.png)"

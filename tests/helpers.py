@@ -9,7 +9,6 @@ import re
 import signal
 import time
 from dataclasses import replace
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -301,14 +300,6 @@ def frequent_words(path) -> dict:
 
 def few_words(path) -> dict:
     return dict(itertools.islice(frequent_words(path).items(), 10_000))
-
-
-def import_script(path):
-    """A module outside of the package, such as benchmarks/opinion_pool.py."""
-    spec = spec_from_file_location(Path(path).stem, Path(__file__).parents[1] / path)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def hit_ctrl_c():

@@ -47,7 +47,6 @@ RUNS = [
     "hierarchy TREE --max-train 9 --held-out 5 --max-iter 1 --draws 2",
     "hierarchy TREE --systems tree --max-train 9 --epochs 1 --growth 2 --picture OUT/g",
     "inference DATA --output OUT",
-    "interruptions DATA --moments 1 --max-train 4 --kind fields",
     f"learning_curves DATA --sizes 20 --systems hosemi --output OUT {FIT}",
     "neural DATA --steps 5 --passes 1 --systems hosemi",
     f"parallel DATA --documents 4 --passes 1 --threads-only {FIT}",
@@ -234,7 +233,7 @@ def test_script_runs(line, folders, in_this_process, monkeypatch, capsys):
     assert ("records" in said) == (script in EXACT and "--growth" not in line)
 
 
-@pytest.mark.parametrize("script", ["against", "characters", "spacy_tests"])
+@pytest.mark.parametrize("script", ["against", "spacy_tests"])
 def test_help(script, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [script, "--help"])
     with pytest.raises(SystemExit) as done:
@@ -405,41 +404,6 @@ def test_all_families_are_tested():
 
     (rows,) = (mark.args[1] for mark in test_families.pytestmark)
     assert {family for family, _ in rows} == set(FAMILIES)
-
-
-# --- running text ------------------------------------------------------------------
-
-
-@given(st.lists(st.text("ab 選", min_size=1, max_size=3), max_size=6), st.data())
-def test_spans_of_running_text(tokens, data):
-    """What a span reads is what its tokens read."""
-    from characters import as_text
-
-    cuts = data.draw(st.sets(st.integers(0, len(tokens))).map(sorted))
-    spans = [[i, j, "A"] for i, j in zip(cuts, cuts[1:])]
-    found = as_text({"tokens": tokens, "spans": spans, "intent": "x"})
-    assert set(found) == {"text", "spans"}
-    texts = [found["text"][i:j] for i, j, _ in found["spans"]]
-    assert texts == ["".join(tokens[i:j]) for i, j, _ in spans]
-    assert found["text"] == "".join(tokens)
-
-
-def test_a_folder_becomes_text(tmp_path, monkeypatch, capsys):
-    from characters import main
-
-    folder = tmp_path / "words"
-    folder.mkdir()
-    line = '{"tokens": ["看似", "簡單"], "spans": [[1, 2, "ADJ"]]}\n'
-    (folder / "train.jsonl").write_text(line + "\n", encoding="utf8")
-    run = ["characters", str(folder), str(tmp_path / "text")]
-    monkeypatch.setattr(sys, "argv", run)
-    assert main() == 0
-    found = (tmp_path / "text" / "train.jsonl").read_text(encoding="utf8")
-    assert found == '{"text": "看似簡單", "spans": [[2, 4, "ADJ"]]}\n'
-    monkeypatch.setattr(sys, "argv", ["characters", str(tmp_path / "none"), "out"])
-    with pytest.raises(SystemExit):
-        main()
-    assert "no lines in train.jsonl" in capsys.readouterr().err
 
 
 # --- partial annotation ------------------------------------------------------------
