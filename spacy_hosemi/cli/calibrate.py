@@ -11,13 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .common import (
-    AsJson,
-    CodePath,
-    Component,
-    Model,
-    Overwrite,
-    check_corpus,
-    check_output,
     hosemi_cli,
     load_component,
     print_json,
@@ -25,7 +18,16 @@ from .common import (
     reading,
     save_pipeline,
 )
-from .streams import clean, fail, say, with_progress
+from .options import (
+    AsJson,
+    CodePath,
+    Component,
+    Model,
+    Overwrite,
+    corpus_argument,
+    folder_option,
+)
+from .streams import clean, fail, failing, say, with_progress
 
 if TYPE_CHECKING:
     from ..explain.calibration import Calibration
@@ -37,20 +39,17 @@ def calibrate_cli(
     model: Model,
     data: Annotated[
         Path,
-        typer.Argument(
-            metavar="CORPUS",
-            help=".spacy file that the pipeline was not trained on; - reads one "
-            "from standard input.",
+        corpus_argument(
+            "CORPUS",
+            ".spacy file that the pipeline was not trained on; - reads one from "
+            "standard input.",
         ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Save the pipeline with the chosen settings; with --overwrite DIR may "
-            "be MODEL.",
+        folder_option(
+            "Save the pipeline with the chosen settings; with --overwrite DIR may be "
+            "MODEL."
         ),
     ] = None,
     precision: Annotated[
@@ -142,15 +141,13 @@ def calibrate_cli(
     from ..explain.calibration import calibrate
     from ..explain.pictures import ENDINGS, draw_calibration
 
-    wanted = {"precision": precision, "recall": recall}
-    data = check_corpus(data, "CORPUS")
-    given = [f"--{name}" for name, value in wanted.items() if value is not None]
-    if len(given) > 1:
+    limits = {"precision": precision, "recall": recall}
+    options = [f"--{name}" for name, value in limits.items() if value is not None]
+    if len(options) > 1:
         fail("--precision and --recall are given", "Expected at most one of them.")
-    if given and not with_threshold:
-        fail(f"{given[0]} goes with a min_confidence", "Leave out --no-min-confidence.")
-    if output is not None:
-        check_output(output, overwrite)
+    if options and not with_threshold:
+        text = "Leave out --no-min-confidence."
+        fail(f"{options[0]} goes with a min_confidence", text)
     if plot is not None and plot.suffix.lower() not in ENDINGS:
         fail(f"Cannot draw {str(plot)!r}", f"Expected one of: {', '.join(ENDINGS)}.")
     nlp, pipe = load_component(model, component)
@@ -169,8 +166,8 @@ def calibrate_cli(
         )
     with reading(data):
         examples = load_examples(nlp, pipe, data)
-    try:
-        found = calibrate(
+    with failing(f"Cannot calibrate on {str(data)!r}"):
+        calibration = calibrate(
             pipe,
             examples,
             n_bins=n_bins,
@@ -179,56 +176,57 @@ def calibrate_cli(
             with_threshold=with_threshold,
             labels=pipe.labels if per_label else None,
             progress=partial(with_progress, total=len(examples)),
-            **wanted,
+            **limits,
         )
-    except ValueError as e:
-        fail(f"Cannot calibrate on {str(data)!r}", str(e))
     if plot is not None:
         try:
-            draw_calibration(plot, found)
+            draw_calibration(plot, calibration)
         except (ImportError, OSError) as e:
             fail(f"Cannot draw {str(plot)!r}", str(e))
     if output is not None:
-        pipe.cfg = found.chosen
+        pipe.cfg = calibration.chosen
         pipe.note_seen(examples)
         save_pipeline(nlp, output)
     if as_json:
-        print_json({"component": pipe.name, **_report(found)})
+        print_json({"component": pipe.name, **_report(calibration)})
     else:
-        _print_calibrated(pipe.name, found)
+        _print_calibrated(pipe.name, calibration)
 
 
-def _report(found: Calibration) -> dict[str, Any]:
-    n_predicted, n_expected = len(found.judged.labels), found.judged.n_gold.total()
+def _report(calibration: Calibration) -> dict[str, Any]:
+    n_predicted, n_expected = (
+        len(calibration.judged.labels),
+        calibration.judged.n_gold.total(),
+    )
     return {
         "entities": {"predicted": n_predicted, "expected": n_expected},
-        "reliability": found.reliability,
+        "reliability": calibration.reliability,
         "expected": [
             {"expected_f1": value, **asdict(point)}
-            for value, point in found.expected.items()
+            for value, point in calibration.expected.items()
         ],
         "thresholds": [
             {"min_confidence": thresholds, **asdict(point)}
-            for thresholds, point in found.thresholds
+            for thresholds, point in calibration.thresholds
         ],
         "labels": {
             label: {"min_confidence": threshold, **asdict(point)}
-            for label, (threshold, point) in found.by_label.items()
+            for label, (threshold, point) in calibration.by_label.items()
         },
-        "notes": found.notes,
-        "chosen": found.chosen,
+        "notes": calibration.notes,
+        "chosen": calibration.chosen,
     }
 
 
-def _print_calibrated(component: str, found: Calibration) -> None:
+def _print_calibrated(component: str, calibration: Calibration) -> None:
     from ..prediction.thresholds import write_thresholds
 
-    judged, chosen = found.judged, found.chosen
+    judged, chosen = calibration.judged, calibration.chosen
     print(
         f"{clean(component)}: {len(judged.labels):,} entities predicted, "
         f"{judged.n_gold.total():,} in the corpus"
     )
-    for one in found.reliability:
+    for reliability in calibration.reliability:
         bins = [
             (
                 f"{b.low:.2f} to {b.high:.2f}",
@@ -236,39 +234,40 @@ def _print_calibrated(component: str, found: Calibration) -> None:
                 f"{b.confidence:.3f}",
                 f"{b.right:.3f}",
             )
-            for b in one.bins
+            for b in reliability.bins
         ]
         of_bins = ("confidence", "entities", "mean", "right")
-        print_table(f"temperature = {one.temperature:g}", of_bins, bins, "lrrr")
+        print_table(f"temperature = {reliability.temperature:g}", of_bins, bins, "lrrr")
         print(
-            f"Expected calibration error {one.error:.4f}, log loss {one.log_loss:.4f}"
+            f"Expected calibration error {reliability.error:.4f}, "
+            f"log loss {reliability.log_loss:.4f}"
         )
     figures = ("entities", "precision", "recall", "F1")
     rows: list[tuple[str, ...]]
     header: tuple[str, ...]
-    if found.expected:
+    if calibration.expected:
         best = chosen["expected_f1"]
         rows = [
             ("*" if value == best else "", json.dumps(value), *_figures(point))
-            for value, point in found.expected.items()
+            for value, point in calibration.expected.items()
         ]
         header = ("", "expected_f1", *figures)
         print_table("by expected_f1", header, rows, "llrrrr")
     best = chosen.get("min_confidence")
     rows = [
         ("*" if value == best else "", _name(value), *_figures(point))
-        for value, point in found.thresholds
+        for value, point in calibration.thresholds
     ]
     header = ("", "min_confidence", *figures)
     print_table("what is left", header, rows, "llrrrr")
-    if found.by_label:
+    if calibration.by_label:
         rows = [
             (label, _name(threshold), *_figures(point))
-            for label, (threshold, point) in found.by_label.items()
+            for label, (threshold, point) in calibration.by_label.items()
         ]
         header = ("label", "min_confidence", *figures)
         print_table("what is left of each label", header, rows, "llrrrr")
-    for note in found.notes:
+    for note in calibration.notes:
         say(f"Note: {note}")
     for key, value in chosen.items():
         print(f"{key} = {json.dumps(write_thresholds(value))}")

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import (
-    AsJson,
-    CodePath,
-    Encoding,
-    hosemi_cli,
-    import_code,
-    print_json,
-    print_table,
-)
+from .common import hosemi_cli, print_json, print_table
+from .options import AsJson, CodePath, Config, Encoding
 from .streams import DONE, FAULTY, as_file, clean, fail
 
 if TYPE_CHECKING:
@@ -42,14 +35,7 @@ def check_cli(
         str | None,
         typer.Option("--dev", metavar="CORPUS", help="Documents to judge by."),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            metavar="FILE",
-            help="Config to train with. Default: what init writes for such texts.",
-        ),
-    ] = None,
+    config: Config = None,
     encoding: Encoding = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Do not estimate what training takes.")
@@ -76,7 +62,6 @@ def check_cli(
     from ..inspection.pipelines import Pipelines
     from ..inspection.report import inspect
 
-    import_code(code_path)
     if corpus == "-" and dev == "-":
         fail("Both corpora are standard input", "Expected a path for one of them.")
     pipelines = Pipelines(config)

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import (
-    AsJson,
-    CodePath,
-    check_corpus,
-    hosemi_cli,
-    print_json,
-    print_table,
-    read_answers,
-)
-from .streams import clean, fail
+from .common import hosemi_cli, print_json, print_table, read_answers
+from .options import AsJson, CodePath, corpus_argument
+from .streams import failing, shortened
 
 if TYPE_CHECKING:
     from ..component.judging import DocumentResult
@@ -37,10 +31,9 @@ def compare_cli(
     ],
     data: Annotated[
         Path,
-        typer.Argument(
-            metavar="GOLD",
-            help=".spacy file that neither was trained on; - reads one from standard "
-            "input.",
+        corpus_argument(
+            "GOLD",
+            ".spacy file that neither was trained on; - reads one from standard input.",
         ),
     ],
     n_draws: Annotated[
@@ -76,67 +69,61 @@ def compare_cli(
     """
     from ..explain.comparing import compare_answers
 
-    data = check_corpus(data, "GOLD")
     answers = read_answers(first, data), read_answers(second, data)
-    try:
-        found = compare_answers(*answers, n_draws, seed)
-    except ValueError as e:
-        fail(f"Cannot compare on {str(data)!r}", str(e))
+    with failing(f"Cannot compare on {str(data)!r}"):
+        comparison = compare_answers(*answers, n_draws, seed)
     if as_json:
-        print_json({"first": first, "second": second, "comparison": found})
+        print_json({"first": first, "second": second, "comparison": comparison})
     else:
-        _print(found, answers[0], n_examples)
+        _print(comparison, answers[0], n_examples)
 
 
 def _print(
-    found: Comparison, answers: Sequence[DocumentResult], n_examples: int
+    comparison: Comparison, answers: Sequence[DocumentResult], n_examples: int
 ) -> None:
-    n = found.n_documents
-    print(f"{n:,} document{'s' * (n != 1)}, {found.n_spans:,} spans")
-    rows = [("F1 of spans", *_cells(found.f1))]
-    if found.records is not None:
-        name = f"exact records of {found.n_records:,}"
-        rows.append((name, *_cells(found.records)))
+    n = comparison.n_documents
+    print(f"{n:,} document{'s' * (n != 1)}, {comparison.n_spans:,} spans")
+    rows = [("F1 of spans", *_cells(comparison.f1))]
+    if comparison.records is not None:
+        name = f"exact records of {comparison.n_records:,}"
+        rows.append((name, *_cells(comparison.records)))
     header = ("%", "first", "second", "difference", "95 % of draws", "p")
     print_table("in all", header, rows, "lrrrrr")
-    of_labels = [
-        (label, f"{found.n_of_label[label]:,}", *_cells(one))
-        for label, one in found.labels.items()
+    labels = [
+        (label, f"{comparison.n_of_label[label]:,}", *_cells(difference))
+        for label, difference in comparison.labels.items()
     ]
-    of_labels.sort(key=lambda row: -abs(float(row[4])))
-    print_table("F1 by label", ("%", "spans", *header[1:]), of_labels, "lrrrrrr")
+    labels.sort(key=lambda row: -abs(float(row[4])))
+    print_table("F1 by label", ("%", "spans", *header[1:]), labels, "lrrrrrr")
     for title, changes, wrong in (
-        ("became right", found.better, "was wrong, is gone"),
-        ("became wrong", found.worse, "is wrong, is new"),
+        ("became right", comparison.better, "was wrong, is gone"),
+        ("became wrong", comparison.worse, "is wrong, is new"),
     ):
-        shown = [
+        cells = [
             (answers[change.document].number, *_row(change, wrong))
             for change in changes[:n_examples]
         ]
         if n_examples:
             columns = ("document", "label", "span", "")
-            print_table(f"{title}: {len(changes):,}", columns, shown, "rlll")
-    print()
-    for name, one in (("F1", found.f1), ("exact records", found.records)):
-        if one is not None:
-            print(f"The difference of {name} {_verdict(one)}.")
+            print_table(f"{title}: {len(changes):,}", columns, cells, "rlll")
+    print(f"\nThe difference of F1 {_verdict(comparison.f1)}.")
+    if comparison.records is not None:
+        print(f"The difference of exact records {_verdict(comparison.records)}.")
 
 
-def _verdict(one: Difference) -> str:
-    if one.low <= 0.0 <= one.high:
+def _verdict(difference: Difference) -> str:
+    if difference.low <= 0.0 <= difference.high:
         return "may be chance: 0 is among 95 % of the draws"
-    side = "above" if one.low > 0.0 else "below"
+    side = "above" if difference.low > 0.0 else "below"
     return f"is hardly chance: 95 % of the draws are {side} 0"
 
 
-def _cells(one: Difference) -> tuple[str, ...]:
-    a, b, low, high = (100 * x for x in (one.first, one.second, one.low, one.high))
+def _cells(difference: Difference) -> tuple[str, ...]:
+    a, b, low, high = (100 * x for x in astuple(difference)[:4])
     span = f"{low:+.2f} to {high:+.2f}"
-    return f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}", span, f"{one.p:.4f}"
+    return f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}", span, f"{difference.p:.4f}"
 
 
 def _row(change: Change, wrong: str) -> tuple[Any, ...]:
-    text = clean(change.text)
-    shown = text if len(text) <= 50 else f"{text[:47]}..."
     kind = "" if change.is_gold else wrong
-    return change.label, shown, kind
+    return change.label, shortened(change.text, 50), kind

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import CodePath, Encoding, Overwrite, hosemi_cli, print_json
+from .common import hosemi_cli, print_json
+from .options import CodePath, Encoding, Overwrite
 from .streams import (
     DONE,
     FAULTY,

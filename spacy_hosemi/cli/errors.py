@@ -9,26 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import (
+from .common import hosemi_cli, print_json, print_table, read_answers, reading
+from .options import (
     AsJson,
     CodePath,
     Model,
     Overwrite,
-    check_corpus,
-    hosemi_cli,
-    print_json,
-    print_table,
-    read_answers,
-    reading,
+    corpus_argument,
+    corpus_option,
 )
-from .streams import (
-    check_different,
-    check_file,
-    clean,
-    fail,
-    open_output,
-    say_written,
-)
+from .streams import check_outputs, clean, fail, open_output, say_written, shortened
 
 if TYPE_CHECKING:
     from ..component.judging import DocumentResult
@@ -43,17 +33,16 @@ def errors_cli(
     model: Model,
     data: Annotated[
         Path,
-        typer.Argument(
-            metavar="GOLD",
-            help=".spacy file that the pipeline was not trained on; - reads one from "
+        corpus_argument(
+            "GOLD",
+            ".spacy file that the pipeline was not trained on; - reads one from "
             "standard input.",
         ),
     ],
     train: Annotated[
         Path | None,
-        typer.Option(
+        corpus_option(
             "--train",
-            metavar="FILE",
             help=".spacy file that it was trained on: says how it does on words and "
             "lengths of spans that training has not shown.",
         ),
@@ -99,35 +88,32 @@ def errors_cli(
     """
     from ..explain.mistakes import find_mistakes
 
-    data = check_corpus(data, "GOLD")
-    if html is not None:
-        if as_json:
-            fail("--html and --json are given", "Expected at most one of them.")
-        check_different({"GOLD": data, "--train": train, "--html": html})
-        check_file(html, overwrite)
-    seen = None if train is None else _seen(check_corpus(train, "--train"))
+    if html is not None and as_json:
+        fail("--html and --json are given", "Expected at most one of them.")
+    check_outputs({"GOLD": data, "--train": train}, {"--html": html}, overwrite)
+    seen = None if train is None else _seen(train)
     answers = read_answers(model, data, has_confidence=True)
-    if not any(one.gold or one.predicted for one in answers):
+    if not any(answer.gold or answer.predicted for answer in answers):
         fail(
             f"There is nothing to look at in {str(data)!r}",
             f"Its {len(answers):,} annotated documents have no spans, and none is "
             "predicted.",
         )
-    found = find_mistakes(answers, seen)
+    mistakes = find_mistakes(answers, seen)
     if html is not None:
         from ..explain.mistakes_page import MistakesPage
 
         n = 50 if n_examples is None else n_examples
         title = f"Mistakes of {model}"
-        page = MistakesPage(found, answers, n_examples=n, title=title)
+        page = MistakesPage(mistakes, answers, n_examples=n, title=title)
         with open_output(html, overwrite) as file:
             file.write(str(page))
         say_written(html)
     elif as_json:
-        by_kind = {kind: dict(counts) for kind, counts in found.by_kind().items()}
-        print_json({"model": model, "by_kind": by_kind, "found": found})
+        by_kind = {kind: dict(counts) for kind, counts in mistakes.by_kind().items()}
+        print_json({"model": model, "by_kind": by_kind, "found": mistakes})
     else:
-        _print(found, answers, 5 if n_examples is None else n_examples)
+        _print(mistakes, answers, 5 if n_examples is None else n_examples)
 
 
 def _seen(path: Path) -> Seen:
@@ -140,43 +126,44 @@ def _seen(path: Path) -> Seen:
         return seen_in(Corpus(path)(spacy.blank("xx")))
 
 
-def _print(found: Mistakes, answers: Sequence[DocumentResult], n_examples: int) -> None:
+def _print(
+    mistakes: Mistakes, answers: Sequence[DocumentResult], n_examples: int
+) -> None:
     from ..explain.mistakes import KINDS, most_frequent
 
     print(
-        f"{found.n_gold:,} spans in gold, {found.n_found:,} predicted, "
-        f"{found.n_right:,} right; {found.n_exact:,} of {found.n_documents:,} records "
-        "exact"
+        f"{mistakes.n_gold:,} spans in gold, {mistakes.n_found:,} predicted, "
+        f"{mistakes.n_right:,} right; {mistakes.n_exact:,} of "
+        f"{mistakes.n_documents:,} records exact"
     )
-    counts = found.by_kind()
+    counts = mistakes.by_kind()
     rows: list[tuple[Any, ...]] = [
         (kind, f"{n.total():,}", clean(most_frequent(n)), KINDS[kind])
         for kind, n in counts.items()
     ]
     rows.sort(key=lambda row: -counts[row[0]].total())
     print_table("by kind", ("kind", "n", "labels", "meaning"), rows, "lrll")
-    confusion = {y: Counter(others) for y, others in found.confusion.items()}
+    confusion = {y: Counter(others) for y, others in mistakes.confusion.items()}
     by_total = sorted(confusion.items(), key=lambda pair: -pair[1].total())
     rows = [(clean(label), clean(most_frequent(others))) for label, others in by_total]
     print_table("taken for another", ("gold", "predicted"), rows, "ll")
     rows = [
         (x.name, f"{x.n:,}", f"{100 * x.n_right / x.n:.1f}")
-        for x in found.shares
+        for x in mistakes.shares
         if x.n
     ]
     print_table("by text", ("of", "n", "% right"), rows, "lrr")
     for kind in [row for row in KINDS if row in counts] if n_examples else ():
-        own = [x for x in found.mistakes if x.kind == kind]
-        rows = [(answers[x.document].number, *_row(x)) for x in own[:n_examples]]
+        of_kind = [x for x in mistakes.mistakes if x.kind == kind]
+        rows = [(answers[x.document].number, *_row(x)) for x in of_kind[:n_examples]]
         header = ("document", "gold", "predicted", "confidence")
-        print_table(f"{kind}: {len(own):,}", header, rows, "rllr")
+        print_table(f"{kind}: {len(of_kind):,}", header, rows, "rllr")
 
 
 def _row(mistake: Mistake) -> tuple[Any, ...]:
-    texts = [clean(text) for text in mistake.texts]
-    shown = [x if len(x) <= SHOWN else f"{x[: SHOWN - 3]}..." for x in texts]
+    texts = [shortened(text, SHOWN) for text in mistake.texts]
     spans = (*mistake.gold, *mistake.found)
-    named = [f"{clean(y)}: {text}" for (_, _, y), text in zip(spans, shown)]
+    named = [f"{clean(y)}: {text}" for (_, _, y), text in zip(spans, texts)]
     n, p = len(mistake.gold), mistake.confidence
     sides = " | ".join(named[:n]), " | ".join(named[n:])
     return *sides, "" if p is None else f"{p:.3f}"

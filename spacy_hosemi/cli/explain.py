@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from .common import (
-    AsJson,
-    CodePath,
-    Component,
-    Encoding,
-    Model,
-    Overwrite,
-    hosemi_cli,
-    load_component,
-    print_json,
-)
+from .common import hosemi_cli, load_component, print_json
 from .explain_input import (
     Asked,
     NoSpan,
@@ -34,6 +24,7 @@ from .explain_output import (
     retrained_to_json,
     to_json,
 )
+from .options import AsJson, CodePath, Component, Encoding, Model, Overwrite
 from .streams import (
     FAULTY,
     FaultLog,

@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .common import (
-    AsJson,
-    CodePath,
-    Component,
-    Model,
-    Overwrite,
-    check_output,
     hosemi_cli,
     load_component,
     print_json,
     print_table,
     save_pipeline,
 )
+from .options import AsJson, CodePath, Component, Model, Overwrite, folder_option
 from .streams import as_file, clean, fail, say
 
 if TYPE_CHECKING:
@@ -65,11 +60,11 @@ def gazetteer_info_cli(
     from ..explain.gazetteers import describe_lists
 
     _, pipe, _ = _load_lists(model, component)
-    found = describe_lists(pipe)
+    lists = describe_lists(pipe)
     if as_json:
-        print_json({"component": pipe.name, "gazetteers": found})
+        print_json({"component": pipe.name, "gazetteers": lists})
     else:
-        _print_lists(pipe.name, found)
+        _print_lists(pipe.name, lists)
 
 
 @gazetteer_cli.command("replace", no_args_is_help=True)
@@ -86,12 +81,7 @@ def gazetteer_replace_cli(
     ],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Where to save the pipeline; with --overwrite it may be MODEL.",
-        ),
+        folder_option("Where to save the pipeline; with --overwrite it may be MODEL."),
     ],
     column: Annotated[
         str | None,
@@ -134,11 +124,10 @@ def gazetteer_replace_cli(
     from ..explain.gazetteers import compare_entries
     from ..features.gazetteers.readers import make_gazetteer_reader
 
-    check_output(output, overwrite)
     nlp, pipe, lists = _load_lists(model, component, name)
     path = as_file(path, ".txt")
-    where = int(column) if column and column.isdecimal() else column
-    read = make_gazetteer_reader(path, where, label, encoding)
+    place = int(column) if column and column.isdecimal() else column
+    read = make_gazetteer_reader(path, place, label, encoding)
     try:
         entries = list(read())
     except (OSError, ValueError) as e:
@@ -192,7 +181,8 @@ def gazetteer_find_cli(
 def _load_lists(
     model: str, component: str | None, name: str | None = None
 ) -> tuple[Language, HighOrderSemiCRF, Gazetteers]:
-    """A pipeline, its component and its lists; exit if there is no such list."""
+    """Returns a pipeline, its component and its lists; exits if there is no such
+    list."""
     nlp, pipe = load_component(model, component)
     lists = pipe.weights.extractor.gazetteers
     if not lists:
@@ -209,7 +199,7 @@ def _load_lists(
     return nlp, pipe, lists
 
 
-def _print_lists(component: str | None, found: list[ListInfo]) -> None:
+def _print_lists(component: str | None, lists: list[ListInfo]) -> None:
     rows = [
         (
             *(x.name, x.attr, x.mode, f"{x.dropout:g}"),
@@ -218,7 +208,7 @@ def _print_lists(component: str | None, found: list[ListInfo]) -> None:
             *(f"{x.entries:,}", f"{x.nodes:,}", f"{x.bytes / 1e6:.2f}"),
             *(f"{x.features:,}", f"{x.weights:,}"),
         )
-        for x in found
+        for x in lists
     ]
     header = "list attr mode dropout fuzzy label entries nodes MB features weights"
     print_table(f"lists of {component}", header.split(), rows, "lllrllrrrrr")

@@ -8,13 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .common import (
-    AsJson,
-    CodePath,
-    Component,
-    Model,
-    Overwrite,
-    check_corpus,
-    check_output,
     hosemi_cli,
     labels_of,
     load_component,
@@ -23,7 +16,16 @@ from .common import (
     read_answers,
     save_pipeline,
 )
-from .streams import fail, say
+from .options import (
+    AsJson,
+    CodePath,
+    Component,
+    Model,
+    Overwrite,
+    corpus_argument,
+    folder_option,
+)
+from .streams import fail, failing, say
 
 if TYPE_CHECKING:
     from ..explain.guarantees import Chosen
@@ -35,9 +37,9 @@ def guarantee_cli(
     model: Model,
     data: Annotated[
         Path,
-        typer.Argument(
-            metavar="DEV",
-            help=".spacy file of documents that neither training nor calibration has "
+        corpus_argument(
+            "DEV",
+            ".spacy file of documents that neither training nor calibration has "
             "seen; - reads one from standard input.",
         ),
     ],
@@ -83,12 +85,9 @@ def guarantee_cli(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Save the pipeline with the threshold, for `hosemi parse`; with "
-            "--overwrite DIR may be MODEL.",
+        folder_option(
+            "Save the pipeline with the threshold, for `hosemi parse`; with "
+            "--overwrite DIR may be MODEL."
         ),
     ] = None,
     overwrite: Overwrite = False,
@@ -121,52 +120,47 @@ def guarantee_cli(
         without_copies,
     )
 
-    data = check_corpus(data, "DEV")
     promise = _read_promise(record_error, span_error, delta)
     if per_label and span_error is None:
         fail("--per-label goes with --span-error", "A record has no label.")
-    if output is not None:
-        check_output(output, overwrite)
     nlp, pipe = load_component(model, component)
-    given = read_answers(nlp, data, has_confidence=True, group=group)
-    answers = without_copies(given)
-    if n := len(given) - len(answers):
-        say(f"Left out: {n:,} of {len(given):,} documents, copies of others")
+    with_copies = read_answers(nlp, data, has_confidence=True, group=group)
+    answers = without_copies(with_copies)
+    if n := len(with_copies) - len(answers):
+        say(f"Left out: {n:,} of {len(with_copies):,} documents, copies of others")
     seen = pipe.seen_texts
     if seen is None:
         say("Note: this model does not know its training texts; DEV may have them.")
-    known = None if seen is None else seen.has
+    is_of_training = None if seen is None else seen.has
     digest = fingerprint(pipe)
-    try:
+    with failing(f"Cannot promise anything by {str(data)!r}"):
         names = labels_of(nlp, pipe)
-        answers = check_answers(answers, names, known, promise, group)
+        answers = check_answers(answers, names, is_of_training, promise, group)
         if span_error is None:
             guarantee, of_records = promise_records(answers, promise, digest)
-            found = {"": of_records}
+            thresholds = {"": of_records}
         else:
             labels = names if per_label else None
-            guarantee, found = promise_spans(answers, promise, digest, labels)
-    except ValueError as e:
-        fail(f"Cannot promise anything by {str(data)!r}", str(e))
+            guarantee, thresholds = promise_spans(answers, promise, digest, labels)
     if output is not None:
         pipe.guarantee = guarantee
         save_pipeline(nlp, output)
     if as_json:
-        report = {"guarantee": guarantee.to_cfg(), "found": found}
+        report = {"guarantee": guarantee.to_cfg(), "found": thresholds}
         print_json({"component": pipe.name, "n_documents": len(answers), **report})
     else:
         what = "records" if guarantee.is_of_records else "spans"
-        _print(what, found, promise, len(answers))
+        _print(what, thresholds, promise, len(answers))
 
 
 def _read_promise(
     record_error: float | None, span_error: float | None, delta: float
 ) -> Promise:
-    """The promise; exit with a message if it is none."""
+    """Returns the promise; exits with a message if it is none."""
     from ..explain.promises import Promise
 
-    given = {"--record-error": record_error, "--span-error": span_error}
-    errors = [(name, x) for name, x in given.items() if x is not None]
+    options = {"--record-error": record_error, "--span-error": span_error}
+    errors = [(name, x) for name, x in options.items() if x is not None]
     if len(errors) != 1:
         fail(
             "Expected one of --record-error and --span-error",
@@ -178,20 +172,20 @@ def _read_promise(
     return Promise(errors[0][1], delta)
 
 
-def _print(what: str, found: dict[str, Chosen], promise: Promise, n: int) -> None:
+def _print(what: str, thresholds: dict[str, Chosen], promise: Promise, n: int) -> None:
     rows: list[tuple[Any, ...]] = []
-    for label, one in found.items():
-        if not one.n_tested:
-            continue
-        share = 100 * one.n_accepted / max(one.n_tested, 1)
-        threshold = "none" if one.threshold is None else f"{one.threshold:.6g}"
-        numbers = f"{one.n_tested:,}", f"{one.n_accepted:,}", f"{share:.1f}"
-        rows.append((label or "all", threshold, *numbers, f"{one.n_wrong:,}"))
+    for label, chosen in thresholds.items():
+        if chosen.n_tested:
+            threshold = chosen.threshold
+            text = "none" if threshold is None else f"{threshold:.6g}"
+            counts = [f"{chosen.n_tested:,}", f"{chosen.n_accepted:,}"]
+            share = f"{100 * chosen.n_accepted / chosen.n_tested:.1f}"
+            rows.append((label or "all", text, *counts, share, f"{chosen.n_wrong:,}"))
     header = ("label", "threshold", what, "accepted", "%", "wrong")
     print(f"{n:,} documents")
     print_table(f"{what} that need no eye", header, rows, "llrrrr")
     print(
         f"With probability {1 - promise.delta:g} at most {100 * promise.error:g} % of "
-        f"the {what} {'' if '' in found else 'of each label '}are wrong that are "
+        f"the {what} {'' if '' in thresholds else 'of each label '}are wrong that are "
         "accepted in documents like these."
     )

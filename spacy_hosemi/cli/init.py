@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Overwrite, hosemi_cli
+from .common import hosemi_cli
+from .options import Overwrite
 from .streams import FAULTY, check_file, fail, open_output, say
 
 if TYPE_CHECKING:

@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import (
-    CodePath,
-    Component,
-    Model,
-    Overwrite,
-    hosemi_cli,
-    labels_of,
-    load_component,
-    version_of,
-)
+from .common import hosemi_cli, labels_of, load_component, version_of
+from .options import CodePath, Component, Model, Overwrite
 from .streams import (
     FAULTY,
     FaultLog,

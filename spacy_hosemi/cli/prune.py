@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .common import (
-    AsJson,
-    CodePath,
-    Component,
-    Model,
-    Overwrite,
-    check_corpus,
-    check_output,
     hosemi_cli,
     load_component,
     print_json,
     print_table,
     save_pipeline,
 )
-from .streams import fail
+from .options import (
+    AsJson,
+    CodePath,
+    Component,
+    Model,
+    Overwrite,
+    check_output_folder,
+    corpus_option,
+)
+from .streams import fail, failing
 
 if TYPE_CHECKING:
     from ..explain import Pruned
@@ -36,14 +38,14 @@ def prune_cli(
         typer.Argument(
             metavar="[OUTPUT]",
             help="Where to save what is left; with --overwrite it may be MODEL.",
+            callback=check_output_folder,
         ),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(
+        corpus_option(
             "--data",
             "-d",
-            metavar="FILE",
             help=".spacy file on which F1 is measured; - is standard input.",
         ),
     ] = None,
@@ -92,42 +94,38 @@ def prune_cli(
 
     from ..explain import SHARES, choose, find_threshold, try_pruning
 
-    strengths = "--keep, --below and --max-loss"
+    options = "--keep, --below and --max-loss"
     n_given = sum(x is not None for x in (keep, below, max_loss))
     if n_given > 1:
-        fail(f"{n_given} of {strengths} are given", "Expected at most one of them.")
+        fail(f"{n_given} of {options} are given", "Expected at most one of them.")
     if output is not None and not n_given:
-        fail("No strength is given", f"To save a pipeline, give one of {strengths}.")
+        fail("No strength is given", f"To save a pipeline, give one of {options}.")
     if max_loss is not None and data is None:
         fail("--max-loss needs --data", "Give a .spacy file on which F1 is measured.")
-    if data is not None:
-        data = check_corpus(data, "--data")
-    if output is not None:
-        check_output(output, overwrite)
     nlp, pipe = load_component(model, component)
-    asked = below if keep is None else find_threshold(pipe, keep)
+    threshold = below if keep is None else find_threshold(pipe, keep)
     thresholds = {find_threshold(pipe, share) for share in SHARES}
-    thresholds |= set() if asked is None else {asked}
-    try:
-        found = try_pruning(nlp, pipe, sorted(thresholds), data)
-    except ValueError as e:
-        fail(f"Cannot prune {str(model)!r}", str(e))
-    chosen = next((x for x in found if x.below == asked), None)
+    thresholds |= set() if threshold is None else {threshold}
+    with failing(f"Cannot prune {str(model)!r}"):
+        strengths = try_pruning(nlp, pipe, sorted(thresholds), data)
+    chosen = next((x for x in strengths if x.below == threshold), None)
     if max_loss is not None:
-        chosen = choose(found, max_loss / 100)
+        chosen = choose(strengths, max_loss / 100)
     if output is not None and chosen is not None:
         pipe.prune(chosen.below)
         if data is not None:
             pipe.note_seen(Corpus(data)(nlp))
         save_pipeline(nlp, output)
     if as_json:
-        rows = [{**asdict(x), "chosen": x is chosen} for x in found]
+        rows = [{**asdict(x), "chosen": x is chosen} for x in strengths]
         print_json({"component": pipe.name, "strengths": rows})
     else:
-        _print_pruned(pipe.name, found, chosen)
+        _print_pruned(pipe.name, strengths, chosen)
 
 
-def _print_pruned(component: str, found: list[Pruned], chosen: Pruned | None) -> None:
+def _print_pruned(
+    component: str, strengths: list[Pruned], chosen: Pruned | None
+) -> None:
     rows = [
         (
             "*" if x is chosen else "",
@@ -137,7 +135,7 @@ def _print_pruned(component: str, found: list[Pruned], chosen: Pruned | None) ->
             f"{x.mb:.2f}",
             "-" if x.f1 is None else f"{100 * x.f1:.2f}",
         )
-        for x in found
+        for x in strengths
     ]
     header = "left below features weights patterns states MB F1".split()
     title = f"{component}, smaller and smaller"

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .common import (
-    SPACY,
-    AsJson,
-    CodePath,
-    Component,
-    Model,
-    Overwrite,
-    TaskFormat,
-    check_corpus,
-    check_task_format,
     hosemi_cli,
     load_component,
     print_json,
@@ -27,19 +18,25 @@ from .common import (
     version_of,
     write_records,
 )
-from .streams import (
-    check_different,
-    check_file,
-    fail,
-    say,
-    with_progress,
+from .options import (
+    SPACY,
+    AsJson,
+    CodePath,
+    Component,
+    Model,
+    Overwrite,
+    TaskFormat,
+    check_task_format,
+    corpus_argument,
 )
+from .streams import check_outputs, fail, failing, say, with_progress
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
     from ..component.pipe import HighOrderSemiCRF
     from ..explain.uncertainty import Uncertain
+    from ..formats.records import ExtractedRecord
 
 
 @hosemi_cli.command("select", no_args_is_help=True)
@@ -47,9 +44,8 @@ def select_cli(
     model: Model,
     data: Annotated[
         Path,
-        typer.Argument(
-            metavar="CORPUS",
-            help=".spacy file of documents; - reads one from standard input.",
+        corpus_argument(
+            "CORPUS", ".spacy file of documents; - reads one from standard input."
         ),
     ],
     n: Annotated[
@@ -119,64 +115,52 @@ def select_cli(
       python -m spacy hosemi select m pool.spacy -F label-studio -k 3 -o tasks.json
     """
     from ..explain.uncertainty import MEASURES, choose, measure, read_docs
+    from ..formats.writers import WriterOptions
 
     if by not in MEASURES:
         fail(f"No measure {by!r}", f"Expected as --by one of: {', '.join(MEASURES)}.")
     check_task_format(form, output, "--out")
     if k > 1 and form == SPACY:
         fail(f"-k is {k}", "Expected it with --format, for tasks.")
-    data = check_corpus(data, "CORPUS")
-    check_different({"CORPUS": data, "--out": output})
-    if output is not None:
-        check_file(output, overwrite)
+    check_outputs({"CORPUS": data}, {"--out": output}, overwrite)
     nlp, pipe = load_component(model, component)
     with reading(data):
         docs = read_docs(data, nlp)
-    try:
+    with failing("Cannot tell how sure the pipeline is"):
         measured = with_progress(measure(nlp, pipe, docs, by), len(docs))
-        found = choose(measured, n, total, diverse)
-    except ValueError as e:
-        fail("Cannot tell how sure the pipeline is", str(e))
-    if output is not None:
-        if form == SPACY:
-            save_docs([x.doc for x in found], output, overwrite)
-        else:
-            _save_tasks(nlp, pipe, found, k, (form, output, overwrite))
+        chosen = choose(measured, n, total, diverse)
+    if output is not None and form == SPACY:
+        save_docs([x.doc for x in chosen], output, overwrite)
+    elif output is not None:
+        records = _tasks(nlp, pipe, chosen, k)
+        options = WriterOptions(version_of(nlp))
+        write_records(records, form, output, overwrite, options)
+        say(f"Wrote the tasks to {output}")
     if as_json:
         rows = [
             {"rank": rank, "index": x.index, "nats": x.uncertainty}
             | {"per_token": x.per_token, "tokens": x.n_tokens, "text": x.doc.text}
-            for rank, x in enumerate(found, start=1)
+            for rank, x in enumerate(chosen, start=1)
         ]
         how = {"by": by, "total": total, "diverse": diverse}
         print_json({"component": pipe.name, **how, "docs": rows})
     else:
-        _print_selected(by, len(docs), found)
+        _print_selected(by, len(docs), chosen)
 
 
-def _save_tasks(
-    nlp: Language,
-    pipe: HighOrderSemiCRF,
-    found: Sequence[Uncertain],
-    k: int,
-    to: tuple[str, Path, bool],
-) -> None:
-    """Write what the pipeline finds in documents. to: The format and the file, and
-    whether it may be there."""
+def _tasks(
+    nlp: Language, pipe: HighOrderSemiCRF, chosen: Sequence[Uncertain], k: int
+) -> Iterator[ExtractedRecord]:
+    """Yields the k best segmentations of each document, without its annotation."""
     from ..component.examples import without_annotation
     from ..component.extraction import record_of
-    from ..formats.writers import WriterOptions
 
-    form, path, overwrite = to
-    records = (
-        record_of(nlp(without_annotation(x.doc, nlp)), x.index + 1, pipe, k, True)
-        for x in found
-    )
-    write_records(records, form, path, overwrite, WriterOptions(version_of(nlp)))
-    say(f"Wrote the tasks to {path}")
+    for x in chosen:
+        doc = nlp(without_annotation(x.doc, nlp))
+        yield record_of(doc, x.index + 1, pipe, k, True)
 
 
-def _print_selected(by: str, n_docs: int, found: Sequence[Uncertain]) -> None:
+def _print_selected(by: str, n_docs: int, chosen: Sequence[Uncertain]) -> None:
     rows = [
         (
             rank,
@@ -185,7 +169,7 @@ def _print_selected(by: str, n_docs: int, found: Sequence[Uncertain]) -> None:
             x.n_tokens,
             x.doc.text[:50],
         )
-        for rank, x in enumerate(found, start=1)
+        for rank, x in enumerate(chosen, start=1)
     ]
     header = ("rank", by, "per token", "tokens", "text")
-    print_table(f"{len(found):,} of {n_docs:,} documents", header, rows, "rrrrl")
+    print_table(f"{len(chosen):,} of {n_docs:,} documents", header, rows, "rrrrl")

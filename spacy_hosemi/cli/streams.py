@@ -119,8 +119,17 @@ def fail(title: str, text: str = "") -> NoReturn:
     raise SystemExit(FAILED)
 
 
+@contextmanager
+def failing(title: str) -> Iterator[None]:
+    """Exits with a title and the message of a ValueError, if there is one."""
+    try:
+        yield
+    except ValueError as e:
+        fail(title, str(e))
+
+
 def say(text: str) -> None:
-    """A note on standard error."""
+    """Writes a note on standard error."""
     _echo(clean(text, kept="\n"))
 
 
@@ -322,6 +331,19 @@ def check_different(paths: Mapping[str, str | Path | None]) -> None:
         found[target] = name
 
 
+def check_outputs(
+    inputs: Mapping[str, str | Path | None],
+    outputs: Mapping[str, str | Path | None],
+    overwrite: bool,
+) -> None:
+    """Exits with a message if an output, by its option, is an input or another output,
+    or nothing may be written to it. "-" is a standard stream; None is left out."""
+    check_different({**inputs, **outputs})
+    for path in outputs.values():
+        if path is not None and str(path) != "-":
+            check_file(path, overwrite)
+
+
 def refuse_existing(path: str | Path) -> NoReturn:
     """Exit: something is there already."""
     text = "Choose another one, or give --overwrite to write to it."
@@ -353,3 +375,9 @@ def reason(error: OSError) -> str:
 def clean(text: str, kept: str = "") -> str:
     """Escape control characters but some: texts and labels of users may have any."""
     return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Returns a text without control characters, cut to at most `limit` characters."""
+    text = clean(text)
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -6,35 +6,30 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .common import (
-    SPACY,
-    AsJson,
-    CodePath,
-    Encoding,
-    Overwrite,
-    TaskFormat,
-    check_task_format,
     hosemi_cli,
-    import_code,
     open_training,
     print_json,
     print_table,
     save_docs,
     write_records,
 )
-from .streams import (
-    check_different,
-    check_file,
-    clean,
-    fail,
-    say,
-    with_progress,
+from .options import (
+    SPACY,
+    AsJson,
+    CodePath,
+    Config,
+    Encoding,
+    Overwrite,
+    TaskFormat,
+    TrainingCorpus,
+    check_task_format,
 )
+from .streams import check_outputs, fail, say, shortened, with_progress
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -50,22 +45,8 @@ SHOWN = 50
 
 @hosemi_cli.command("suspicious", no_args_is_help=True)
 def suspicious_cli(
-    train: Annotated[
-        str,
-        typer.Argument(
-            metavar="TRAIN",
-            help="Documents with gold: a .spacy file, a folder of them, or what "
-            "convert reads.",
-        ),
-    ],
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            metavar="FILE",
-            help="Config to train with. Default: what init writes for such texts.",
-        ),
-    ] = None,
+    train: TrainingCorpus,
+    config: Config = None,
     top: Annotated[
         int,
         typer.Option("--top", "-n", min=1, metavar="N", help="Records to show."),
@@ -136,15 +117,12 @@ def suspicious_cli(
     from ..inspection.corpus import as_examples, trainable
     from ..labels.alignment import is_complete
 
-    import_code(code_path)
     check_task_format(form, output, "--output")
-    check_different({"TRAIN": train, "--output": output})
-    if output is not None:
-        check_file(output, overwrite)
+    check_outputs({"TRAIN": train}, {"--output": output}, overwrite)
     part, _, _, nlp, pipe = open_training(train, config, encoding, group)
     examples = as_examples(part.docs, nlp)
-    whole = [doc for doc, x in zip(part.docs, examples) if is_complete(x)]
-    docs = trainable(whole, nlp)
+    complete = [doc for doc, x in zip(part.docs, examples) if is_complete(x)]
+    docs = trainable(complete, nlp)
     if left_out := len(part.docs) - len(docs):
         say(
             f"Left out: {left_out:,} of {len(part.docs):,} documents, which are empty, "
@@ -159,66 +137,67 @@ def suspicious_cli(
         fail("No document has a span", "Expected gold with some.")
     divisions = [folds_of(keys, folds, seed) for seed in range(rounds)]
     progress = partial(with_progress, total=folds, unit=" folds")
-    judged = find_suspicions(nlp, pipe.name, docs, divisions, progress)
-    found = judged[:top]
+    suspicions = find_suspicions(nlp, pipe.name, docs, divisions, progress)
+    shown = suspicions[:top]
     places = dict(zip(map(id, part.docs), part.places))
-    names = [places[id(docs[x.document])] for x in found]
-    if output is not None:
-        if form == SPACY:
-            save_docs([docs[x.document] for x in found], output, overwrite)
-        else:
-            options = WriterOptions("gold", alternative="more probable")
-            records = _records(names, docs, found)
-            write_records(records, form, output, overwrite, options)
-            say(f"Wrote the records to {output}")
+    names = [places[id(docs[x.document])] for x in shown]
+    if output is not None and form == SPACY:
+        save_docs([docs[x.document] for x in shown], output, overwrite)
+    elif output is not None:
+        options = WriterOptions("gold", alternative="more probable")
+        records = _records(names, docs, shown)
+        write_records(records, form, output, overwrite, options)
+        say(f"Wrote the records to {output}")
     if as_json:
         rows = [
             {"place": name, "text": docs[x.document].text, "found": x}
-            for name, x in zip(names, found)
+            for name, x in zip(names, shown)
         ]
         print_json({"component": pipe.name, "n_documents": len(docs), "records": rows})
     else:
-        _print(names, docs, found)
-        _print_counts(judged)
+        _print(names, docs, shown)
+        _print_counts(suspicions)
 
 
 def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
-    """What documents of one part have in common; exit if it is not known of all."""
+    """Returns what documents of one part have in common; exits if a document has no
+    group."""
     from ..component.folds import words_of
     from ..labels.alignment import group_of
 
     if group is None:
         return [words_of(x.predicted) for x in examples]
-    found: list[Hashable] = [group_of(x, group) for x in examples]
-    if None in found:
+    groups: list[Hashable] = [group_of(x, group) for x in examples]
+    if None in groups:
         fail(
-            f"{found.count(None):,} of {len(found):,} documents have no {group!r} in "
+            f"{groups.count(None):,} of {len(groups):,} documents have no {group!r} in "
             "user_data",
             "Expected it in all, as --group asks for it. `hosemi convert --group "
             f"{group}` keeps what texts have there.",
         )
-    return found
+    return groups
 
 
 def _records(
-    names: Sequence[str], docs: Sequence[Doc], found: Sequence[Suspicion]
+    names: Sequence[str], docs: Sequence[Doc], suspicions: Sequence[Suspicion]
 ) -> Iterator[ExtractedRecord]:
-    """The records with their gold, and with what is more probable as an alternative."""
+    """Yields records with their gold, and what is more probable as an alternative."""
     from ..component.extraction import word_tokens
     from ..formats.records import ExtractedRecord, Segmentation
 
-    for name, one in zip(names, found):
-        doc = docs[one.document]
+    for name, x in zip(names, suspicions):
+        doc = docs[x.document]
         gold = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
-        other = sorted({*gold} - {*one.gold} | {*one.instead})
-        best = Segmentation(_fields(doc.text, gold), math.exp(one.log_probability))
-        instead = Segmentation(_fields(doc.text, other), None)
-        others = [instead] if other != gold else []
+        instead = sorted({*gold} - {*x.gold} | {*x.instead})
+        best = Segmentation(_fields(doc.text, gold), math.exp(x.log_probability))
+        alternatives = []
+        if instead != gold:
+            alternatives = [Segmentation(_fields(doc.text, instead), None)]
         # Infinity is no JSON.
-        evidence = round(one.evidence, 2) if math.isfinite(one.evidence) else None
-        notes = {"place": name, "evidence": evidence, "kind": one.kind}
+        evidence = round(x.evidence, 2) if math.isfinite(x.evidence) else None
+        notes = {"place": name, "evidence": evidence, "kind": x.kind}
         tokens = word_tokens(doc)
-        yield ExtractedRecord(0, doc.text, best, others, tokens, notes=notes)
+        yield ExtractedRecord(0, doc.text, best, alternatives, tokens, notes=notes)
 
 
 def _fields(text: str, spans: Sequence[Characters]) -> list[ExtractedField]:
@@ -228,24 +207,24 @@ def _fields(text: str, spans: Sequence[Characters]) -> list[ExtractedField]:
 
 
 def _print(
-    names: Sequence[str], docs: Sequence[Doc], found: Sequence[Suspicion]
+    names: Sequence[str], docs: Sequence[Doc], suspicions: Sequence[Suspicion]
 ) -> None:
     rows = []
-    for name, one in zip(names, found):
-        text = docs[one.document].text
-        sides = [_spans(text, spans) for spans in (one.gold, one.instead)]
-        rows.append((name, f"{one.evidence:.1f}", one.kind or "-", *sides))
+    for name, x in zip(names, suspicions):
+        text = docs[x.document].text
+        sides = [_spans(text, spans) for spans in (x.gold, x.instead)]
+        rows.append((name, f"{x.evidence:.1f}", x.kind or "-", *sides))
     header = ("record", "evidence", "wrong", "gold", "more probable")
-    print_table(f"{len(found):,} of {len(docs):,} records", header, rows, "lrlll")
+    print_table(f"{len(rows):,} of {len(docs):,} records", header, rows, "lrlll")
 
 
-def _print_counts(judged: Sequence[Suspicion]) -> None:
-    """Of all records, shown or not."""
-    counts = Counter(one.kind for one in judged if one.evidence > 0)
-    told = ", ".join(f"{kind} {n:,}" for kind, n in counts.most_common())
-    print(f"\nEvidence above 0: {counts.total():,}{f' ({told})' if told else ''}")
+def _print_counts(suspicions: Sequence[Suspicion]) -> None:
+    """Counts all records, shown or not."""
+    counts = Counter(x.kind for x in suspicions if x.evidence > 0)
+    kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.most_common())
+    print(f"\nEvidence above 0: {counts.total():,}{f' ({kinds})' if kinds else ''}")
 
 
 def _spans(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
-    shown = clean(" | ".join(f"{y}: {text[i:j]}" for i, j, y in spans)) or "no span"
-    return shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 3]}..."
+    texts = " | ".join(f"{y}: {text[i:j]}" for i, j, y in spans)
+    return shortened(texts, SHOWN) or "no span"

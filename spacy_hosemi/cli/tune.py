@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import (
-    CodePath,
-    Encoding,
-    Overwrite,
-    hosemi_cli,
-    import_code,
-    open_training,
-)
+from .common import hosemi_cli, open_training
+from .options import CodePath, Encoding, Overwrite
 from .streams import STOPPED, check_different, clean, fail, open_output, say, try_output
 
 if TYPE_CHECKING:
@@ -92,7 +86,6 @@ def tune_cli(
     from ..tuning.search import Search
     from ..tuning.written import write
 
-    import_code(code_path)
     check_different({"TRAIN": train, "OUT.cfg": output, "--resume": resume})
     check_different({"--config": config, "OUT.cfg": output})
     if output != "-":

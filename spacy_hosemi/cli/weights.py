@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import (
-    AsJson,
-    CodePath,
-    Component,
-    Model,
-    hosemi_cli,
-    load_component,
-    print_json,
-    print_table,
-)
+from .common import hosemi_cli, load_component, print_json, print_table
+from .options import AsJson, CodePath, Component, Model
 from .streams import clean, fail
 
 if TYPE_CHECKING:
@@ -120,8 +112,8 @@ def weights_cli(
         else:
             report["labels"] = explain.strongest_features(pipe, **size, **which)
             if patterns and role is None:
-                found = explain.strongest_patterns(pipe, labels=labels, **size)
-                report["patterns"] = found
+                strongest = explain.strongest_patterns(pipe, labels=labels, **size)
+                report["patterns"] = strongest
                 report["forbidden_patterns"] = explain.count_forbidden(pipe)
             if pipe.automaton.observed and role in (None, *TRANSITION_ROLES):
                 of_patterns = explain.strongest_transitions(pipe, **size, **which)
@@ -159,8 +151,8 @@ def _print_sizes(pipe: HighOrderSemiCRF) -> None:
 
 def _print_tables(report: dict[str, Any], text: str) -> None:
     rows: list[Sequence[Any]]
-    for name, found in report.get("labels", {}).items():
-        rows = [(_signed(x.weight), x.docs, x.feature) for x in found]
+    for name, features in report.get("labels", {}).items():
+        rows = [(_signed(x.weight), x.docs, x.feature) for x in features]
         print_table(name, ("weight", "docs", "feature"), rows, "rrl")
     if "patterns" in report:
         rows = [(_signed(x.weight), " ".join(x.pattern)) for x in report["patterns"]]

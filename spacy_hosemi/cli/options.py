@@ -1,0 +1,156 @@
+"""Arguments and options that several commands have, with their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .streams import as_file, fail, refuse_existing
+
+# The format of files that `spacy train` reads.
+SPACY = "spacy"
+
+
+def check_corpus(path: Path, name: str) -> Path:
+    """Returns a .spacy file to read; exits with a message if there is none."""
+    path = as_file(path, ".spacy")
+    if not path.is_file():
+        fail(f"There is no file {str(path)!r}", f"Expected a .spacy file as {name}.")
+    if path.suffix != ".spacy":
+        fail(
+            f"{str(path)!r} is no .spacy file",
+            f"Expected one as {name}; `python -m spacy hosemi convert` makes them.",
+        )
+    return path
+
+
+def _corpus_check(name: str) -> Callable[[Path | None], Path | None]:
+    def check(path: Path | None) -> Path | None:
+        return None if path is None else check_corpus(path, name)
+
+    return check
+
+
+def corpus_argument(name: str, help: str) -> Any:
+    """Declares an argument that is a .spacy file, or - for standard input."""
+    return typer.Argument(metavar=name, help=help, callback=_corpus_check(name))
+
+
+def corpus_option(*names: str, help: str) -> Any:
+    """Declares an option that is a .spacy file, or - for standard input."""
+    check = _corpus_check(names[0])
+    return typer.Option(*names, metavar="FILE", help=help, callback=check)
+
+
+def check_output_folder(context: typer.Context, path: Path | None) -> Path | None:
+    """Exits with a message if no pipeline may be written to a folder."""
+    if path is not None and path.is_file():
+        fail(f"{str(path)!r} is a file", "Expected a folder to write to.")
+    if path is not None and path.exists() and not context.params["overwrite"]:
+        refuse_existing(path)
+    return path
+
+
+def folder_option(help: str) -> Any:
+    """Declares the option of a folder to save a pipeline in; goes with `Overwrite`."""
+    check = check_output_folder
+    return typer.Option("--output", "-o", metavar="DIR", help=help, callback=check)
+
+
+def check_task_format(form: str, output: Path | str | None, name: str) -> None:
+    """Exits with a message if `form` is neither SPACY nor the format of a tool for
+    annotation, or if there is no `output`, which the option `name` sets."""
+    from ..formats.writers import WRITERS
+
+    names = [SPACY, *(x for x, writer in WRITERS.items() if writer.is_for_tools)]
+    if form not in names:
+        fail(f"There is no format {form!r}", f"Expected one of: {', '.join(names)}.")
+    if form != SPACY and output is None:
+        fail("--format is given", f"Expected it with {name}.")
+
+
+def import_code(path: Path | None) -> None:
+    """Imports a file of the user; exits with a message if that is not possible."""
+    from spacy.util import import_file
+
+    if path is None:
+        return
+    if not path.is_file():
+        fail(f"There is no file {str(path)!r}", "Expected a Python file as --code.")
+    try:
+        import_file("python_code", path)
+    except Exception as e:  # of the user's code
+        fail(f"Cannot import {str(path)!r}", f"{type(e).__name__}: {e}")
+
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="Folder or package name of a trained pipeline."
+    ),
+]
+TrainingCorpus = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRAIN",
+        help="Documents with gold: a .spacy file, a folder of them, or what convert "
+        "reads.",
+    ),
+]
+Component = Annotated[
+    str | None,
+    typer.Option(
+        "--component",
+        metavar="NAME",
+        help="Name in the pipeline, if it has several hosemi components.",
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Config to train with. Default: what init writes for such texts.",
+    ),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        "-f",
+        help="Write there even if it exists.",
+        is_eager=True,  # before the checks of outputs, which look at it
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="Of texts, such as latin-1. Default: utf-8.",
+    ),
+]
+TaskFormat = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        "-F",
+        metavar="NAME",
+        help="Of the file that is written: spacy; or label-studio, prodigy, doccano: "
+        "tasks for that tool.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+CodePath = Annotated[
+    Path | None,
+    typer.Option(
+        "--code",
+        "-c",
+        metavar="FILE",
+        help="Python file to import first: functions that the config names.",
+        callback=import_code,  # before the command begins
+    ),
+]
