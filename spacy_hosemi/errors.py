@@ -722,11 +722,6 @@ class Errors(metaclass=_Coded):
         "now; expected one that it was applied to. Call nlp(text), or the component, "
         "first."
     )
-    HS319 = (
-        "{found:,} of {total:,} documents are known to {name!r}, which was trained on "
-        "{expected:,}; expected all of these and no others. Name the file that the "
-        "model was trained on."
-    )
     HS099 = (
         "spans_threshold is set, spans_key is {key!r} and encoding is {encoding!r}; "
         "expected a spans_key under which the spans are written, and encoding = "

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .common import hosemi_cli, load_component, print_json
-from .explain_input import (
-    Asked,
-    NoSpan,
-    find_span,
-    is_of_text,
-    leaving_out,
-    read_asked,
-    read_texts,
-)
-from .explain_output import (
-    print_explanations,
-    print_retrained,
-    retrained_to_json,
-    to_json,
-)
+from .explain_input import SpanQuery, find_span, leaving_out, read_query, read_texts
+from .explain_output import print_explanations, to_json
 from .options import AsJson, CodePath, Component, Encoding, Model, Overwrite
 from .streams import (
     FAULTY,
@@ -45,7 +32,6 @@ if TYPE_CHECKING:
 
     from ..component.pipe import HighOrderSemiCRF
     from ..explain import Explanation
-    from ..explain.retraining import Retrained
     from ..formats.lines import Line
 
 # Shows how far the spans of a text are explained.
@@ -97,16 +83,6 @@ def explain_cli(
             "list, a rule more or less. Each is tried by a prediction.",
         ),
     ] = False,
-    retrain: Annotated[
-        str | None,
-        typer.Option(
-            "--retrain",
-            metavar="TRAIN",
-            help="With --span: train anew on the training documents of the model, "
-            "which are these, and on the text with the contrary as its gold, and say "
-            "whether that changes the answer.",
-        ),
-    ] = None,
     html: Annotated[
         str | None,
         typer.Option(
@@ -147,112 +123,63 @@ def explain_cli(
       python -m spacy hosemi explain m "Frege, G. Sinn." --span 10:14:title
       python -m spacy hosemi explain m "Frege, G. Sinn." --span Sinn --label journal
       python -m spacy hosemi explain m "Frege, G. Sinn." --changes
-      python -m spacy hosemi explain m "Frege, G. Sinn." --span Sinn --label journal \\
-        --retrain train.spacy
       python -m spacy hosemi explain m references.txt --json > why.json
       python -m spacy hosemi explain m references.txt --html why.html
     """
-    asked = read_asked(span, label)
+    query = read_query(span, label)
     if html is not None:
         check_different({"FILE": text if is_file(text) else None, "--html": html})
-        others = {"--span": span, "--label": label, "--retrain": retrain}
-        _check_page(html, overwrite, others, as_json)
-    if retrain is not None and asked is None:
-        fail("--retrain is given, and no --span", "Expected one to explain.")
+        _check_page(html, overwrite, {"--span": span, "--label": label}, as_json)
     with log_faults(None) as log:
         lines = read_texts(text, encoding, log)
         nlp, pipe = load_component(model, component)
-        _check_label(model, pipe, label if asked is None else asked.label)
+        _check_label(model, pipe, label if query is None else query.label)
         if html is not None:
             docs = _write_page(html, overwrite, nlp, pipe, lines, log, changes)
-            n_done = len(docs)
+            n_explained = len(docs)
         else:
-            train = None if retrain is None else _training_docs(retrain, nlp, pipe)
-            given = _Given(asked, label, top, changes, train, as_json)
-            report = _explain(nlp, pipe, lines, log, given)
-            n_done = len(report)
+            report = []
+            for line in lines:
+                with leaving_out(line, log):
+                    doc = nlp(line.text)
+                    explanations = _explain(pipe, doc, query, label, changes)
+                    report.append(_reported(doc, line, explanations, changes))
+                    if not as_json:
+                        print_explanations(doc, explanations, label, top, changes)
+            n_explained = len(report)
             if as_json and (report or not log.n):
                 named = {"model": model, "component": pipe.name}
                 print_json({**named, "documents": report})
-        if log.n and not n_done:
+        if log.n and not n_explained:
             say("No line could be explained: nothing is written")
     if log.n:
         raise SystemExit(FAULTY)
 
 
-class _Given(NamedTuple):
-    """What to explain of each text, and how.
-
-    asked (Optional[Asked]), label (Optional[str]): A span, or predicted ones with a
-        label.
-    top (int), changes (bool), as_json (bool): As of the command.
-    train (Optional[List[Doc]]): What the model was trained on, to train again.
-    """
-
-    asked: Asked | None
-    label: str | None
-    top: int
-    changes: bool
-    train: list[Doc] | None
-    as_json: bool
-
-
 def _explain(
-    nlp: Language,
     pipe: HighOrderSemiCRF,
-    lines: Sequence[Line],
-    log: FaultLog,
-    given: _Given,
-) -> list[dict[str, Any]]:
-    """Explain the lines that can be, and print tables if JSON is not asked for.
-    RETURNS (List[Dict[str, Any]]): The report."""
-    report = []
-    for line in lines:
-        with leaving_out(line, log):
-            doc = nlp(line.text)
-            found = _explained(pipe, doc, given)
-            again = None
-            if given.train is not None:
-                again = _retrained(nlp, pipe, given.train, doc, found[0])
-            report.append(_reported(doc, line, found, again, given.changes))
-            if not given.as_json:
-                args = doc, found, given.label, given.top, given.changes
-                print_explanations(*args)
-            if again is not None and not given.as_json:
-                print_retrained(doc, again)
-    return report
-
-
-def _explained(
-    pipe: HighOrderSemiCRF, doc: Doc, given: _Given
+    doc: Doc,
+    query: SpanQuery | None,
+    label: str | None,
+    changes: bool,
 ) -> Sequence[Explanation]:
-    how: dict[str, Any] = {"changes": given.changes, "progress": _progress}
-    if given.asked is None:
-        return pipe.explain(doc, label=given.label, **how)
-    return [pipe.explain(doc, find_span(doc, given.asked), **how)]
+    """Explains a span, or the predicted spans with a label."""
+    how: dict[str, Any] = {"changes": changes, "progress": _progress}
+    if query is None:
+        return pipe.explain(doc, label=label, **how)
+    return [pipe.explain(doc, find_span(doc, query), **how)]
 
 
 def _reported(
-    doc: Doc,
-    line: Line,
-    found: Sequence[Explanation],
-    again: Retrained | None,
-    has_changes: bool,
+    doc: Doc, line: Line, explanations: Sequence[Explanation], has_changes: bool
 ) -> dict[str, Any]:
-    """What JSON says of a text."""
-    explained = [to_json(doc, one, has_changes) for one in found]
-    report: dict[str, Any] = {
-        "text": line.text,
-        "line": line.line or None,
-        "explanations": explained,
-    }
-    if again is not None:
-        report["retrained"] = retrained_to_json(doc, again)
-    return report
+    """Returns what JSON says of a text."""
+    explained = [to_json(doc, x, has_changes) for x in explanations]
+    return {"text": line.text, "line": line.line or None, "explanations": explained}
 
 
 def _check_label(model: str, pipe: HighOrderSemiCRF, label: str | None) -> None:
-    """Exit if a model does not have a label."""
+    """Exits if a model does not have a label."""
     names = pipe.schema.projection.names()
     if label is not None and label not in names:
         expected = f"Expected one of: {', '.join(names)}."
@@ -260,16 +187,16 @@ def _check_label(model: str, pipe: HighOrderSemiCRF, label: str | None) -> None:
 
 
 def _check_page(
-    html: str, overwrite: bool, others: dict[str, str | None], as_json: bool
+    html: str, overwrite: bool, options: dict[str, str | None], as_json: bool
 ) -> None:
-    """Exit if a page cannot be written, or other options go with something else."""
+    """Exits if a page cannot be written, or options are given that a page has not."""
     if as_json:
         fail("--html and --json are given", "Expected at most one of them.")
-    given = [name for name, value in others.items() if value is not None]
-    if given:
+    names = [name for name, value in options.items() if value is not None]
+    if names:
         fail(
-            f"--html and {' and '.join(given)} are given",
-            f"A page has all spans: --html goes without {', '.join(others)}.",
+            f"--html and {' and '.join(names)} are given",
+            f"A page has all spans: --html goes without {', '.join(options)}.",
         )
     if html != "-":
         check_file(html, overwrite)
@@ -284,8 +211,7 @@ def _write_page(
     log: FaultLog,
     changes: bool,
 ) -> Sequence[Doc]:
-    """RETURNS (Sequence[Doc]): What is on the page; it is not written if there are only
-    lines that are left out."""
+    """Writes a page, unless all lines are left out. Returns the documents on it."""
     from ..explain.page import Page
 
     docs, numbers = [], []
@@ -300,43 +226,3 @@ def _write_page(
             file.write(str(page))
         say_written(path)
     return docs
-
-
-def _training_docs(path: str, nlp: Language, pipe: HighOrderSemiCRF) -> list[Doc]:
-    """What the model was trained on; exit if these are others, or cannot be read."""
-    from ..explain.retraining import check_trained_on
-    from ..inspection.corpus import read_part
-
-    try:
-        part = read_part(path, nlp)
-    except ValueError as e:
-        fail(f"Cannot read {path!r}", str(e))
-    for fault in part.faults:
-        say(str(fault))
-    try:
-        is_known = check_trained_on(pipe, part.docs)
-    except ValueError as e:
-        fail("Cannot train again", str(e))
-    if not is_known:
-        say("Note: this model does not know its training texts; these may be others.")
-    return part.docs
-
-
-def _retrained(
-    nlp: Language,
-    pipe: HighOrderSemiCRF,
-    train: Sequence[Doc],
-    doc: Doc,
-    one: Explanation,
-) -> Retrained:
-    """What a second training says; exit if that is not possible for any text."""
-    from ..explain.retraining import retrain
-
-    n = len(train) + 1
-    say(f"Training anew, on {n:,} documents")
-    try:
-        return retrain(nlp, pipe, train, doc, (one.start, one.end, one.label))
-    except ValueError as e:
-        if is_of_text(e):
-            raise NoSpan(f"Cannot train again. {e}") from e
-        fail("Cannot train again", str(e))

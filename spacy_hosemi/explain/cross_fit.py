@@ -17,7 +17,7 @@ from ..component.pipe import HighOrderSemiCRF
 from ..inspection.corpus import as_examples, labels_in
 from ..inspection.rehearsal import settings_of, to_the_end
 
-Part = tuple[HighOrderSemiCRF, list[int], list[Example]]
+TrainedFold = tuple[HighOrderSemiCRF, list[int], list[Example]]
 
 
 def cross_fitted(
@@ -26,8 +26,11 @@ def cross_fitted(
     docs: Sequence[Doc],
     numbers: Sequence[int],
     progress: Callable[[Iterable[int]], Iterable[int]] = iter,
-) -> Iterator[Part]:
-    """For each fold of some documents a component that was trained on the others.
+) -> Iterator[TrainedFold]:
+    """Yields for each fold of documents with gold a component that was trained on the
+    others, the places of the documents of the fold, and these with their gold. Raises
+    KeyboardInterrupt at the first Ctrl-C, and ValueError HS254 if the config does not
+    fit by L-BFGS.
 
     Where the config says l2 = "auto", the default penalty is taken; lengths are limited
     by the longest span of all documents; and words are read as they stand
@@ -35,43 +38,30 @@ def cross_fitted(
 
     nlp (Language), name (str): The pipeline whose config says how to train, and the
         component.
-    docs (Sequence[Doc]): With gold, see `inspection.corpus.trainable`.
-    numbers (Sequence[int]): The fold of each.
-    progress (Callable): Called with the folds, yields them.
-    YIELDS (Tuple[HighOrderSemiCRF, List[int], List[Example]]): The component, the
-        places of the documents of its fold, and these documents with their gold.
-    RAISES (ValueError): HS254 the config does not fit by L-BFGS.
+    numbers (Sequence[int]): The fold of each document.
     """
     block = settings_of(nlp, name)
     block.pop("dev", None)
     if block["fit"].get("l2") == "auto":
         block["fit"] = {**block["fit"], "l2": DEFAULT}
-    labels = sorted({ent.label_ for doc in docs for ent in doc.ents})
+    block["labels"] = sorted({ent.label_ for doc in docs for ent in doc.ents})
     config = nlp.config.interpolate()
-    own = config["components"][name]
-    own["clean_text"] = False
-    if own.get("max_length") is None:
-        own["max_length"] = _longest(as_examples(docs, nlp))
-    settings = {**block, "labels": labels}
+    component = config["components"][name]
+    component["clean_text"] = False
+    if component.get("max_length") is None:
+        component["max_length"] = _longest(as_examples(docs, nlp))
     for fold in progress(sorted({*numbers})):
-        others = [doc for doc, number in zip(docs, numbers) if number != fold]
-        trained = train(config, name, settings, others)
+        rest = [doc for doc, number in zip(docs, numbers) if number != fold]
+        trained = _train(config, name, block, rest)
         places = [k for k, number in enumerate(numbers) if number == fold]
         pipe: Any = trained.get_pipe(name)
         yield pipe, places, as_examples([docs[k] for k in places], trained)
 
 
-def train(
+def _train(
     config: Config, name: str, block: dict[str, Any], docs: Sequence[Doc]
 ) -> Language:
-    """RETURNS (Language): A new pipeline whose component was trained on documents.
-
-    config (Config): Of the pipeline.
-    name (str), block (Dict[str, Any]): The component, and how to initialize it, see
-        `inspection.rehearsal.settings_of`.
-    docs (Sequence[Doc]): With gold.
-    RAISES (KeyboardInterrupt): At the first Ctrl-C.
-    """
+    """Returns a new pipeline whose component was initialized by a block."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         nlp = load_model_from_config(config, auto_fill=True)
@@ -84,6 +74,6 @@ def train(
 
 
 def _longest(examples: Sequence[Example]) -> int:
-    """RETURNS (int): The tokens of the longest span."""
-    spans = [span for known in labels_in(examples) for span in known.required]
+    """Returns the tokens of the longest span."""
+    spans = [span for labels in labels_in(examples) for span in labels.required]
     return max((end - start for start, end, _ in spans), default=1)

@@ -4,14 +4,12 @@ import math
 import re
 
 import pytest
-import spacy
 import srsly
-from spacy.tokens import DocBin
 
 from spacy_hosemi.cli import explain
 
 from ..component.test_gazetteers import train_cities
-from ..helpers import TRAIN, make_examples, make_nlp, make_trained
+from ..helpers import make_nlp, make_trained
 from .test_streams import invoke
 
 TEXT = "Ada Lovelace wrote to Mary in Paris."
@@ -140,7 +138,7 @@ def test_a_page(model, tmp_path):
     assert result.exit_code == 0 and path.read_text("utf8") != page
 
 
-ALL = "A page has all spans: --html goes without --span, --label, --retrain."
+ALL = "A page has all spans: --html goes without --span, --label."
 
 
 @pytest.mark.parametrize(
@@ -257,83 +255,6 @@ def test_bad_spans(model, args, message):
     result = invoke("explain", model, TEXT, *args)
     assert (result.exit_code, result.stdout) == (2, "")
     assert re.search(message, result.stderr)
-
-
-def save_again(folder, **config):
-    """A model whose config says how it was trained, and its training documents."""
-    nlp = make_trained(**config)
-    fit = {"@misc": "spacy_hosemi.lbfgs.v1", "max_iter": 25}
-    nlp.config["initialize"]["components"]["hosemi"] = {"fit": fit}
-    nlp.to_disk(folder / "model")
-    docs = [x.reference for x in make_examples(nlp, TRAIN)]
-    DocBin(docs=docs).to_disk(folder / "train.spacy")
-    return folder / "model", folder / "train.spacy"
-
-
-@pytest.fixture(scope="module")
-def again(tmp_path_factory):
-    return save_again(tmp_path_factory.mktemp("again"))
-
-
-def test_retraining(again):
-    model, train = again
-    args = TEXT, "--span", "Mary", "--label", "LOC", "--retrain", train
-    result = invoke("explain", model, *args)
-    assert result.exit_code == 0, result.output
-    assert "Training anew, on 6 documents" in result.stderr
-    assert "PER: Ada Lovelace | LOC: Mary | LOC: Paris" in result.stdout
-    assert re.search(r"then (not )?predicted, P = 0\.\d+\n$", result.stdout)
-    (doc,) = explained(model, *args)
-    assert doc["retrained"]["gold"][1] == [4, 5, "LOC"]
-    assert doc["retrained"]["gold_char"][1] == [22, 26, "LOC"]
-
-
-@pytest.mark.parametrize(
-    "text, span, train, message",
-    [
-        (TEXT, None, "train", "--retrain is given, and no --span"),
-        (TEXT, "Mary", "other.spacy", "Cannot read .*other.spacy"),
-        (TEXT, "Mary", "model", "Cannot read"),
-    ],
-)
-def test_bad_retraining(again, text, span, train, message):
-    model, path = again
-    path = path if train == "train" else path.parent / train
-    args = [] if span is None else ["--span", span, "--label", "LOC"]
-    result = invoke("explain", model, text, *args, "--retrain", path)
-    assert result.exit_code == 2 and re.search(message, result.stderr)
-
-
-def test_retraining_on_a_line_that_has_no_such_gold(tmp_path):
-    model, train = save_again(tmp_path, max_length=2)
-    path = tmp_path / "lines.txt"
-    path.write_text("a b c wrote.\nParis is large.\n", "utf8")
-    args = "--span", "0:5:LOC", "--retrain", train
-    result = invoke("explain", model, path, *args)
-    assert result.exit_code == 1 and result.stdout.count("then ") == 1
-    assert f"{path}:1: Cannot train again. [HS060]" in result.stderr
-
-
-def test_retraining_of_a_model_that_does_not_know(again, tmp_path):
-    model, train = again
-    nlp = spacy.load(model)
-    nlp.get_pipe("hosemi").seen_texts = None
-    nlp.to_disk(tmp_path / "old")
-    args = TEXT, "--span", "Mary", "--label", "LOC", "--retrain", train
-    result = invoke("explain", tmp_path / "old", *args)
-    assert result.exit_code == 0
-    assert "does not know its training texts" in result.stderr
-
-
-def test_retraining_on_other_documents(again):
-    model, path = again
-    other = path.with_name("other-texts.spacy")
-    nlp = make_trained()
-    DocBin(docs=[nlp.make_doc("Another text.")]).to_disk(other)
-    args = "--span", "Mary", "--label", "LOC", "--retrain", other
-    result = invoke("explain", model, TEXT, *args)
-    assert result.exit_code == 2
-    assert "Cannot train again" in result.stderr and "HS319" in result.stderr
 
 
 def test_a_folder_is_no_text(model, tmp_path):
