@@ -48,9 +48,9 @@ from spacy.util import load_config, load_model_from_config
 from tqdm import tqdm
 from training import Splits, config_lang, entity_component, make_splits, tested
 
-from spacy_hosemi.features.config.config import ROLES, FeatureSet
-from spacy_hosemi.features.config.templates import Template
-from spacy_hosemi.features.tables.tables import PREFIX, VALUE
+from spacy_hosemi.features.feature_set import ROLES, FeatureSet
+from spacy_hosemi.features.tables import PREFIX, VALUE
+from spacy_hosemi.features.templates import Template
 from spacy_hosemi.model.span_scorer import weights_of
 
 BASE = "as it is"

@@ -43,7 +43,7 @@ from spacy.training import Corpus, Example
 from tqdm import tqdm
 from training import Splits, config_lang, make_splits
 
-from spacy_hosemi.features.config.config import FeatureSet
+from spacy_hosemi.features.feature_set import FeatureSet
 from spacy_hosemi.labels.alignment import scored_entities
 
 N_DRAWS = 2000

@@ -34,8 +34,8 @@ from fuzz_seeds import (
 
 from spacy_hosemi.component import saved_files
 from spacy_hosemi.core import PatternAutomaton, compile_grammar
-from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.gazetteers import readers
+from spacy_hosemi.features.templates import parse_templates
 from spacy_hosemi.formats import inputs, read_annotations
 from spacy_hosemi.formats.lines import read_lines
 from spacy_hosemi.formats.readers import ALL, Settings, columns

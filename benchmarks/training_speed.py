@@ -48,7 +48,7 @@ from thinc.api import Config
 from training import Splits, accuracy, make_splits
 
 from spacy_hosemi.component.judging import make_dev_corpus
-from spacy_hosemi.features.config.feature_sets import PRESETS
+from spacy_hosemi.features.presets import PRESETS
 from spacy_hosemi.training import course
 from spacy_hosemi.training.lbfgs import make_lbfgs
 

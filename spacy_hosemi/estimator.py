@@ -16,7 +16,7 @@ from .component.scorer import score_spans
 from .component.settings import list_settings
 from .core.arguments import shown
 from .errors import Errors
-from .features.config.config import SETTINGS as FEATURES
+from .features.feature_set import SETTINGS as FEATURES
 from .formats.texts import has_half
 from .text.tokenizer import use_field_tokenizer
 from .values import read_all

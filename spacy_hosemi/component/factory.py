@@ -10,9 +10,9 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from ..core import Potentials
-from ..features.config import config as features
+from ..features import feature_set as features
+from ..features import tables
 from ..features.gazetteers import gazetteers
-from ..features.tables import tables
 from ..hierarchy import hierarchy as label_trees
 from ..model import span_scorer
 from ..prediction.thresholds import ThresholdsConfig

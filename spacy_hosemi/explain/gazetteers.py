@@ -12,10 +12,10 @@ from spacy.tokens import Doc
 
 from ..component.answers import as_read
 from ..component.pipe import HighOrderSemiCRF
-from ..features.config.templates import parse_templates
 from ..features.gazetteers.fuzzy import Fuzzy, FuzzyIndex
 from ..features.gazetteers.words import words_of_text
 from ..features.kernels.trie import NO_ENTRY, Trie
+from ..features.templates import parse_templates
 from ..model.weights.state import WeightState
 
 

@@ -1,20 +1,20 @@
 """From a Doc to feature keys. Knows no labels and no weights."""
 
 from .attributes import Extensions
-from .config.config import (
+from .crfsuite import from_word2features
+from .extractor import Extractor, Reading, Values
+from .feature_set import (
     ROLES,
     TOKEN_ROLES,
     TRANSITION_ROLES,
     FeatureSet,
     make_features,
 )
-from .config.templates import Template
-from .extractor import Extractor, Reading, Values
-from .functions.crfsuite import from_word2features
-from .functions.functions import Functions, Listed
+from .functions import Functions, Listed
 from .gazetteers.gazetteers import Gazetteer, Gazetteers, make_gazetteer
 from .segment_features import Segments
-from .tables.tables import Table, Tables, make_table
+from .tables import Table, Tables, make_table
+from .templates import Template
 from .word_cache import WordCache
 
 __all__ = [

@@ -22,10 +22,9 @@ from .attributes import (
     Extensions,
     is_extension,
 )
-from .config.config import FeatureSet
-from .config.templates import Template
 from .doc_batch import DocBatch
-from .functions.functions import Listed
+from .feature_set import FeatureSet
+from .functions import Listed
 from .gazetteers.gazetteers import Gazetteers
 from .gazetteers.matches import (
     FUZZY_ON_TOKEN,
@@ -38,7 +37,8 @@ from .kernels.key_table import template_keys
 from .lexemes import LexemeReader
 from .segment_attributes import SEGMENT_ATTRIBUTES
 from .segment_features import NO_SEGMENTS, SegmentReader, Segments, segment_attribute
-from .tables.tables import Tables, reads_table
+from .tables import Tables, reads_table
+from .templates import Template
 from .word_cache import WordCache, words_of
 
 Keys = NDArray[np.uint64]

@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 
 from .attributes import FLAGS, STRINGS, hash_or_0
 from .kernels.word_forms import FORMS, FormReader, Spellings
-from .tables.tables import Tables
+from .tables import Tables
 
 Keys = NDArray[np.uint64]
 

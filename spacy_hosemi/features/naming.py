@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from spacy.tokens import Doc
 
-from .config.templates import Atom, Template
 from .extractor import Extractor
 from .gazetteers.matches import FUZZY_MATCH, MATCH, SIMILARITY, size_name
 from .segment_attributes import SEGMENT_ATTRIBUTES
 from .segment_features import Segments, segment_attribute
+from .templates import Atom, Template
 
 # By attribute, the values of all tokens of a document.
 Texts = Mapping[str, Sequence[str | None]]

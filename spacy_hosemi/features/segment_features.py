@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..errors import Errors
-from .config.templates import Atom, Template
 from .gazetteers.matches import (
     FUZZY_MATCH,
     MATCH,
@@ -34,6 +33,7 @@ from .kernels.segment_keys import (
     segment_keys,
 )
 from .segment_attributes import SEGMENT_ATTRIBUTES, Ints, Keys
+from .templates import Atom, Template
 from .word_cache import doc_of
 
 # The column of each attribute of segments; those of lists are for matches alone.

@@ -9,8 +9,8 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..features import Extractor, Template
-from ..features.config.templates import parse_templates
 from ..features.gazetteers.matches import SIMILARITY, FuzzyMatches, Matches
+from ..features.templates import parse_templates
 
 
 class Evidence(NamedTuple):

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from spacy_hosemi.cli.init import init_cli  # noqa: F401 - the command is there
 from spacy_hosemi.configs import KINDS, compose, lists, make_config, package_tables
+from spacy_hosemi.features import lookups
 from spacy_hosemi.features.gazetteers import packages
-from spacy_hosemi.features.tables import lookups
 
 from ..helpers import CHINESE, TRAIN, references
 

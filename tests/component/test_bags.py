@@ -7,8 +7,8 @@ from hypothesis import given
 from thinc.api import Adam
 
 from spacy_hosemi.features import Extractor, FeatureSet
-from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.naming import feature_names, token_features
+from spacy_hosemi.features.templates import parse_templates
 
 from ..features.test_features import NLP, docs_n
 from ..helpers import (

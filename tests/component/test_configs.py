@@ -11,7 +11,7 @@ from spacy.util import load_config
 from thinc.api import Config
 
 from spacy_hosemi.configs import make_config
-from spacy_hosemi.features.tables import lookups
+from spacy_hosemi.features import lookups
 
 from ..conftest import BASE_CONFIG, ROOT
 from ..helpers import CHINESE, few_words, references, run_spacy, triples

@@ -13,8 +13,8 @@ from spacy.training import Example
 from spacy.util import load_config, registry
 from thinc.api import Adam
 
-from spacy_hosemi.features.config.feature_sets import LISTS
 from spacy_hosemi.features.naming import segment_namer
+from spacy_hosemi.features.presets import LISTS
 from spacy_hosemi.labels.alignment import make_training_spans
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of

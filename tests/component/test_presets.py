@@ -3,7 +3,7 @@
 import pytest
 
 from spacy_hosemi.features import make_features
-from spacy_hosemi.features.config.feature_sets import PRESETS
+from spacy_hosemi.features.presets import PRESETS
 
 from ..helpers import CHINESE, initialize, lbfgs, make_examples, make_nlp, make_trained
 

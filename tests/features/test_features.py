@@ -14,8 +14,8 @@ from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.features import Extractor, FeatureSet, make_features
 from spacy_hosemi.features import extractor as extract
 from spacy_hosemi.features.attributes import position
-from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.naming import feature_names
+from spacy_hosemi.features.templates import parse_templates
 
 from ..helpers import make_doc
 

@@ -18,7 +18,7 @@ from spacy_hosemi.features import (
     make_gazetteer,
     make_table,
 )
-from spacy_hosemi.features.functions import functions as functions_module
+from spacy_hosemi.features import functions as functions_module
 from spacy_hosemi.features.instances import instances
 from spacy_hosemi.features.naming import token_features
 from spacy_hosemi.model.span_scorer import build_span_scorer

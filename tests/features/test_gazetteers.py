@@ -18,8 +18,6 @@ from spacy_hosemi.features import (
     make_features,
     make_gazetteer,
 )
-from spacy_hosemi.features.config.feature_sets import LISTS
-from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.gazetteers import gazetteers
 from spacy_hosemi.features.gazetteers.matches import Matches, size_name
 from spacy_hosemi.features.naming import (
@@ -28,6 +26,8 @@ from spacy_hosemi.features.naming import (
     segment_namer,
     token_features,
 )
+from spacy_hosemi.features.presets import LISTS
+from spacy_hosemi.features.templates import parse_templates
 
 from ..helpers import make_doc
 

@@ -20,7 +20,7 @@ from spacy_hosemi.features import (
     make_gazetteer,
     make_table,
 )
-from spacy_hosemi.features.gazetteers.entry_words import entry_words
+from spacy_hosemi.features.gazetteers.words import entry_words
 from spacy_hosemi.features.kernels.word_forms import FORMS as WORD_FORMS
 from spacy_hosemi.features.kernels.word_forms import Spellings
 from spacy_hosemi.features.naming import token_features

@@ -7,8 +7,8 @@ import pytest
 from catalogue import REGISTRY
 from spacy import registry
 
-from spacy_hosemi.features.tables import lookups
-from spacy_hosemi.features.tables.lookups import make_lookups_reader
+from spacy_hosemi.features import lookups
+from spacy_hosemi.features.lookups import make_lookups_reader
 
 from ..helpers import frequent_words
 

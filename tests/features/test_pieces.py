@@ -10,11 +10,11 @@ from spacy.strings import hash_string
 
 from spacy_hosemi import FieldTokenizer
 from spacy_hosemi.features.clean_docs import clean_doc
-from spacy_hosemi.features.gazetteers.entry_words import entry_words
 from spacy_hosemi.features.gazetteers.words import (
     ATTRIBUTES,
     AlnumCache,
     alnum_words,
+    entry_words,
     token_words,
     words_of_text,
 )

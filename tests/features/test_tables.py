@@ -20,11 +20,11 @@ from spacy_hosemi.features import (
     make_table,
 )
 from spacy_hosemi.features import extractor as extract
-from spacy_hosemi.features.config.feature_sets import TABLES
-from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.gazetteers.readers import make_table_reader
 from spacy_hosemi.features.lexemes import LexemeReader
 from spacy_hosemi.features.naming import feature_names, segment_namer
+from spacy_hosemi.features.presets import TABLES
+from spacy_hosemi.features.templates import parse_templates
 
 from ..helpers import make_doc
 

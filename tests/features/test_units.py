@@ -15,9 +15,9 @@ from spacy_hosemi.features import (
     make_features,
     make_gazetteer,
 )
-from spacy_hosemi.features.config.feature_sets import LISTS
-from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.naming import segment_namer
+from spacy_hosemi.features.presets import LISTS
+from spacy_hosemi.features.templates import parse_templates
 
 from ..helpers import make_doc
 

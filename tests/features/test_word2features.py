@@ -8,7 +8,7 @@ import spacy
 from hypothesis import given
 
 from spacy_hosemi import from_word2features
-from spacy_hosemi.features.functions.crfsuite import words_and_tags
+from spacy_hosemi.features.crfsuite import words_and_tags
 
 from ..helpers import make_doc
 

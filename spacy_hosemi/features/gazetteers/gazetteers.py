@@ -26,7 +26,6 @@ from ...values import Choice, Number, OrNull, Setting, Text, read_all
 from ..doc_batch import borders_of
 from ..kernels.trie import SHARED, EntryFinder, Trie
 from ..word_cache import doc_of
-from .entry_words import entry_words
 from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, make_fuzzy
 from .matches import (
     NO_MATCHES,
@@ -41,6 +40,7 @@ from .words import (
     AlnumCache,
     DocWords,
     alnum_words,
+    entry_words,
     token_words,
     wordless,
 )

@@ -1,17 +1,23 @@
-"""The words of a document as a gazetteer compares them."""
+"""The words that a list compares: those of documents, and those of its entries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import count, pairwise
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import ORTH, SPACY  # type: ignore[import-not-found]
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ...text.clean import LINE_END, clean_word
+from ..clean_docs import clean_doc
 from ..doc_batch import DocBatch, borders_of
 from ..kernels.alnum_words import find_words, word_rows, words_of_tokens
 from ..kernels.trie import Trie, count_wordless
@@ -26,15 +32,13 @@ EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 # may include.
 _AROUND = 3
 
-# The most memory for what is known of words: that of 200,000.
+# The most memory for cached words: that of 200,000.
 CACHE_BYTES = 16_000_000
-
-_ORTH_AND_SPACE: Any = (ORTH, SPACY)
 
 
 @dataclass(frozen=True)
 class DocWords:
-    """The words of concatenated documents.
+    """The W words of concatenated documents.
 
     values (uint64 [W]): The hash of each word.
     first, last (int32 [W]): The tokens in which each begins and ends.
@@ -58,50 +62,38 @@ class DocWords:
     def locate(
         self, lists: Ints, start: Ints, end: Ints, before: Ints, after: Ints
     ) -> NDArray[np.int32]:
-        """RETURNS (int32 [6, K]): The arrays of `Matches`, from matches in words."""
+        """Returns the arrays of `Matches`, int32 [6, K], from matches in words."""
         i, j = self.first[start], self.last[end - 1] + 1
-        found = np.empty((6, len(lists)), np.int32)  # np.stack takes longer
-        found[0], found[1], found[2], found[3] = lists, i, j, end - start
-        found[4], found[5] = i - before[i], j + after[j]
-        return found
+        places = np.empty((6, len(lists)), np.int32)  # np.stack takes longer
+        places[0], places[1], places[2], places[3] = lists, i, j, end - start
+        places[4], places[5] = i - before[i], j + after[j]
+        return places
 
 
 def alnum_words(docs: Sequence[Doc], with_texts: bool = False) -> DocWords:
-    """RETURNS (DocWords): By the attribute ALNUM. A word may cross borders of tokens:
-    "Don't" is "don" and "t", also if its tokens are "Do" and "n't"."""
-    texts: list[str] = []
-    spaces = []
-    for doc in docs:
-        rows, strings = doc.to_array(_ORTH_AND_SPACE), doc.vocab.strings
-        texts += [strings[orth] for orth in rows[:, 0].tolist()]
-        spaces.append(rows[:, 1] != 0)
-        spaces[-1][-1:] = True
-    has_space = np.concatenate(spaces).view(np.uint8)
-    values, first, last, words = find_words(texts, has_space, with_texts)
+    """Divides documents into words by the attribute ALNUM. A word may cross borders of
+    tokens: "Don't" is "don" and "t", also if its tokens are "Do" and "n't"."""
+    words_of_docs = ((doc.vocab.strings, doc.to_array(ORTH).tolist()) for doc in docs)
+    texts = [strings[orth] for strings, orths in words_of_docs for orth in orths]
+    values, first, last, words = find_words(texts, _word_ends(docs), with_texts)
     borders = np.searchsorted(first, borders_of(docs)).astype(np.int32)
     return DocWords(values, first, last, words, borders)
 
 
 class AlnumCache:
-    """`alnum_words` of documents whose words were met before."""
+    """Makes `alnum_words` of documents whose words it caches."""
 
     def __init__(self) -> None:
         self._rows = WordCache(_rows_of, CACHE_BYTES)
 
     def read(self, docs: Sequence[Doc]) -> DocWords:
-        """RETURNS (DocWords): See `alnum_words`; docs: of one vocabulary."""
+        """Returns `alnum_words` of documents of one vocabulary."""
         vocab, (orths, first_token) = docs[0].vocab, words_of(docs)
-        if isinstance(docs, DocBatch):
-            has_space = (docs.spaces != 0).view(np.uint8)
-        else:
-            parts = [doc.to_array(SPACY) != 0 for doc in docs]
-            has_space = np.concatenate(parts).view(np.uint8)
-        has_space[first_token[1:][np.diff(first_token) > 0] - 1] = True
-        known = self._rows.find(vocab, orths)
-        found = words_of_tokens(vocab.strings, orths, has_space, *known)
-        values, first, last, words = found
+        rows = self._rows.find(vocab, orths)
+        words = words_of_tokens(vocab.strings, orths, _word_ends(docs), *rows)
+        values, first, last, texts = words
         borders = np.searchsorted(first, first_token).astype(np.int32)
-        return DocWords(values, first, last, words, borders)
+        return DocWords(values, first, last, texts, borders)
 
 
 def _rows_of(vocab: Vocab, orths: Words) -> Words:
@@ -109,24 +101,137 @@ def _rows_of(vocab: Vocab, orths: Words) -> Words:
     return rows
 
 
+def _word_ends(docs: Sequence[Doc]) -> NDArray[np.uint8]:
+    """Returns uint8 [n]: whether words end with a token, for a space or the end."""
+    if isinstance(docs, DocBatch):
+        is_end, first = (docs.spaces != 0).view(np.uint8), docs.first
+    else:
+        parts = [doc.to_array(SPACY) != 0 for doc in docs]
+        is_end, first = np.concatenate(parts).view(np.uint8), borders_of(docs)
+    is_end[first[1:][np.diff(first) > 0] - 1] = True
+    return is_end
+
+
 def words_of_text(text: str) -> list[str]:
-    """RETURNS (List[str]): Those that the attribute ALNUM has of a text."""
+    """Returns the words that the attribute ALNUM has of a text."""
     words: list[str] = find_words([text], np.ones(1, np.uint8), True)[3]
     return words
 
 
 def token_words(docs: Sequence[Doc], attr: str, with_texts: bool = False) -> DocWords:
-    """RETURNS (DocWords): Each token is one word, by an attribute of tokens."""
-    found = [doc.to_array(attr) for doc in docs]
-    values = np.concatenate(found).astype(np.uint64)
-    every = np.arange(len(values), dtype=np.int32)
+    """Makes each token one word, by an attribute of tokens."""
+    by_doc = [doc.to_array(attr) for doc in docs]
+    values = np.concatenate(by_doc).astype(np.uint64)
+    tokens = np.arange(len(values), dtype=np.int32)
     texts = []
     if with_texts:
-        texts = [d.vocab.strings[v] for d, of in zip(docs, found) for v in of.tolist()]
-    return DocWords(values, every, every, texts, borders_of(docs))
+        texts = [d.vocab.strings[v] for d, of in zip(docs, by_doc) for v in of.tolist()]
+    return DocWords(values, tokens, tokens, texts, borders_of(docs))
 
 
 def wordless(words: DocWords, docs: Sequence[Doc]) -> tuple[Ints, Ints]:
-    """RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): The number of adjacent tokens
-    without a word before and after each border of tokens, at most three."""
+    """Counts adjacent tokens without a word before and after each border of tokens, up
+    to three: two arrays int32 [n + 1]."""
     return count_wordless(words.first, words.last, borders_of(docs), _AROUND)
+
+
+@dataclass(frozen=True)
+class EntryWords:
+    """The words of E concatenated entries.
+
+    values (uint64 [T]): The hash of each word.
+    first (int64 [E + 1]): Words first[e]:first[e + 1] belong to entry e.
+    texts (List[str]): The words of each entry, joined by spaces; empty if not asked
+        for.
+    """
+
+    values: Words
+    first: NDArray[np.int64]
+    texts: list[str]
+
+
+def entry_words(
+    entries: Iterable[str],
+    attr: str,
+    nlp: Language,
+    *,
+    with_texts: bool = False,
+    clean_text: bool = False,
+) -> EntryWords:
+    """Divides entries into words, by the tokenizer of nlp unless attr is "ALNUM"; with
+    clean_text in their clean form.
+
+    Each distinct piece between white space is tokenized once: tokenizers divide at
+    white space first, and a list of a million names has 300,000 distinct pieces.
+    """
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    pieces, first = array("q"), array("q", [0])
+    for entry in entries:
+        entry = LINE_END.sub("", entry) if clean_text else entry
+        pieces.extend(map(numbers.__getitem__, entry.split()))
+        first.append(len(pieces))
+    if attr == "ALNUM":
+        words = _alnum_words(numbers, with_texts, clean_text)
+    else:
+        read = _token_reader(attr, nlp, clean_text)
+        with nlp.memory_zone():  # forgets the words that this adds to the vocabulary
+            words = _words_of(numbers, read, with_texts)
+    return _compose(words, np.array(pieces, np.int64), np.array(first, np.int64))
+
+
+def _alnum_words(
+    pieces: Iterable[str], with_texts: bool, clean_text: bool
+) -> EntryWords:
+    texts = [clean_word(piece) if clean_text else piece for piece in pieces]
+    is_apart = np.ones(len(texts), np.uint8)
+    values, piece, _, words = find_words(texts, is_apart, with_texts)
+    first = np.searchsorted(piece, np.arange(len(texts) + 1))
+    borders = pairwise(first.tolist() if with_texts else [])
+    joined = [" ".join(words[i:j]) for i, j in borders]
+    return EntryWords(values, first.astype(np.int64), joined)
+
+
+# From a piece to the hashes and texts of its words.
+Read = Callable[[str], tuple[Iterable[int], Iterable[str]]]
+
+
+def _token_reader(attr: str, nlp: Language, clean_text: bool) -> Read:
+    """Reads values as in documents: for some words spaCy has symbols, not hashes."""
+    attr = "orth" if attr == "LEMMA" else attr.lower()  # the entries are lemmas
+    value, text = attrgetter(attr), attrgetter(f"{attr}_")
+
+    def read(piece: str) -> tuple[Iterable[int], Iterable[str]]:
+        doc = nlp.make_doc(piece)
+        # Parts of a piece in its clean form are in theirs.
+        if clean_text and clean_word(piece) != piece:
+            doc = clean_doc(doc).doc
+        return map(value, doc), map(text, doc)
+
+    return read
+
+
+def _words_of(pieces: Iterable[str], read: Read, with_texts: bool) -> EntryWords:
+    values, first = array("Q"), array("q", [0])
+    texts = []
+    for piece in pieces:
+        of_piece, words = read(piece)
+        values.extend(of_piece)
+        first.append(len(values))
+        if with_texts:
+            texts.append(" ".join(words))
+    return EntryWords(np.array(values, np.uint64), np.array(first, np.int64), texts)
+
+
+def _compose(
+    words: EntryWords, pieces: NDArray[np.int64], first: NDArray[np.int64]
+) -> EntryWords:
+    """Returns words of entries from words of pieces; first: that of each entry."""
+    sizes = np.diff(words.first)[pieces]
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    index = np.repeat(words.first[pieces] - ends[:-1], sizes) + np.arange(ends[-1])
+    texts = []
+    if words.texts:
+        for i, j in pairwise(first.tolist()):
+            of_entry = (words.texts[p] for p in pieces[i:j].tolist())
+            texts.append(" ".join(filter(None, of_entry)))
+    return EntryWords(words.values[index], ends[first], texts)

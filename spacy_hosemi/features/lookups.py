@@ -13,8 +13,8 @@ from typing import Any, cast
 
 from spacy.util import load_language_data, registry
 
-from ...errors import Errors
-from ...values import Choice, read
+from ..errors import Errors
+from ..values import Choice, read
 
 NAMES = ("cluster", "frequency", "case")
 

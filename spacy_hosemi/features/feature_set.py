@@ -7,21 +7,21 @@ from copy import copy
 from itertools import chain
 from typing import Any
 
-from ...errors import Errors
-from ...values import Choice, Flag, ListOf, Setting, Text, Whole, read, read_all
-from ..attributes import KNOWN, is_extension
-from ..functions.functions import Functions
-from ..gazetteers.matches import (
+from ..errors import Errors
+from ..values import Choice, Flag, ListOf, Setting, Text, Whole, read, read_all
+from .attributes import KNOWN, is_extension
+from .functions import Functions
+from .gazetteers.matches import (
     FUZZY_MATCH,
     FUZZY_ON_TOKEN,
     MATCH,
     SIMILARITY,
     names_of,
 )
-from ..segment_attributes import SEGMENT_ATTRIBUTES
-from ..segment_features import segment_attribute
-from ..tables.tables import PREFIX, VALUE, Table, reads_table
-from .feature_sets import FUZZY_LISTS, LISTS, PIECES, PRESETS, TABLES, TRANSITION
+from .presets import FUZZY_LISTS, LISTS, PIECES, PRESETS, TABLES, TRANSITION
+from .segment_attributes import SEGMENT_ATTRIBUTES
+from .segment_features import segment_attribute
+from .tables import PREFIX, VALUE, Table, reads_table
 from .templates import Atom, Template, parse_templates
 
 # The roles of tokens that potentials always have.

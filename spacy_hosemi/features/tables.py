@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 
-from ...errors import Errors
-from ...text.clean import clean_word
-from ...values import Choice, ListOf, Setting, Whole, read_all
+from ..errors import Errors
+from ..text.clean import clean_word
+from ..values import Choice, ListOf, Setting, Whole, read_all
 
 ATTRIBUTES = ("ORTH", "LOWER", "NORM", "SHAPE", "PREFIX", "SUFFIX")
 VALUE, PREFIX = "VALUE", "PREFIX"

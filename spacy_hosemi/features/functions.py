@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc, Span, Token
 
-from ...errors import Errors
-from ...values import Choice, read
-from ..attributes import KNOWN, is_extension
-from ..kernels.key_table import template_keys
+from ..errors import Errors
+from ..values import Choice, read
+from .attributes import KNOWN, is_extension
+from .kernels.key_table import template_keys
 
 # One feature of a token, and a function.
 Feature = str | tuple[str, float]

@@ -12,7 +12,7 @@ from typing import Any
 
 from spacy.tokens import Doc, Span
 
-from ...errors import Errors
+from ..errors import Errors
 from .functions import Feature
 
 _SETS = (set, frozenset)

@@ -31,7 +31,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...errors import Errors
+from ..errors import Errors
 
 _ATOM = re.compile(
     r"(?P<name>[A-Z][A-Z0-9_]*|[\w.-]+:[A-Z_]+\d*|_\.\w+)"

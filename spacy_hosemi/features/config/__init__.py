@@ -1,1 +1,0 @@
-"""The config of features: templates, roles and named feature sets."""

@@ -1,1 +1,0 @@
-"""Features that a user's Python function gives."""

@@ -1,1 +1,0 @@
-"""Tables of word attributes: word -> values that features read."""
