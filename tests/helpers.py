@@ -109,7 +109,7 @@ def averaged(**settings) -> dict:
 
 def read_log(path) -> list[dict]:
     """The events that a fit wrote to its log."""
-    return [json.loads(line) for line in path.read_text("utf8").splitlines()]
+    return [json.loads(line) for line in Path(path).read_text("utf8").splitlines()]
 
 
 def make_trained(marked=TRAIN, *, fit=None, **config):
