@@ -612,9 +612,9 @@ class Errors(metaclass=_Coded):
         'withColumn("{name}", df["{name}"].cast("string")).'
     )
     HS341 = (
-        "fit.spark_partitions is set, and labels in a tree are trained level by level; "
-        "expected labels without a tree, or so few that they are trained at once "
-        "(exact_up_to). Set fit.spark_partitions = null."
+        "fit.spark_partitions is {found!r}, and a fit does not run in Spark; expected "
+        "no such setting. Leave it out, and set fit.threads. For more documents than "
+        "one machine can hold see docs/scale.md."
     )
     HS350 = (
         "there is nothing to compare: {found:,} documents have no right span, and none "

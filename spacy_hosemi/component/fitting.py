@@ -171,7 +171,8 @@ def choose_fit(fit: Fit | None, settings: dict[str, Any]) -> Fit:
         setting.
     """
     expected = [one.name for one in lbfgs.SETTINGS]
-    if unknown := [name for name in settings if name not in expected]:
+    removed = ["spark_partitions"]  # `make_lbfgs` says what to do instead
+    if unknown := [name for name in settings if name not in expected + removed]:
         raise ValueError(Errors.HS181.format(found=unknown, expected=expected))
     if fit is None:
         return lbfgs.make_lbfgs(**settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from itertools import chain
 from typing import Any, Protocol
@@ -27,8 +27,7 @@ from ..model.weights.vector import (
     write_dense_gradient,
 )
 from .checkpoint import digest, of_documents
-from .encoded_docs import EncodedDocs, ShardSums
-from .gradient_job import gradient_job
+from .encoded_docs import EncodedDocs
 from .objectives import Objective
 from .progress import watched
 from .row_store import RowStore
@@ -84,7 +83,6 @@ class Batch:
     watch (Optional[Callable]): Called with the weights every few iterations of a fit
         that writes a log, such as for scores on other documents.
     team (Team): Threads that share the work; the same bits for any number.
-    sums (Optional[Callable]): What sums up the losses of shards elsewhere.
     docs (EncodedDocs): The documents.
     """
 
@@ -100,7 +98,6 @@ class Batch:
         self.weights = weights
         self.watch: Watch | None = None
         self.team = ALONE
-        self.sums: ShardSums | None = None
         self._levels = levels
         self._chosen: Sequence[int] = range(len(docs))
         state = weights.state
@@ -162,10 +159,6 @@ class Batch:
         docs = self.docs
         potentials = score_rows(self.weights.state, rows, docs.sizes[k])
         return docs.objective(docs.automaton, potentials, docs.golds[k])
-
-    def end_sharing(self) -> None:
-        """Compute in this thread alone."""
-        self.team, self.sums = ALONE, None
 
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
         """How each weight may change.
@@ -229,38 +222,24 @@ class Batch:
         pattern = np.zeros(len(state.pattern))
         length = np.zeros(state.length.shape)
         vector, d_matrix = empty_gradient(state)
-        if self.sums is None:
-            losses = docs.add_gradient(state, d_matrix, pattern, length, self.team)
-        else:
-            parts = []
-            for k, found in enumerate(self.sums(state)):
-                d_matrix[state.matrix_rows(docs.rows_of_shard(k))] += found.matrix
-                pattern += found.pattern
-                length += found.length
-                parts.append(found.losses)
-            losses = np.concatenate(parts)
+        losses = docs.add_gradient(state, d_matrix, pattern, length, self.team)
         write_dense_gradient(state, vector, pattern, length)
         # rounded at each document
         return float(np.cumsum(losses)[-1]) if len(losses) else 0.0, vector
 
 
 @contextmanager
-def sharing(batch: Trainable, threads: int, n_partitions: int | None) -> Iterator[Team]:
-    """While it lasts, an evaluation is shared, to the same bits.
-
-    batch (Trainable): What is evaluated.
-    threads (int): Of this process.
-    n_partitions (Optional[int]): Tasks of a job of Spark, if it is a Batch.
-    YIELDS (Team): Threads.
-    """
-    with team_of(threads) as team, ExitStack() as stack:
-        if isinstance(batch, Batch):
-            batch.team = team
-            stack.callback(batch.end_sharing)
-            if n_partitions is not None:
-                job = gradient_job(batch.docs, batch.weights.state, n_partitions)
-                batch.sums = stack.enter_context(job)
-        yield team
+def sharing(batch: Trainable, threads: int) -> Iterator[Team]:
+    """Lets threads share the evaluations of a batch, to the same bits."""
+    with team_of(threads) as team:
+        if not isinstance(batch, Batch):
+            yield team
+            return
+        batch.team = team
+        try:
+            yield team
+        finally:
+            batch.team = ALONE
 
 
 def check_finite(batch: Trainable, value: float, steps: int) -> None:

@@ -129,13 +129,6 @@ SETTINGS = (
         "Threads that share each iteration; the weights are the same for any number.",
     ),
     Setting(
-        "spark_partitions",
-        OrNull(Whole(1)),
-        None,
-        "Tasks of the job of Apache Spark that each iteration is; null: no Spark. The "
-        "weights are the same for any number, and without Spark.",
-    ),
-    Setting(
         "log",
         OrNull(FilePath()),
         None,
@@ -173,7 +166,7 @@ def make_lbfgs(
     border_factor: float = 1.0,
     threads: int = 1,
     patience: int | None = None,
-    spark_partitions: int | None = None,
+    spark_partitions: Any = None,
 ) -> Lbfgs:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
 
@@ -195,17 +188,16 @@ def make_lbfgs(
     threads (int): That share each iteration; the same weights for any number.
     patience (Optional[int]): Stop after this many iterations without a better F1 on the
         documents of dev, and keep the weights that were best there.
-    spark_partitions (Optional[int]): Tasks of the job of Apache Spark that computes
-        each gradient, in the session of the program or a new one; None: no Spark. The
-        weights are the same for any number, and without Spark. Not for labels in a tree
-        by levels (HS341).
+    spark_partitions (None): No setting any more: null, or left out (HS341).
     RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
         place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
         objective is not smooth, HS271 and HS272 if the file `checkpoint` does not fit.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown family; HS270 the
         folder of a file does not exist; HS300 `log` is another file; HS301 both files
-        are one.
+        are one; HS341 `spark_partitions` is set.
     """
+    if spark_partitions is not None:
+        raise ValueError(Errors.HS341.format(found=spark_partitions))
     given = read_all(SETTINGS, locals(), prefix="fit.")
     penalty = None if given["l2"] == "auto" else _penalty(given["l2"], given)
     records = Records(given["log"], given["checkpoint"], given["checkpoint_every"])
@@ -258,12 +250,9 @@ class Lbfgs:
         if self.l2 is None:
             raise ValueError(Errors.HS290)
         given = self.given
-        n_partitions = given["spark_partitions"]
-        if n_partitions and not (isinstance(batch, Batch) and not batch.has_levels):
-            raise ValueError(Errors.HS341)
         args = given["l1"], given["max_iter"], given["tolerance"], given["progress"]
         others = given["nonnegative"], self.records, given["threads"]
-        return minimize(batch, self.l2, *args, *others, given["patience"], n_partitions)
+        return minimize(batch, self.l2, *args, *others, given["patience"])
 
     def at(self, l2: float, *, is_final: bool = False) -> Lbfgs:
         """RETURNS (Lbfgs): With one penalty for all weights. If it is not the last one,
@@ -289,7 +278,6 @@ def minimize(
     records: Records | None = None,
     threads: int = 1,
     patience: int | None = None,
-    n_partitions: int | None = None,
 ) -> FitReport:
     """Minimise the loss with both penalties, from the present weights.
 
@@ -303,7 +291,6 @@ def minimize(
     records (Optional[Records]): Files that it writes.
     threads (int): That share the work; the same bits for any number.
     patience (Optional[int]): See `make_lbfgs`; it counts if `batch.watch` is set.
-    n_partitions (Optional[int]): Tasks of a job of Spark, if `batch` is a Batch.
     WARNS (UserWarning): HSW60 interrupted; HSW61 stopped at max_iter.
     """
     weights = batch.weights
@@ -325,7 +312,7 @@ def minimize(
     # wait for each other they take all cores: a fit took 2 to 3 times as long.
     one_thread = threadpool_limits(limits=1, user_api="blas")
     bar = bar_of(None, "L-BFGS", "iteration", progress)
-    shared = sharing(batch, threads, None if course.is_over else n_partitions)
+    shared = sharing(batch, threads)
     with one_thread, bar, shared as team, course.running(bar):
 
         def value_and_gradient(x: Floats) -> tuple[float, Floats]:

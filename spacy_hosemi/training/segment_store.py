@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.active_features import NO_ROWS, Ints, SegmentRows
+from ..model.active_features import NO_ROWS, SegmentRows
 from ..model.weights.state import WeightState
 
 _FIELDS = "start", "end", "row", "strength"
@@ -36,14 +35,9 @@ class SegmentStore:
         at = slice(self._first[begin], self._first[end])
         return SegmentRows(*(getattr(self.rows, name)[at] for name in _FIELDS))
 
-    def part(
-        self, chosen: Sequence[int], renumber: Callable[[Ints], Ints] | None = None
-    ) -> SegmentStore:
-        """RETURNS (SegmentStore): Some of the documents, with other numbers of rows."""
-        found = (self.of(k, k + 1) for k in chosen)
-        if renumber is not None:
-            found = (replace(x, row=renumber(x.row)) for x in found)
-        return SegmentStore(found)
+    def part(self, chosen: Sequence[int]) -> SegmentStore:
+        """Returns some of the documents."""
+        return SegmentStore(self.of(k, k + 1) for k in chosen)
 
     def needs(self, state: WeightState) -> NDArray[np.int64]:
         """RETURNS (int64 [D, 3]): Of each document how many cells its segments have,

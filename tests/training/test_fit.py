@@ -118,6 +118,17 @@ def test_unknown_family():
         make_lbfgs(l2={"words": 0.1})
 
 
+def test_a_fit_does_not_run_in_spark():
+    make_lbfgs(spark_partitions=None)  # as configs of 0.2.0 have it
+    with pytest.raises(ValueError, match="HS341.*is 64, .*fit.threads"):
+        make_lbfgs(spark_partitions=64)
+    fit = {**lbfgs(), "spark_partitions": 2}
+    with pytest.raises(ValueError, match="HS341.*is 2, "):
+        initialize(make_nlp(), fit=fit)
+    with pytest.raises(ValueError, match="HS341"):
+        make_nlp().get_pipe("hosemi").fit([], nlp=make_nlp(), spark_partitions=2)
+
+
 def test_the_loss_must_stay_a_number():
     nlp = make_nlp()
     pipe = nlp.get_pipe("hosemi")

@@ -38,7 +38,6 @@ def make_pair(n, **config):
 def test_documents_together_or_one_by_one(monkeypatch, n_tokens, config):
     value, gradient = make_pair(3, **config).value_and_gradient()
     monkeypatch.setattr(encoded_docs, "_CHUNK", n_tokens)
-    monkeypatch.setattr(encoded_docs, "_SHARD", 10**6)
     other, found = make_pair(3, **config).value_and_gradient()
     assert other == value and found.tobytes() == gradient.tobytes()
 
@@ -50,20 +49,20 @@ def test_blocks_and_chunks():
             patch.setattr(encoded_docs, "_DOCS", docs)
             patch.setattr(encoded_docs, "_SCORES", 20)
             patch.setattr(encoded_docs, "_CHUNK", chunk)
-            return encoded_docs.blocks_of(of_docs, n_labels)
+            return encoded_docs.cut_blocks(of_docs, n_labels)
 
-    assert blocks(5, 3, 3, 2, 9, 1).borders == [0, 1, 3, 4, 5]
-    assert blocks(5, 0, 0, 9).borders == [0, 2, 3]
-    assert blocks(5).borders == [0, 0]
-    assert blocks(5, 2, 2, 2, 2, n_labels=0).borders == [0, 2, 4]
-    assert blocks(5, 2, 2, 2, 2, n_labels=5).borders == [0, 2, 4]
-    assert blocks(5, 2, 2, 2, 2, n_labels=6).borders == [0, 1, 2, 3, 4]
-    assert blocks(99, 1, 1, 1, 1, 1, docs=2).borders == [0, 2, 4, 5]
-    assert blocks(5).chunks == [(0, 1)]
-    assert blocks(5, 3, 3, 2, 9, 1).chunks == [(0, 4)]
-    assert blocks(5, 3, 3, 2, 9, 1, chunk=8).chunks == [(0, 2), (2, 3), (3, 4)]
-    assert blocks(5, 3, 3, 2, 9, 1, chunk=1).chunks == [(0, 1), (1, 2), (2, 3), (3, 4)]
-    assert blocks(5, 4, 4, 4, chunk=8).chunks == [(0, 2), (2, 3)]
+    assert blocks(5, 3, 3, 2, 9, 1)[0] == [0, 1, 3, 4, 5]
+    assert blocks(5, 0, 0, 9)[0] == [0, 2, 3]
+    assert blocks(5)[0] == [0, 0]
+    assert blocks(5, 2, 2, 2, 2, n_labels=0)[0] == [0, 2, 4]
+    assert blocks(5, 2, 2, 2, 2, n_labels=5)[0] == [0, 2, 4]
+    assert blocks(5, 2, 2, 2, 2, n_labels=6)[0] == [0, 1, 2, 3, 4]
+    assert blocks(99, 1, 1, 1, 1, 1, docs=2)[0] == [0, 2, 4, 5]
+    assert blocks(5)[1] == [(0, 1)]
+    assert blocks(5, 3, 3, 2, 9, 1)[1] == [(0, 4)]
+    assert blocks(5, 3, 3, 2, 9, 1, chunk=8)[1] == [(0, 2), (2, 3), (3, 4)]
+    assert blocks(5, 3, 3, 2, 9, 1, chunk=1)[1] == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert blocks(5, 4, 4, 4, chunk=8)[1] == [(0, 2), (2, 3)]
 
 
 def peak_of(function):
@@ -78,7 +77,6 @@ def peak_of(function):
 
 def test_scores_of_few_documents_are_in_memory(monkeypatch):
     monkeypatch.setattr(encoded_docs, "_CHUNK", 100)
-    monkeypatch.setattr(encoded_docs, "_SHARD", 10**6)
     few, many = make_pair(20), make_pair(400)
     few.value_and_gradient(), many.value_and_gradient()
     first, second = (peak_of(x.value_and_gradient) for x in (few, many))

@@ -56,7 +56,6 @@ def test_bits_of_one_evaluation(monkeypatch):
     randomize(pipe)
     made = make_batch(pipe, 5 * make_examples(nlp, TRAIN))
     value, gradient = made.value_and_gradient()
-    monkeypatch.setattr(encoded_docs, "_SHARD", 10**6)
     for n_tokens in (20, 10**6):  # in chunks, too
         monkeypatch.setattr(encoded_docs, "_CHUNK", n_tokens)
         made = make_batch(pipe, 5 * make_examples(nlp, TRAIN))
@@ -81,6 +80,14 @@ def test_bits_of_passes_over_vectors():
 
     with team_of(3) as team:
         assert passes(team) == passes(ALONE)
+
+
+def test_no_document():
+    nlp = make_nlp()
+    initialize(nlp)
+    batch = make_batch(nlp.get_pipe("hosemi"), [])
+    value, gradient = batch.value_and_gradient()
+    assert value == 0.0 and not gradient.any()
 
 
 def test_a_team_of_one_has_no_threads():

@@ -10,8 +10,8 @@ added to `inside` and subtracted from `start`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,30 +110,6 @@ class WeightState(Cached):
         is_asked = column == columns[feature]
         found[feature[is_asked]] = weights[place[is_asked]].astype(np.float32)
         return found
-
-
-def of_rows(state: WeightState, rows: Ints) -> WeightState:
-    """Weights for scores of rows that have been read, and for nothing else.
-
-    rows (int32 [R']): Features, ascending; in the result they have the numbers 0 to
-        R' - 1.
-    RETURNS (WeightState): Without what reads and names features.
-    """
-    pairs, nothing = state.pairs, cast(Any, None)
-    if pairs is not None:
-        first = np.append(0, np.cumsum(pairs.sizes_of(rows))).astype(np.int32)
-        pairs = Pairs(first, pairs.columns[pairs.slots(rows)])
-    return replace(
-        state,
-        extractor=nothing,
-        table=nothing,
-        names=nothing,
-        family=state.family[rows],
-        counts=state.counts[rows],
-        pairs=pairs,
-        of_features=state.matrix[state.matrix_rows(rows)],
-        n_whole=int(np.searchsorted(rows, state.n_whole)),
-    )
 
 
 def _in_doubles(state: WeightState) -> Floats:
