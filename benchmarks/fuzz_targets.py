@@ -38,7 +38,7 @@ from spacy_hosemi.features.gazetteers import readers
 from spacy_hosemi.features.templates import parse_templates
 from spacy_hosemi.formats import inputs, read_annotations
 from spacy_hosemi.formats.lines import read_lines
-from spacy_hosemi.formats.readers import ALL, Settings, columns
+from spacy_hosemi.formats.readers import READERS, ReaderSettings, columns
 from spacy_hosemi.formats.records import ExtractedField
 from spacy_hosemi.formats.references import fields
 from spacy_hosemi.formats.references.dates import read_date
@@ -153,7 +153,7 @@ def _tree(second: str) -> Callable[[bytes], object]:
 
 
 def _annotations(format: str, **more: Any) -> Callable[[bytes], object]:
-    settings = Settings(**more)
+    settings = ReaderSettings(**more)
 
     def run(data: bytes) -> object:
         given: Any = SimpleNamespace(buffer=io.BytesIO(data), closed=False)
@@ -275,7 +275,7 @@ def targets() -> dict[str, Target]:
     """RETURNS (Dict[str, Target]): All of them, by name."""
     json_, by_format = [*JSON, *TABS], of_formats()
     pattern = b'{"label": "A", "pattern": [{"LOWER": "a b"}]}\n'
-    assert by_format.keys() == ALL.keys(), by_format.keys() ^ ALL.keys()
+    assert by_format.keys() == READERS.keys(), by_format.keys() ^ READERS.keys()
     formats = {
         f"format: {name}": Target(_annotations(name), *given)
         for name, given in by_format.items()

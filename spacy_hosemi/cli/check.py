@@ -95,7 +95,7 @@ def _read(path: str, nlp: Language, encoding: str | None) -> Part:
 
 
 def as_dict(report: Report) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): A report as JSON has it."""
+    """Returns a report as JSON has it."""
     order, profile = report.order, report.profile
     return {
         "train": report.train,

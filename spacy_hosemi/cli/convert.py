@@ -182,7 +182,7 @@ def convert_cli(
       python -m spacy hosemi convert table.csv train.spacy --text-key reference
       python -m spacy hosemi convert teach.jsonl teach.spacy --binary
     """
-    from ..formats import Settings, read_annotations
+    from ..formats import ReaderSettings, read_annotations
     from ..formats.readers.columns import read_columns
     from ..formats.tokenizers import blank_pipeline
 
@@ -196,7 +196,9 @@ def convert_cli(
         say_waiting()
     names_of_fields = tuple(x.strip() for x in fields.split(",") if x.strip())
     places = read_columns(columns) if columns is not None else None
-    settings = Settings(text_key, names_of_fields, group, encoding, places, binary)
+    settings = ReaderSettings(
+        text_key, names_of_fields, group, encoding, places, binary
+    )
     counting: dict[str, Any] = {"ends": ends, "unit": unit, "shift": shift}
     found = read_annotations(source, format, settings, overlaps=overlaps, **counting)
     report = Report(found)
@@ -278,7 +280,7 @@ class Report:
             say("No text is left: nothing was written")
 
     def as_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The summary as JSON has it."""
+        """Returns the summary as JSON has it."""
         found = self.found
         return {
             "formats": dict(found.formats),
@@ -296,7 +298,7 @@ class Report:
         }
 
     def line(self) -> str:
-        """RETURNS (str): The summary on one line."""
+        """Returns the summary on one line."""
         files = [
             f"{x['path']}: {_count(x['texts'], 'text')}, "
             f"{_count(x['tokens'], 'token')}, {_count(x['spans'], 'span')}"

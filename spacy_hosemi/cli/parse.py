@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..formats.writers import WRITERS, RecordFormat, WriterOptions
 from .common import hosemi_cli, labels_of, load_component, version_of
 from .options import CodePath, Component, Model, Overwrite
 from .streams import (
@@ -34,6 +35,12 @@ _TABLES = {".csv": None, ".tsv": "\t"}
 _OBJECTS = (".jsonl", ".ndjson")
 
 
+def _help_of_formats() -> str:
+    told = [f"{x.name}: {x.help}; " for x in WRITERS.values() if x.help]
+    *names, last = (x.name for x in WRITERS.values() if not x.help)
+    return f"{''.join(told)}{', '.join(names)} or {last}."
+
+
 @hosemi_cli.command("parse", no_args_is_help=True)
 def parse_cli(
     model: Model,
@@ -51,9 +58,7 @@ def parse_cli(
             "--format",
             "-F",
             metavar="NAME",
-            help="csv: a row for each field; table: a row for each record, with a "
-            "column for each label; jsonl, json, label-studio, prodigy, doccano, bib "
-            "or csl.",
+            help=_help_of_formats(),
         ),
     ] = "csv",
     output: Annotated[
@@ -147,7 +152,6 @@ def parse_cli(
     from ..component.extraction import extract_records
     from ..component.fingerprint import guarantee_in_force
     from ..formats.sources import check_encoding
-    from ..formats.writers import WRITERS, WriterOptions
     from .verdicts import Marker
 
     chosen = WRITERS.get(form)
@@ -164,7 +168,7 @@ def parse_cli(
         check_file(output, overwrite)
     nlp, pipe = load_component(model, component)
     nlp.max_length = max(nlp.max_length, max_chars)
-    fields, labels = _export_fields(form, pipe), labels_of(nlp, pipe)
+    fields, labels = _export_fields(chosen, pipe), labels_of(nlp, pipe)
     guarantee = guarantee_in_force(pipe)
     options = WriterOptions(version_of(nlp), fields, labels, guarantee is not None)
     marker = Marker(guarantee)
@@ -212,26 +216,25 @@ def _reader_of(
     return read_plain
 
 
-def _export_fields(form: str, pipe: HighOrderSemiCRF) -> Mapping[str, str]:
+def _export_fields(form: RecordFormat, pipe: HighOrderSemiCRF) -> Mapping[str, str]:
     """For each label the field of a reference. Exit if references cannot be written."""
     from ..formats.references.fields import COMMON_LABELS
     from ..formats.writers.references import check_libraries
 
-    if form not in ("bib", "csl"):
+    if not form.is_of_references:
         return {}
     try:
         check_libraries()
     except ImportError as e:
         fail(str(e))
-    given = pipe.export_fields
-    found = COMMON_LABELS if given is None else dict(given)
-    if not any(label in found for label in pipe.labels):
+    fields = COMMON_LABELS if pipe.export_fields is None else dict(pipe.export_fields)
+    if not any(label in fields for label in pipe.labels):
         fail(
             f"No label of {pipe.name!r} is a field of references",
             f"Its labels are {', '.join(pipe.labels)}; name their fields by the "
             "setting export_fields.",
         )
-    return found
+    return fields
 
 
 def _read_all(

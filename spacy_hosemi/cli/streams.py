@@ -146,12 +146,12 @@ def _echo(text: str) -> None:
 
 
 def colour() -> bool | None:
-    """RETURNS (Optional[bool]): Whether to write colours; None: on a terminal alone."""
+    """Returns whether to write colours; None: on a terminal alone."""
     return False if os.environ.get("NO_COLOR") else None
 
 
 def is_terminal(stream: IO[Any] | None = None) -> bool:
-    """RETURNS (bool): Whether a person reads a stream, by default standard error."""
+    """Returns whether a person reads a stream, by default standard error."""
     stream = sys.stderr if stream is None else stream
     try:
         return stream is not None and stream.isatty()
@@ -194,10 +194,7 @@ class FaultLog:
 @contextmanager
 def log_faults(path: str | Path | None, overwrite: bool = True) -> Iterator[FaultLog]:
     """A log for faults that are found one by one; in the end it says how many were not
-    shown.
-
-    path: A file that gets all of them, or None.
-    """
+    shown."""
     with open_output(path, overwrite) if path is not None else nullcontext() as file:
         log = FaultLog(cast(TextIO | None, file))
         yield log
@@ -208,13 +205,13 @@ def log_faults(path: str | Path | None, overwrite: bool = True) -> Iterator[Faul
 
 
 def is_file(path: str | Path) -> bool:
-    """RETURNS (bool): Whether a file has this name, or a named pipe, such as a shell
-    makes of <(command); a pipe can be read only once."""
+    """Returns whether a file has this name, or a named pipe, such as a shell makes of
+    <(command); a pipe can be read only once."""
     return _is(Path.is_file, path) or _is(Path.is_fifo, path)
 
 
 def is_folder(path: str | Path) -> bool:
-    """RETURNS (bool): Whether a folder has this name."""
+    """Returns whether a folder has this name."""
     return _is(Path.is_dir, path)
 
 
@@ -252,8 +249,8 @@ def say_waiting() -> None:
 
 
 def as_file(path: Path, suffix: str) -> Path:
-    """RETURNS (Path): The path; for "-" a temporary file, which is there until Python
-    ends, with what standard input has. suffix: Of that file."""
+    """Returns the path; for "-" a temporary file, which is there until Python ends,
+    with what standard input has. suffix: Of that file."""
     if str(path) != "-":
         return path
     folder = TemporaryDirectory(prefix="hosemi-")
@@ -273,8 +270,6 @@ def open_output(
     What is written goes to a temporary file beside it, which gets the name in the end;
     after an error it is removed, and a file that was there stays as it is. Text is
     UTF-8, and lines end as they are written.
-
-    binary: It takes bytes, not text.
     """
     if str(path) == "-":
         yield _standard_output(binary)
@@ -315,11 +310,7 @@ def check_file(path: str | Path, overwrite: bool) -> None:
 
 def check_different(paths: Mapping[str, str | Path | None]) -> None:
     """Exit with a message if two arguments or options name one file, and it would be
-    written to.
-
-    paths: By option. None, "-" and what is no plain file, such as /dev/null, may be
-        named twice.
-    """
+    written to."""
     found: dict[Path, str] = {}
     for name, path in paths.items():
         if path is None or str(path) == "-":
@@ -368,7 +359,7 @@ def _standard_output(binary: bool) -> IO[Any]:
 
 
 def reason(error: OSError) -> str:
-    """RETURNS (str): What the system says, without the path."""
+    """Returns what the system says, without the path."""
     return f"{error.strerror or error}."
 
 

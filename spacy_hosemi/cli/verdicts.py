@@ -24,8 +24,7 @@ class Marker:
         self.n = self.n_accepted = self.n_low = 0
 
     def mark(self, records: Iterable[ExtractedRecord]) -> Iterator[ExtractedRecord]:
-        """YIELDS (ExtractedRecord): Each record, with verdicts; one without text has
-        none."""
+        """Yields each record, with verdicts; one without text has none."""
         if self._guarantee is None:
             yield from records
             return
@@ -49,7 +48,7 @@ class Marker:
             yield record
 
     def summary(self) -> str:
-        """RETURNS (str): For people; empty if nothing was marked."""
+        """Returns a text for people; empty if nothing was marked."""
         promised = self._guarantee
         if promised is None or not self.n:
             return ""

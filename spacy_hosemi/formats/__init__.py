@@ -6,7 +6,7 @@ Knows neither models nor components.
 
 from .documents import make_doc, read_docs, write_docs
 from .offsets import Offsets
-from .readers import Settings
+from .readers import ReaderSettings
 from .reading import read_annotations
 from .splits import split
 from .texts import AnnotatedText, Annotations, Fault, LabeledSpan
@@ -17,7 +17,7 @@ __all__ = [
     "Fault",
     "LabeledSpan",
     "Offsets",
-    "Settings",
+    "ReaderSettings",
     "make_doc",
     "read_annotations",
     "read_docs",

@@ -67,7 +67,7 @@ class Folded:
             self._ends[at] = end
 
     def find(self, value: str) -> Iterator[tuple[int, int]]:
-        """YIELDS (Tuple[int, int]): Where in the text a value stands."""
+        """Yields where in the text a value stands."""
         wanted = "".join(piece for piece, _, _ in _fold(value.strip()))
         at = self.text.find(wanted) if wanted else -1
         while at >= 0:
@@ -90,7 +90,7 @@ def _fold(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def cuts_word(text: str, start: int, end: int) -> bool:
-    """RETURNS (bool): Whether a span begins or ends between two letters or digits."""
+    """Returns whether a span begins or ends between two letters or digits."""
     return _is_within_word(text, start) or _is_within_word(text, end)
 
 

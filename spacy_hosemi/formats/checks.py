@@ -26,13 +26,7 @@ def add_checked(
     spans sorted, or its faults. A span that is given twice is a fault, but the text
     stays, with one of the two; so does the rest of a partial annotation, where nothing
     follows from a span that is left out. Spans that are wrong may overlap others, but
-    are none of the right ones.
-
-    text (AnnotatedText): As a reader has made it.
-    offsets (Offsets): How its offsets count.
-    overlaps (str): One of `OVERLAPS`; "longest": of spans that overlap the longest ones
-        are left.
-    """
+    are none of the right ones."""
     broken = _fault_of_text(text)
     if broken:
         found.faults.append(text.fault(broken))
@@ -86,10 +80,8 @@ def _in_characters(
     offsets: Offsets,
     starts: Sequence[int] | None,
 ) -> LabeledSpan:
-    """A span in characters, from one in tokens if there are starts of them.
-
-    RAISES (ValueError): Says what is wrong with the span.
-    """
+    """Returns a span in characters, from one in tokens if there are starts of them.
+    Raises a ValueError that says what is wrong with the span."""
     problem = _fault_of_label(span.label)
     if problem:
         raise ValueError(problem)
@@ -133,7 +125,7 @@ def _starts(tokens: Sequence[str]) -> list[int]:
 
 
 def trimmed(text: str, span: LabeledSpan) -> LabeledSpan:
-    """RETURNS (LabeledSpan): Without whitespace, and what is not seen, at its ends."""
+    """Returns the span without whitespace, and what is not seen, at its ends."""
     start, end = span[:2]
     while end > start and UNSEEN.match(text, end - 1):
         end -= 1

@@ -19,7 +19,7 @@ INCORRECT_SPANS = "incorrect_spans"
 
 
 @dataclass(frozen=True)
-class Made:
+class AnnotatedDoc:
     """A document.
 
     doc (Doc): With `doc.ents`; tokens beside them are outside, or missing where the
@@ -32,13 +32,9 @@ class Made:
 
 
 def read_docs(path: str | Path, nlp: Language, format: str = AUTO) -> list[Doc]:
-    """RETURNS (List[Doc]): The documents of a file without faults.
-
-    path (Union[str, Path]): A file with annotated texts, or a folder of such files.
-    nlp (Language): As `make_doc`.
-    format (str): As `read_annotations`.
-    RAISES (ValueError): HS160 to HS165; HS163 the file has faults.
-    """
+    """Returns the documents of a file, or of a folder of files, whose texts have no
+    faults. `nlp` has the tokenizer, see `make_doc`; `format` is the name of a reader,
+    or "auto". Raises ValueError: HS160 to HS165; HS163 if a file has faults."""
     found = read_annotations(path, format)
     if found.faults:
         n, first = len(found.faults), found.faults[0]
@@ -47,34 +43,30 @@ def read_docs(path: str | Path, nlp: Language, format: str = AUTO) -> list[Doc]:
 
 
 def write_docs(docs: Iterable[Doc], has_user_data: bool = False) -> bytes:
-    """RETURNS (bytes): The content of a .spacy file: tokens, entities, span groups.
-
-    docs (Iterable[Doc]): Documents.
-    has_user_data (bool): Whether their `user_data` is in it, too.
-    """
+    """Returns the content of a .spacy file: tokens, entities, span groups."""
     attrs = ["ORTH", "ENT_IOB", "ENT_TYPE"]
     return DocBin(attrs=attrs, docs=docs, store_user_data=has_user_data).to_bytes()
 
 
-def make_doc(text: AnnotatedText, nlp: Language, group: str | None = None) -> Made:
-    """RETURNS (Made): The document of a text.
-
-    text (AnnotatedText): A checked one: its spans in characters, sorted.
-    nlp (Language): Its tokenizer cuts texts; given tokens stay as they are, and their
-        spaces count as unknown, so that nothing in spaCy tokenizes them anew.
-    group (Optional[str]): A key of `meta`: what the text has there, as a string, comes
-        under the same key of `doc.user_data`.
-    """
+def make_doc(
+    text: AnnotatedText, nlp: Language, group: str | None = None
+) -> AnnotatedDoc:
+    """Returns the document of a checked text. The tokenizer of `nlp` cuts it; given
+    tokens stay as they are, and their spaces count as unknown, so that nothing in spaCy
+    tokenizes them anew. What `meta` has under the key `group` comes under the same key
+    of `doc.user_data`, as a string."""
     made = _made(text, nlp)
     if group is not None and group in text.meta:
         made.doc.user_data[group] = str(text.meta[group])
     return made
 
 
-def _made(text: AnnotatedText, nlp: Language) -> Made:
+def _made(text: AnnotatedText, nlp: Language) -> AnnotatedDoc:
     if text.tokens is not None:
         words = list(text.tokens)
-        return Made(Doc(nlp.vocab, words=words, ents=_tags(words, None, text.spans)), 0)
+        return AnnotatedDoc(
+            Doc(nlp.vocab, words=words, ents=_tags(words, None, text.spans)), 0
+        )
     pieces = nlp.tokenizer(text.text)
     borders = {at for span in text.judged for at in span[:2]}
     words, spaces = [], []
@@ -95,7 +87,7 @@ def _made(text: AnnotatedText, nlp: Language) -> Made:
         # None is not among them: tokens are cut at their borders.
         spans: Any = [doc.char_span(*span[:3]) for span in text.wrong]
         doc.spans[INCORRECT_SPANS] = spans
-    return Made(doc, n_cut)
+    return AnnotatedDoc(doc, n_cut)
 
 
 def _cut(word: str, at: int, borders: set[int]) -> Iterator[str]:

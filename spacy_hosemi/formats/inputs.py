@@ -24,7 +24,7 @@ class NoColumn(Exception):
 
 
 def read_plain(lines: Lines) -> Iterator[Line | Fault]:
-    """YIELDS (Union[Line, Fault]): Each line is a text, an empty one too."""
+    """Yields each line as a text, an empty one too."""
     yield from lines
 
 
@@ -61,16 +61,9 @@ def read_column(
     max_chars: int = LONGEST_CELL,
 ) -> Iterator[Line | Fault]:
     """Texts of one column of a table, whose first line has the names of the columns.
-
-    column (str): Its name.
-    delimiter (Optional[str]): Between values; None: the one that the first line has
-        most of.
-    max_chars (int): A row with a longer value is bad.
-    YIELDS (Union[Line, Fault]): The text of each row, with the line on which the row
-        begins.
-    RAISES (NoColumn): There is no such column.
-    """
-    source = _Source(lines)
+    Yields the text of each row, with the line on which the row begins. Raises NoColumn
+    if there is no such column."""
+    source = _TableLines(lines)
     header = next(source, "")
     delimiter = delimiter or delimiter_of(header)
     yield from source.bad()
@@ -101,7 +94,7 @@ def read_column(
             yield Fault(source.path, source.first, message)
 
 
-class _Source:
+class _TableLines:
     """The lines of a table for `csv.reader`, without those that are bad.
 
     first (int): The first line since this was set to 0.
@@ -112,7 +105,7 @@ class _Source:
         self._bad: list[Fault] = []
         self.path, self.first = "", 0
 
-    def __iter__(self) -> _Source:
+    def __iter__(self) -> _TableLines:
         return self
 
     def __next__(self) -> str:
@@ -125,6 +118,6 @@ class _Source:
         raise StopIteration
 
     def bad(self) -> list[Fault]:
-        """RETURNS (List[Fault]): Those that were found since the last call."""
+        """Returns the faults since the last call."""
         found, self._bad = self._bad, []
         return found

@@ -9,7 +9,7 @@ from itertools import islice
 from json import JSONDecodeError
 from typing import Any
 
-from .sources import Source
+from .sources import SourceText
 from .texts import Fault, LabeledSpan, shown
 
 SPACE = re.compile(r"[ \t\r\n]*")
@@ -18,11 +18,8 @@ N_SAMPLED = 50  # objects that a reader may look at before it says whether it kn
 Record = tuple[int, dict[str, Any]]
 
 
-def records(source: Source) -> Iterator[Record | Fault]:
-    """YIELDS (Union[Tuple[int, Dict], Fault]): Line and object, or what is wrong.
-
-    source (Source): JSON lines, a list of objects, or a single object.
-    """
+def records(source: SourceText) -> Iterator[Record | Fault]:
+    """Yields line and object, or what is wrong."""
     for line, value in values(source):
         try:
             yield value if isinstance(value, Fault) else (line, object_of(value))
@@ -30,14 +27,14 @@ def records(source: Source) -> Iterator[Record | Fault]:
             yield Fault(source.path, line, str(e))
 
 
-def values(source: Source) -> Iterator[tuple[int, Any]]:
-    """YIELDS (Tuple[int, Any]): Line and value, or a fault; see `records`."""
+def values(source: SourceText) -> Iterator[tuple[int, Any]]:
+    """Yields line and value, or a fault; see `records`."""
     is_list = source.text.lstrip(" \t\r\n").startswith("[")
     return _in_list(source) if is_list else _in_lines(source)
 
 
-def sample(source: Source) -> list[dict[str, Any]]:
-    """RETURNS (List[Dict]): The first objects, to recognize a format by."""
+def sample(source: SourceText) -> list[dict[str, Any]]:
+    """Returns the first objects, to recognize a format by."""
     if SPACE.sub("", source.text[:200], count=1)[:1] not in ("[", "{"):
         return []
     first = islice(records(source), N_SAMPLED)
@@ -45,14 +42,8 @@ def sample(source: Source) -> list[dict[str, Any]]:
 
 
 def spans_of(values: Any, names: tuple[str, str], line: int) -> tuple[LabeledSpan, ...]:
-    """Spans that are `[start, end, label]`, or objects with a "label".
-
-    values (Any): What should be a list of them.
-    names (Tuple[str, str]): The keys of start and end in objects.
-    line (int): Where they stand.
-    RETURNS (Tuple[LabeledSpan, ...]): In their order.
-    RAISES (ValueError): Something else was found.
-    """
+    """Returns spans of a list of `[start, end, label]`, or of objects with a "label"
+    and the keys `names`. Raises ValueError if something else was found."""
     if not isinstance(values, list):
         raise ValueError(f"expected a list of spans, found {shown(values)}")
     has_objects = any(isinstance(value, dict) for value in values)
@@ -82,10 +73,8 @@ def _span_of_list(value: Any, line: int) -> LabeledSpan:
 def make_span(
     start: Any, end: Any, label: Any, value: str | None, line: int
 ) -> LabeledSpan:
-    """RETURNS (LabeledSpan): A span of values of a file.
-
-    RAISES (ValueError): An offset is no whole number, or the label no string.
-    """
+    """Returns a span of values of a file. Raises ValueError if an offset is no whole
+    number, or the label no string."""
     if type(start) is not int or type(end) is not int:
         found = f"{shown(start)} and {shown(end)}"
         raise ValueError(f"expected whole numbers as start and end, found {found}")
@@ -95,20 +84,14 @@ def make_span(
 
 
 def object_of(value: Any) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): The object that a value is.
-
-    RAISES (ValueError): It is none.
-    """
+    """Returns the object that a value is. Raises ValueError if it is none."""
     if not isinstance(value, dict):
         raise ValueError(f"expected an object, found {shown(value)}")
     return value
 
 
 def string_of(record: dict[str, Any], key: str) -> str:
-    """RETURNS (str): The string under a key.
-
-    RAISES (ValueError): There is none.
-    """
+    """Returns the string under a key. Raises ValueError if there is none."""
     if key not in record:
         keys = ", ".join(f'"{k}"' for k in list(record)[:8]) or "none"
         keys = keys if len(keys) <= 100 else keys[:97] + "..."
@@ -122,13 +105,13 @@ def string_of(record: dict[str, Any], key: str) -> str:
 
 
 def meta_of(record: dict[str, Any], *used: str) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): The other keys, and those within "meta"."""
+    """Returns the other keys, and those within "meta"."""
     within = record.get("meta")
     found = within if isinstance(within, dict) else {}
     return {**found, **{k: v for k, v in record.items() if k not in used}}
 
 
-def _in_lines(source: Source) -> Iterator[tuple[int, Any]]:
+def _in_lines(source: SourceText) -> Iterator[tuple[int, Any]]:
     whole = _single_object(source)
     if whole is not None:
         yield 1, whole
@@ -138,7 +121,7 @@ def _in_lines(source: Source) -> Iterator[tuple[int, Any]]:
             yield number, parse_json(line, source.path, number)
 
 
-def _single_object(source: Source) -> Any:
+def _single_object(source: SourceText) -> Any:
     """One object over several lines, if that is all there is."""
     first = source.text.strip().partition("\n")[0]
     if isinstance(parse_json(first, "", 0), Fault):
@@ -148,7 +131,7 @@ def _single_object(source: Source) -> Any:
 
 
 def parse_json(text: str, path: str, line: int) -> Any:
-    """RETURNS (Any): What a text says in JSON; a Fault if it is none."""
+    """Returns what a text says in JSON; a Fault if it is none."""
     try:
         return json.loads(text)
     except JSONDecodeError as e:
@@ -163,7 +146,7 @@ def _not_json(error: JSONDecodeError, column: int) -> str:
     return f"is not JSON: {error.msg} at character {column}{hint}"
 
 
-def _in_list(source: Source) -> Iterator[tuple[int, Any]]:
+def _in_list(source: SourceText) -> Iterator[tuple[int, Any]]:
     """The values of a list one by one, so that those before a fault are found."""
     text, decoder, n_lines, counted = source.text, json.JSONDecoder(), 1, 0
     at = text.index("[") + 1

@@ -37,10 +37,7 @@ class Line(NamedTuple):
 
 
 def delimiter_of(header: str) -> str:
-    """RETURNS (str): What stands between the columns of a table.
-
-    header (str): Its first line.
-    """
+    """Returns what stands between the columns of a table."""
     return max(",;\t|", key=header.count)  # of none of them the comma
 
 

@@ -43,19 +43,15 @@ class Offsets:
     shift: int = 0
 
     def options(self) -> str:
-        """RETURNS (str): The options of the command line that ask for it."""
+        """Returns the options of the command line that ask for it."""
         default = Offsets()
         found = {"--ends": self.ends, "--offsets": self.unit, "--shift": self.shift}
         usual = (default.ends, default.unit, default.shift)
         return " ".join(f"{k} {v}" for (k, v), u in zip(found.items(), usual) if v != u)
 
     def mend(self, text: AnnotatedText, span: LabeledSpan) -> LabeledSpan:
-        """RETURNS (LabeledSpan): A span in characters or tokens, the end exclusive; an
-        offset that is no place in the text is -1.
-
-        text (AnnotatedText): Its text.
-        span (LabeledSpan): As the file has it.
-        """
+        """Returns a span in characters or tokens, the end exclusive; an offset that is
+        no place in the text is -1."""
         start = span.start + self.shift
         end = span.end + self.shift + (self.ends == "inclusive")
         is_same = self.unit == "characters" or text.in_tokens or text.text.isascii()
@@ -168,9 +164,9 @@ def _tried(
 
 
 def fits(text: AnnotatedText, span: LabeledSpan, offsets: Offsets) -> bool:
-    """RETURNS (bool): Whether a span is what the file says that it is; where it says
-    nothing, whether the span is in the text, cuts no word, and has no white space at
-    its ends."""
+    """Returns whether a span is what the file says that it is; where it says nothing,
+    whether the span is in the text, cuts no word, and has no white space at its
+    ends."""
     start, end, *_ = offsets.mend(text, span)
     n = len(text.tokens) if text.in_tokens and text.tokens else len(text.text)
     if not 0 <= start < end <= n:

@@ -9,8 +9,8 @@ from ..errors import Errors
 from .checks import OVERLAPS, add_checked
 from .json_records import sample
 from .offsets import ENDS, UNITS, Diagnosis, Offsets, diagnose
-from .readers import ALL, Reader, Settings, columns
-from .sources import Source, find_files, read_source
+from .readers import READERS, FormatReader, ReaderSettings, columns
+from .sources import SourceText, find_files, read_source
 from .texts import AnnotatedText, Annotations, Fault, Found, Skipped, shown
 
 AUTO = "auto"
@@ -19,7 +19,7 @@ AUTO = "auto"
 def read_annotations(
     path: str | Path,
     format: str = AUTO,
-    settings: Settings | None = None,
+    settings: ReaderSettings | None = None,
     *,
     ends: str | None = None,
     unit: str | None = None,
@@ -30,20 +30,20 @@ def read_annotations(
 
     path (Union[str, Path]): Where they are.
     format (str): The name of a reader, or "auto": by content.
-    settings (Optional[Settings]): What is to be known of the files.
+    settings (Optional[ReaderSettings]): What is to be known of the files.
     ends, unit, shift: How offsets count, as `Offsets`; where none of them is given, the
         offsets of a file that fit much better otherwise are a fault.
     overlaps (str): "fault", or "longest": of spans that overlap the longest are read.
     RETURNS (Annotations): All that could be read, and all faults.
     RAISES (ValueError): HS160 to HS165, HS305, HS325: nothing can be read so.
     """
-    settings = settings or Settings()
+    settings = settings or ReaderSettings()
     is_asked = (ends, unit, shift) != (None, None, None)
     offsets = Offsets(ends or "exclusive", unit or "characters", shift or 0)
     check_choice("ends", offsets.ends, ENDS)
     check_choice("offsets", offsets.unit, UNITS)
     check_choice("overlaps", overlaps, OVERLAPS)
-    check_choice("format", format, (AUTO, *ALL))
+    check_choice("format", format, (AUTO, *READERS))
     found = Annotations()
     files = find_files(str(path))
     for file in files:
@@ -66,14 +66,18 @@ def read_annotations(
 
 
 def _reader_of(
-    source: Source, format: str, settings: Settings, found: Annotations, is_only: bool
-) -> Reader | None:
+    source: SourceText,
+    format: str,
+    settings: ReaderSettings,
+    found: Annotations,
+    is_only: bool,
+) -> FormatReader | None:
     """The reader of a file; where it is one of several, none is a fault."""
     try:
         if settings.columns is not None:
             reader = _reader_of_columns(source, format)
         else:
-            reader = recognize(source) if format == AUTO else ALL[format]
+            reader = recognize(source) if format == AUTO else READERS[format]
         if settings.is_binary and not reader.can_be_binary:
             name = reader.name
             raise ValueError(Errors.HS325.format(path=source.path, found=name))
@@ -86,13 +90,13 @@ def _reader_of(
     return reader
 
 
-def _reader_of_columns(source: Source, format: str) -> Reader:
+def _reader_of_columns(source: SourceText, format: str) -> FormatReader:
     """The reader of columns. RAISES (ValueError): HS305 another format is given, or the
     content has one."""
     reader = columns.READER
     if format == reader.name or format == AUTO and reader.recognizes(source):
         return reader
-    known = [one.name for one in ALL.values() if one.recognizes(source)]
+    known = [one.name for one in READERS.values() if one.recognizes(source)]
     if not known and sample(source):
         known = ["JSON"]
     if format != AUTO or known:
@@ -103,40 +107,39 @@ def _reader_of_columns(source: Source, format: str) -> Reader:
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """RAISES (ValueError): HS164 a setting is none of its choices."""
+    """Raises ValueError: HS164 if a setting is none of its choices."""
     if value not in choices:
         expected = ", ".join(choices)
         raise ValueError(Errors.HS164.format(name=name, found=value, expected=expected))
 
 
-def recognize(source: Source) -> Reader:
-    """RETURNS (Reader): The one reader that knows a file by its content.
-
-    source (Source): The file.
-    RAISES (ValueError): HS165 none knows it, or several do.
-    """
-    known = [reader for reader in ALL.values() if reader.recognizes(source)]
+def recognize(source: SourceText) -> FormatReader:
+    """Returns the one reader that knows a file by its content. Raises ValueError: HS165
+    if none knows it, or several do."""
+    known = [reader for reader in READERS.values() if reader.recognizes(source)]
     if len(known) == 1:
         return known[0]
     if known:
         found = f"may be {' or '.join(reader.name for reader in known)}"
     else:
         found = f"has an unknown format; it begins with {shown(source.text[:60])}"
-    expected = ", ".join(ALL)
+    expected = ", ".join(READERS)
     raise ValueError(Errors.HS165.format(path=source.path, found=found, names=expected))
 
 
-def _beside(source: Source, reader: Reader, settings: Settings) -> Source:
+def _beside(
+    source: SourceText, reader: FormatReader, settings: ReaderSettings
+) -> SourceText:
     """Of brat the annotations, where the file with the text is given."""
     path = Path(source.path)
     if reader.name != "brat" or path.suffix != ".txt":
         return source
     found = read_source(str(path.with_suffix(".ann")), settings.encoding)
-    return found if isinstance(found, Source) else source
+    return found if isinstance(found, SourceText) else source
 
 
 def _collect(
-    found: Annotations, made: Iterator[Found], source: Source
+    found: Annotations, made: Iterator[Found], source: SourceText
 ) -> list[AnnotatedText]:
     """The texts of a file; its faults, and what is set aside, are added."""
     texts: list[AnnotatedText] = []

@@ -38,7 +38,7 @@ class Fields(NamedTuple):
     columns: tuple[list[Any], ...]
 
     def by_text(self) -> Iterator[tuple[list[ExtractedField], float | None]]:
-        """YIELDS (Tuple[List[ExtractedField], Optional[float]]): Of each text."""
+        """Yields the fields of each text, and the probability of exactly these."""
         fields = map(ExtractedField._make, zip(*self.columns))
         for n_fields, whole in zip(self.n_fields, self.wholes):
             yield [*islice(fields, n_fields)], whole

@@ -24,7 +24,7 @@ MARKS = (
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """The text of one file.
 
     path (str): As messages name it.
@@ -36,11 +36,8 @@ class Source:
 
 
 def find_files(path: str) -> list[str]:
-    """RETURNS (List[str]): The file, or the files in a folder that a reader may know.
-
-    path (str): A file, a folder, or "-".
-    RAISES (ValueError): HS160 nothing is there.
-    """
+    """Returns the file, or the files in a folder that a reader may know. Raises
+    ValueError: HS160 nothing is there."""
     if path == STDIN or Path(path).is_file():
         return [path]
     found = sorted(p for p in Path(path).rglob("*") if p.is_file())
@@ -51,14 +48,9 @@ def find_files(path: str) -> list[str]:
     return [str(p) for p in files]
 
 
-def read_source(path: str, encoding: str | None = None) -> Source | Fault:
-    """RETURNS (Union[Source, Fault]): The text of a file, or why it cannot be read.
-
-    path (str): A file, or "-" for standard input.
-    encoding (Optional[str]): Its encoding; UTF-8 if none is given, or what its byte
-        order mark says.
-    RAISES (ValueError): HS161 unknown encoding, HS160 standard input is closed.
-    """
+def read_source(path: str, encoding: str | None = None) -> SourceText | Fault:
+    """Returns the text of a file, or why it cannot be read. Raises ValueError: HS161 if
+    unknown encoding, HS160 if standard input is closed."""
     if encoding is not None:
         check_encoding(encoding)
     name = "<stdin>" if path == STDIN else path
@@ -68,7 +60,7 @@ def read_source(path: str, encoding: str | None = None) -> Source | Fault:
         return Fault(name, None, f"cannot be read: {e.strerror or e}")
     used = encoding or next((e for m, e in MARKS if raw.startswith(m)), "utf-8")
     try:
-        return Source(name, raw.decode(used).removeprefix("\ufeff"))
+        return SourceText(name, raw.decode(used).removeprefix("\ufeff"))
     except UnicodeDecodeError as e:
         line = raw.count(b"\n", 0, e.start) + 1
         return Fault(name, line, _undecodable(raw, used, e, is_given=bool(encoding)))
@@ -83,7 +75,7 @@ def _read_stdin() -> bytes:
 
 
 def check_encoding(encoding: str) -> None:
-    """RAISES (ValueError): HS161 Python does not know the encoding, or it is none of
+    """Raises ValueError: HS161 if Python does not know the encoding, or it is none of
     texts, such as base64."""
     try:
         b" ".decode(encoding)

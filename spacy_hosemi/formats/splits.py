@@ -14,17 +14,10 @@ Parts = tuple[list[AnnotatedText], list[AnnotatedText]]
 def split(
     texts: Sequence[AnnotatedText], dev: float, group: str | None, seed: int
 ) -> Parts:
-    """RETURNS (Tuple[List[AnnotatedText], List[AnnotatedText]]): The texts to train
-    with and the others, both in the order given. Equal texts are in the same part.
-
-    texts (Sequence[AnnotatedText]): Texts.
-    dev (float): Share of the texts in the second part, above 0 and below 1.
-    group (Optional[str]): A key of `meta`: texts that have the same value there are in
-        the same part.
-    seed (int): Of the random numbers that choose groups.
-    RAISES (ValueError): HS166 a bad share, HS167 no text has the key, HS168 there is
-        only one group.
-    """
+    """Returns the texts to train with, and a share `dev` of others, both in the order
+    given. Equal texts, and those with the same `meta[group]`, are in the same part.
+    Raises ValueError: HS166 if the share is bad, HS167 if no text has the key, HS168 if
+    there is only one group."""
     if not 0.0 < dev < 1.0:
         raise ValueError(Errors.HS166.format(found=dev))
     if group is not None:
@@ -39,7 +32,7 @@ def split(
 
 
 def check_group(texts: Sequence[AnnotatedText], group: str) -> None:
-    """RAISES (ValueError): HS167 no text has the key."""
+    """Raises ValueError: HS167 if no text has the key."""
     if not any(group in text.meta for text in texts):
         keys = sorted({key for text in texts[:100] for key in text.meta})
         found = ", ".join(map(shown, keys[:12])) or "none"
@@ -47,7 +40,7 @@ def check_group(texts: Sequence[AnnotatedText], group: str) -> None:
 
 
 def count_without(texts: Sequence[AnnotatedText], group: str) -> int:
-    """RETURNS (int): How many texts do not have a key."""
+    """Returns how many texts do not have a key."""
     return sum(group not in text.meta for text in texts)
 
 

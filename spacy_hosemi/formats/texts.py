@@ -60,7 +60,7 @@ class AnnotatedText:
         return self.spans + self.wrong
 
     def fault(self, message: str, line: int = 0) -> Fault:
-        """RETURNS (Fault): What is wrong with it. line: 0: where it begins."""
+        """Returns a fault of this text; `line` 0: where it begins."""
         message = f"{self.name}: {message}" if self.name else message
         return Fault(self.path, line or self.line, message)
 
@@ -123,24 +123,24 @@ class Annotations:
 def from_tokens(
     tokens: tuple[str, ...], spans: tuple[LabeledSpan, ...], path: str, line: int
 ) -> AnnotatedText:
-    """RETURNS (AnnotatedText): A text of given tokens; its spans count tokens."""
+    """Returns a text of given tokens; its spans count tokens."""
     return AnnotatedText(
         " ".join(tokens), spans, path, line, tokens=tokens, in_tokens=True
     )
 
 
 def has_half(text: str) -> bool:
-    """RETURNS (bool): Whether a text has half of a surrogate pair: spaCy refuses it."""
+    """Returns whether a text has half of a surrogate pair: spaCy refuses it."""
     return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def same(left: str, right: str) -> bool:
-    """RETURNS (bool): Whether two texts are equal but for white space."""
+    """Returns whether two texts are equal but for white space."""
     return left == right or "".join(left.split()) == "".join(right.split())
 
 
 def shown(value: Any, limit: int = 60) -> str:
-    """RETURNS (str): A value for a message, on one line and not longer than a limit."""
+    """Returns a value for a message, on one line and not longer than a limit."""
     text = value if isinstance(value, str) else repr(value)
     text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: 2 * limit])
     text = text if len(text) <= limit else text[: limit - 3] + "..."

@@ -13,13 +13,8 @@ from ..text.tokenizer import use_field_tokenizer
 
 
 def blank_pipeline(config: Path | None = None, lang: str = "en") -> Language:
-    """RETURNS (Language): A pipeline without components.
-
-    config (Optional[Path]): A config whose language and tokenizer it gets; None: the
-        field tokenizer.
-    lang (str): The language, where there is no config.
-    RAISES (ValueError): HS169 no tokenizer can be made of it.
-    """
+    """Returns a pipeline without components. Raises ValueError: HS169 if no tokenizer
+    can be made of it."""
     if config is not None:
         return _of_config(config)
     try:

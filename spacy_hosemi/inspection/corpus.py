@@ -16,7 +16,7 @@ from spacy.training import Example
 
 from ..component.examples import without_annotation
 from ..errors import Errors
-from ..formats import Settings, make_doc, read_annotations
+from ..formats import ReaderSettings, make_doc, read_annotations
 from ..formats.texts import Fault
 from ..labels.alignment import read_annotations as read_labels
 from ..labels.partial import PartialLabels
@@ -166,7 +166,7 @@ def _read_binary(files: Sequence[Path], nlp: Language) -> Part:
 def _read_texts(
     path: str, nlp: Language, encoding: str | None, group: str | None
 ) -> Part:
-    settings = Settings(encoding=encoding, group=group)
+    settings = ReaderSettings(encoding=encoding, group=group)
     found = read_annotations(path, settings=settings)
     docs = [make_doc(text, nlp, group).doc for text in found.texts]
     places = [f"{Path(text.path).name}:{text.line}" for text in found.texts]

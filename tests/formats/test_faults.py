@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_hosemi.formats import Settings, read_annotations
+from spacy_hosemi.formats import ReaderSettings, read_annotations
 
 from .exports import REFERENCES, WRITERS, jsonl, label_studio, table
 from .test_readers import ALL, messages, read, write_brat
@@ -144,12 +144,14 @@ def test_other_encodings(tmp_path, raw, said, encoding):
     assert message.startswith(f"{path}:2: ") and said in message
     assert not found.texts
     if encoding:
-        settings = Settings(encoding=encoding)
+        settings = ReaderSettings(encoding=encoding)
         assert len(read_annotations(path, settings=settings).texts) == 2
 
 
 def test_a_wrong_encoding_is_named(tmp_path):
-    (message,) = messages(read(tmp_path, "é", settings=Settings(encoding="ascii")))
+    (message,) = messages(
+        read(tmp_path, "é", settings=ReaderSettings(encoding="ascii"))
+    )
     assert "is not ascii" in message and "byte 0xc3" in message
 
 
@@ -223,9 +225,9 @@ def test_rows_of_a_table(tmp_path):
     assert ":3: has " in message and "as the header has" in message
     assert len(found.texts) == 2
     with pytest.raises(ValueError, match="HS162.*'raw'.*columns are"):
-        read(tmp_path, text, format="csv", settings=Settings("raw"))
+        read(tmp_path, text, format="csv", settings=ReaderSettings("raw"))
     with pytest.raises(ValueError, match="HS162.*'nothing'"):
-        read(tmp_path, text, settings=Settings(fields=("nothing",)))
+        read(tmp_path, text, settings=ReaderSettings(fields=("nothing",)))
 
 
 def test_xml_that_ends_in_the_middle(tmp_path):
@@ -265,7 +267,7 @@ def test_lines_of_brat(tmp_path, line, said):
         ({"ends": "open"}, "HS164.*ends is 'open'"),
         ({"unit": "bytes"}, "HS164.*offsets is 'bytes'"),
         *(
-            ({"settings": Settings(encoding=name)}, f"HS161.*{name!r}")
+            ({"settings": ReaderSettings(encoding=name)}, f"HS161.*{name!r}")
             for name in ("utf-9", "base64", "rot13", "undefined")
         ),
     ],
@@ -277,7 +279,9 @@ def test_settings_are_checked(tmp_path, more, code):
 
 def test_a_codec_that_does_not_say_where(tmp_path):
     (tmp_path / "a.jsonl").write_text("xn--a\n")
-    found = read_annotations(tmp_path / "a.jsonl", settings=Settings(encoding="idna"))
+    found = read_annotations(
+        tmp_path / "a.jsonl", settings=ReaderSettings(encoding="idna")
+    )
     (message,) = messages(found)
     assert "is not idna: " in message and message.endswith("; give --encoding")
 

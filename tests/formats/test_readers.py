@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_hosemi.formats import Settings, read_annotations
+from spacy_hosemi.formats import ReaderSettings, read_annotations
 from spacy_hosemi.formats.reading import recognize
-from spacy_hosemi.formats.sources import Source
+from spacy_hosemi.formats.sources import SourceText
 
 from .exports import OF_TOKENS, REFERENCES, WRITERS, anystyle, spans_of, text_of
 
@@ -219,7 +219,7 @@ TWEETS = "love\tV\tO\n#Berlin\tN\tB-LOC\n\n#Paris\tN\tB-LOC\nrocks\tV\tO\n"
 @pytest.mark.parametrize("columns", [None, (1, 3), (1, -1)])
 def test_tokens_with_a_hash(tmp_path, separator, columns):
     text = TWEETS.replace("\t", separator)
-    found = read(tmp_path, text, settings=Settings(columns=columns))
+    found = read(tmp_path, text, settings=ReaderSettings(columns=columns))
     assert not found.faults
     assert [text.tokens for text in found.texts] == [
         ("love", "#Berlin"),
@@ -259,7 +259,7 @@ def test_faulty_rows_with_a_hash(tmp_path, row):
 @pytest.mark.parametrize("columns", [None, (2, 3)])
 def test_documents_begin_in_the_column_of_tokens(tmp_path, columns):
     text = "1 -DOCSTART- O\n\n1 EU B-ORG\n2 is O\n1 -DOCSTART- O\n1 far O\n"
-    found = read(tmp_path, text, settings=Settings(columns=columns))
+    found = read(tmp_path, text, settings=ReaderSettings(columns=columns))
     assert [text.tokens for text in found.texts] == [("EU", "is"), ("far",)]
     assert [text.meta["docstart"] for text in found.texts] == ["1", "2"]
 
@@ -274,7 +274,7 @@ def test_documents_begin_in_the_column_of_tokens(tmp_path, columns):
     ],
 )
 def test_columns_of_other_formats(tmp_path, text, format, found):
-    settings = Settings(columns=(1, 2))
+    settings = ReaderSettings(columns=(1, 2))
     with pytest.raises(ValueError, match=f"HS305.*file {found}.*--columns"):
         read(tmp_path, text, settings=settings, format=format)
     (tmp_path / "b.conll").write_text("a O\n", "utf-8")
@@ -339,7 +339,7 @@ def test_values_that_are_not_in_the_text(tmp_path):
     (message,) = messages(found)
     assert ':3: "author" is "Gödel", which is not in the text' in message
     assert found.skipped == {'column "source_url", no value of which is in its text': 1}
-    found = read(tmp_path, table, settings=Settings(fields=("source_url",)))
+    found = read(tmp_path, table, settings=ReaderSettings(fields=("source_url",)))
     assert len(found.faults) == 2
 
 
@@ -372,7 +372,7 @@ def test_another_key_has_the_text(tmp_path):
         ("raw", "jsonl", '{"raw": "Frege", "spans": [[0, 5, "author"]]}'),
         ("ref", "xml", "<a><ref><author>Frege</author></ref></a>"),
     ):
-        own = Settings(text_key=key)
+        own = ReaderSettings(text_key=key)
         (found,) = read(tmp_path, text, settings=own, format=reader).texts
         assert spans(found) == [(0, 5, "author")]
 
@@ -389,5 +389,5 @@ def test_another_key_has_the_text(tmp_path):
 )
 def test_unknown_and_ambiguous_files(text, said):
     with pytest.raises(ValueError, match="HS165") as raised:
-        recognize(Source("file", text))
+        recognize(SourceText("file", text))
     assert said in str(raised.value) and "--format" in str(raised.value)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from spacy_hosemi.formats import Settings
+from spacy_hosemi.formats import ReaderSettings
 from spacy_hosemi.formats.readers.columns import read_columns
 
 from .exports import REFERENCES, json_lines, onto_notes, spans_of
@@ -121,14 +121,14 @@ def test_a_first_column_that_counts(tmp_path):
     said = "column(s); tokens are in column 2, tags in 4: see --columns"
     assert found.skipped == {said: 2} and labeled(found) == [[]]
     for columns in ((2, 3), (2, -2)):
-        found = read(tmp_path, rows, settings=Settings(columns=columns))
+        found = read(tmp_path, rows, settings=ReaderSettings(columns=columns))
         assert labeled(found) == [[("Ada", "PER")]] and not found.skipped
 
 
 def test_columns_of_onto_notes(tmp_path):
     """Rows have as many columns more as their sentence has verbs."""
     text = onto_notes(REFERENCES).replace("-\n", "* -\n", 2)
-    found = read(tmp_path, text, settings=Settings(columns=(4, 11)))
+    found = read(tmp_path, text, settings=ReaderSettings(columns=(4, 11)))
     assert not found.faults and found.formats == {"columns": 1}
     assert [spans(x) for x in found.texts] == [spans_of(x) for x in REFERENCES]
 
@@ -143,7 +143,7 @@ def test_columns_of_onto_notes(tmp_path):
 )
 def test_brackets_that_do_not_fit(tmp_path, tags, said):
     rows = "".join(f"word {tag}\n" for tag in tags)
-    found = read(tmp_path, rows, settings=Settings(columns=(1, 2)))
+    found = read(tmp_path, rows, settings=ReaderSettings(columns=(1, 2)))
     assert said in messages(found)[0]
 
 
@@ -161,7 +161,7 @@ def test_names_of_columns(text, expected):
 
 
 def test_a_column_that_is_not_there(tmp_path):
-    found = read(tmp_path, "Ada B-PER\n", settings=Settings(columns=(1, 3)))
+    found = read(tmp_path, "Ada B-PER\n", settings=ReaderSettings(columns=(1, 3)))
     assert 'expected a token and a tag, found "Ada B-PER"' in messages(found)[0]
 
 

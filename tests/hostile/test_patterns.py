@@ -8,13 +8,13 @@ from spacy.tokens import Doc
 from spacy_hosemi import FieldTokenizer
 from spacy_hosemi.core import compile_grammar
 from spacy_hosemi.formats.align import Aligner
-from spacy_hosemi.formats.readers import ALL, Settings
+from spacy_hosemi.formats.readers import READERS, ReaderSettings
 from spacy_hosemi.formats.records import ExtractedField
 from spacy_hosemi.formats.references.dates import read_date
 from spacy_hosemi.formats.references.fields import reference_of
 from spacy_hosemi.formats.references.kinds import guess_kind
 from spacy_hosemi.formats.references.names import read_names
-from spacy_hosemi.formats.sources import Source
+from spacy_hosemi.formats.sources import SourceText
 from spacy_hosemi.text.clean import clean_joined
 
 from ..helpers import assert_linear, make_trained
@@ -104,13 +104,13 @@ def test_fields_of_references(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_formats(kind):
     few, many = made(KINDS[kind])
-    for reader in ALL.values():
+    for reader in READERS.values():
 
         def read(text, reader=reader):
-            source = Source("x", text)
+            source = SourceText("x", text)
             reader.recognizes(source)
             try:
-                [*reader.read(source, Settings())]
+                [*reader.read(source, ReaderSettings())]
             except ValueError as error:
                 assert str(error).startswith("[HS")
 

@@ -1,4 +1,4 @@
-"""Readers of annotated texts, one module for each format; `ALL` has them by name."""
+"""Readers of annotated texts, a module for each format; `READERS` has them by name."""
 
 from . import (
     brat,
@@ -11,7 +11,7 @@ from . import (
     spacy_json,
     tables,
 )
-from .base import Reader, Settings
+from .base import FormatReader, ReaderSettings
 
 _READERS = (
     jsonl.READER,
@@ -24,6 +24,6 @@ _READERS = (
     tables.READER,
     inline.READER,
 )
-ALL: dict[str, Reader] = {reader.name: reader for reader in _READERS}
+READERS: dict[str, FormatReader] = {reader.name: reader for reader in _READERS}
 
-__all__ = ["ALL", "Reader", "Settings"]
+__all__ = ["READERS", "FormatReader", "ReaderSettings"]

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..json_records import records
-from ..sources import Source
+from ..sources import SourceText
 from ..texts import AnnotatedText, Fault, Found
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What a user may say of a file.
+class ReaderSettings:
+    """Holds what a user may say of a file.
 
     text_key (Optional[str]): The key, column or element that holds a text.
     fields (Tuple[str, ...]): Columns of a table that are fields; none: all others.
@@ -33,31 +33,26 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Reader:
-    """Reads one format.
+class FormatReader:
+    """Reads texts of one format.
 
     name (str): As `--format` names it.
-    recognizes (Callable[[Source], bool]): Whether the content looks like it.
-    read (Callable[[Source, Settings], Iterator[Found]]): The texts, and what is wrong.
+    recognizes (Callable): (source) returns whether the content looks like it.
+    read (Callable): (source, settings) yields texts, and what is wrong.
     can_be_binary (bool): Whether it knows answers for spans alone.
     """
 
     name: str
-    recognizes: Callable[[Source], bool]
-    read: Callable[[Source, Settings], Iterator[Found]]
+    recognizes: Callable[[SourceText], bool]
+    read: Callable[[SourceText, ReaderSettings], Iterator[Found]]
     can_be_binary: bool = False
 
 
 def read_records(
-    source: Source, make: Callable[[int, dict[str, Any]], Iterator[Found]]
+    source: SourceText, make: Callable[[int, dict[str, Any]], Iterator[Found]]
 ) -> Iterator[Found]:
-    """YIELDS (Found): What is made of each object of a JSON file, and its faults; where
-    all objects are on one line, with their number.
-
-    source (Source): The file.
-    make (Callable): Makes texts of a line and its object; a ValueError that it raises
-        becomes a fault.
-    """
+    """Yields what is made of each object of a JSON file, and its faults; where all
+    objects are on one line, with their number."""
     number = 0
     whole = source.text.strip()
     is_one_line = whole[:1] == "[" and "\n" not in whole

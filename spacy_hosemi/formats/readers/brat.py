@@ -11,16 +11,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..sources import STDIN, Source, read_source
+from ..sources import STDIN, SourceText, read_source
 from ..texts import AnnotatedText, Fault, Found, LabeledSpan, shown
-from .base import Reader, Settings
+from .base import FormatReader, ReaderSettings
 
 BOUND = re.compile(r"T\d+\S*\t")
 OTHER = re.compile(r"[REAMN]\d+\S*\t|\*\t|#")
 SPAN = re.compile(r"(\S+) (\d+ \d+(?:;\d+ \d+)*)$")
 
 
-def _recognizes(source: Source) -> bool:
+def _recognizes(source: SourceText) -> bool:
     lines = source.text.split("\n")[:50]
     if Path(source.path).suffix == ".ann":
         return True
@@ -29,7 +29,7 @@ def _recognizes(source: Source) -> bool:
     )
 
 
-def _read(source: Source, settings: Settings) -> Iterator[Found]:
+def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     text = _text_beside(source, settings.encoding)
     if isinstance(text, Fault):
         yield text
@@ -51,7 +51,7 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
 
 
 def _span(line: str, number: int, text: str) -> LabeledSpan:
-    """RAISES (ValueError): The line is no continuous span."""
+    """Raises ValueError if the line is no continuous span."""
     expected = "expected ID, tab, label, start, end, tab, text"
     columns = line.split("\t")
     if not BOUND.match(line) or len(columns) < 2:
@@ -69,7 +69,7 @@ def _span(line: str, number: int, text: str) -> LabeledSpan:
     return LabeledSpan(first, last, match[1], value, number)
 
 
-def _text_beside(source: Source, encoding: str | None) -> Source | Fault:
+def _text_beside(source: SourceText, encoding: str | None) -> SourceText | Fault:
     path = Path(source.path).with_suffix(".txt")
     if source.path == "<stdin>" or source.path == STDIN or not path.is_file():
         found = f"there is no {path.name} beside it"
@@ -79,4 +79,4 @@ def _text_beside(source: Source, encoding: str | None) -> Source | Fault:
     return read_source(str(path), encoding)
 
 
-READER = Reader("brat", _recognizes, _read)
+READER = FormatReader("brat", _recognizes, _read)

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...errors import Errors
-from ..sources import Source
+from ..sources import SourceText
 from ..texts import Fault, Found, Skipped, shown
-from .base import Reader, Settings
+from .base import FormatReader, ReaderSettings
 from .tags import BRACKETS, Row, find_scheme, text_of_rows
 
 TAG = re.compile(r"(?:O|[BILUESM][-_].+)$")
@@ -52,7 +52,7 @@ class Layout(NamedTuple):
     has_tags: bool
 
 
-def _recognizes(source: Source) -> bool:
+def _recognizes(source: SourceText) -> bool:
     lines = [x for x in source.text.split("\n")[:N_SAMPLED] if x.strip()]
     rows = [x for x in lines if not x.startswith("#")]
     tags = [x.split()[-1] for x in rows if len(x.split()) > 1]
@@ -60,19 +60,15 @@ def _recognizes(source: Source) -> bool:
 
 
 def read_columns(text: str) -> tuple[int, int]:
-    """RETURNS (Tuple[int, int]): The columns of token and tag, from 1; below 0 from the
-    last one.
-
-    text (str): Such as "token=2,tag=-1".
-    RAISES (ValueError): HS210 something else.
-    """
+    """Returns the columns of token and tag, from 1; below 0 from the last one. Raises
+    ValueError: HS210 something else."""
     match = re.fullmatch(r"token=(-?[1-9]\d?),tag=(-?[1-9]\d?)", text.replace(" ", ""))
     if not match or match[1] == match[2]:
         raise ValueError(Errors.HS210.format(found=text))
     return int(match[1]), int(match[2])
 
 
-def _read(source: Source, settings: Settings) -> Iterator[Found]:
+def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     layout = _layout(source.text, settings.columns)
     blocks = list(_blocks(source, layout))
     tags = [row.tag for x in blocks if isinstance(x, Block) for row in x.rows]
@@ -134,7 +130,7 @@ def _is_count(values: list[str]) -> bool:
     return most > 1
 
 
-def _blocks(source: Source, layout: Layout) -> Iterator[Block | Fault]:
+def _blocks(source: SourceText, layout: Layout) -> Iterator[Block | Fault]:
     """The texts of a file; one with a faulty line is a fault for each such line."""
     rows: list[Row] = []
     faults: list[Fault] = []
@@ -199,4 +195,4 @@ def _meta(comments: dict[str, str], n_documents: int) -> dict[str, str]:
     return {**comments, **({"docstart": str(n_documents)} if n_documents else {})}
 
 
-READER = Reader("columns", _recognizes, _read)
+READER = FormatReader("columns", _recognizes, _read)

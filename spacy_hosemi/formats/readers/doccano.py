@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..json_records import meta_of, sample, spans_of, string_of
-from ..sources import Source
+from ..sources import SourceText
 from ..texts import AnnotatedText, Found, LabeledSpan
-from .base import Reader, Settings, read_records
+from .base import FormatReader, ReaderSettings, read_records
 
 KEYS = ("label", "labels", "entities")
 
 
-def _recognizes(source: Source) -> bool:
+def _recognizes(source: SourceText) -> bool:
     return any(map(_is_doccano, sample(source)))
 
 
@@ -36,7 +36,7 @@ def _is_span(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 3
 
 
-def _read(source: Source, settings: Settings) -> Iterator[Found]:
+def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
         # A text is under "data" when it was imported so, in projects of version 1.
         key = settings.text_key or ("text" if "text" in record else "data")
@@ -55,4 +55,4 @@ def _spans(record: dict[str, Any], line: int) -> tuple[LabeledSpan, ...]:
     return spans_of(record[key], ("start_offset", "end_offset"), line)
 
 
-READER = Reader("doccano", _recognizes, _read)
+READER = FormatReader("doccano", _recognizes, _read)

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from ..sources import Source
+from ..sources import SourceText
 from ..texts import AnnotatedText, Fault, Found, LabeledSpan
-from .base import Reader, Settings
+from .base import FormatReader, ReaderSettings
 
 TEXTS = ("sequence", "bibl")
 ATTRIBUTES = ("level", "unit", "type")
@@ -24,7 +24,7 @@ PLAIN = frozenset("lb pb cb br hi i b em strong sup sub u space".split())
 TAGS = re.compile(r"<(?:\w+:)?(?:sequence|bibl)\b")
 
 
-def _recognizes(source: Source) -> bool:
+def _recognizes(source: SourceText) -> bool:
     start = source.text.lstrip()[:1]
     return start == "<" and bool(TAGS.search(source.text))
 
@@ -64,11 +64,11 @@ class Open:
 class Handler:
     """Takes what expat reads, and makes texts of it.
 
-    source (Source): The file.
+    source (SourceText): The file.
     names (Tuple[str, ...]): The elements that are texts.
     """
 
-    def __init__(self, source: Source, names: tuple[str, ...]) -> None:
+    def __init__(self, source: SourceText, names: tuple[str, ...]) -> None:
         self.path = source.path
         self.names = names
         self.found: list[Found] = []
@@ -82,8 +82,7 @@ class Handler:
         self.parser.EntityDeclHandler = self.refuse_entity
 
     def parse(self, text: str) -> list[Found]:
-        """RETURNS (List[Found]): The texts, and the first fault: none can be read
-        after it."""
+        """Returns the texts, and the first fault: none can be read after it."""
         try:
             self.parser.Parse(
                 re.sub(r"^\s*<\?xml.*?\?>", _same_lines, text, count=1), True
@@ -159,7 +158,7 @@ class Handler:
 
 
 def label_of(name: str, attributes: dict[str, str]) -> str:
-    """RETURNS (str): The label of an element: its name, and what kind of it."""
+    """Returns the label of an element: its name, and what kind of it."""
     kind = next((attributes[key] for key in ATTRIBUTES if attributes.get(key)), "")
     return f"{name}:{kind}" if kind else name
 
@@ -169,7 +168,7 @@ def _same_lines(match: re.Match[str]) -> str:
     return "\n" * match[0].count("\n")
 
 
-def _read(source: Source, settings: Settings) -> Iterator[Found]:
+def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     names = (settings.text_key,) if settings.text_key else TEXTS
     found = Handler(source, names).parse(source.text)
     if not found:
@@ -179,4 +178,4 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
     yield from found
 
 
-READER = Reader("xml", _recognizes, _read)
+READER = FormatReader("xml", _recognizes, _read)

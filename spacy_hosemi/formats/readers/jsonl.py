@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from ..json_records import meta_of, sample, spans_of, string_of
-from ..sources import Source
+from ..sources import SourceText
 from ..texts import AnnotatedText, Found, from_tokens, shown
-from .base import Reader, Settings, read_records
+from .base import FormatReader, ReaderSettings, read_records
 from .prodigy import is_task
 
 
-def _recognizes(source: Source) -> bool:
+def _recognizes(source: SourceText) -> bool:
     return any(map(_is_ours, sample(source)))
 
 
@@ -25,7 +25,7 @@ def _is_ours(record: dict[str, Any]) -> bool:
     return has_text and isinstance(record.get("spans"), list) and not is_task(record)
 
 
-def _read(source: Source, settings: Settings) -> Iterator[Found]:
+def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
         if "spans" not in record:
             raise ValueError('the key "spans" is missing')
@@ -49,4 +49,4 @@ def _tokens(values: Any) -> tuple[str, ...]:
     return tuple(values)
 
 
-READER = Reader("jsonl", _recognizes, _read)
+READER = FormatReader("jsonl", _recognizes, _read)

@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..json_records import make_span, meta_of, sample, string_of
-from ..sources import Source
+from ..sources import SourceText
 from ..texts import AnnotatedText, Found, LabeledSpan, Skipped, same, shown
-from .base import Reader, Settings, read_records
+from .base import FormatReader, ReaderSettings, read_records
 
 ANNOTATIONS = ("annotations", "completions")
 MINIMAL = ("annotation_id", "annotator", "lead_time")
 
 
-def _recognizes(source: Source) -> bool:
+def _recognizes(source: SourceText) -> bool:
     return any(_is_task(x) or _is_minimal(x) for x in sample(source))
 
 
@@ -54,7 +54,7 @@ def _labels_of(value: dict[str, Any]) -> Any:
     return next((x for key, x in value.items() if key.endswith("labels")), None)
 
 
-def _read(source: Source, settings: Settings) -> Iterator[Found]:
+def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
         if _is_task(record):
             yield from _from_task(record, line, source, settings)
@@ -65,7 +65,7 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
 
 
 def _from_task(
-    record: dict[str, Any], line: int, source: Source, settings: Settings
+    record: dict[str, Any], line: int, source: SourceText, settings: ReaderSettings
 ) -> Iterator[Found]:
     data = record["data"]
     chosen, skipped = _chosen(record)
@@ -146,7 +146,7 @@ def _is_in(text: str, region: dict[str, Any]) -> bool:
 
 
 def _from_minimal(
-    record: dict[str, Any], line: int, source: Source, settings: Settings
+    record: dict[str, Any], line: int, source: SourceText, settings: ReaderSettings
 ) -> Found:
     if not _is_minimal(record):
         keys = ", ".join(map(shown, list(record)[:6])) or "none"
@@ -163,4 +163,4 @@ def _from_minimal(
     return AnnotatedText(text, spans, source.path, line, meta=meta)
 
 
-READER = Reader("label-studio", _recognizes, _read)
+READER = FormatReader("label-studio", _recognizes, _read)

@@ -1,6 +1,6 @@
 """Exports of Prodigy (`db-out`): tasks with `spans`. The accepted tasks are read.
 
-Recipes such as `ner.teach` ask for one span at a time. If `Settings.is_binary` is set,
+Recipes such as `ner.teach` ask for one span at a time. If `settings.is_binary` is set,
 tasks are read as such: an accepted one says that its spans are right, a rejected one
 that its only span is wrong, and neither says anything of the rest of the text. A span
 may have an answer of its own.
@@ -17,27 +17,27 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ..json_records import meta_of, sample, spans_of, string_of
-from ..sources import Source
+from ..sources import SourceText
 from ..texts import AnnotatedText, Found, LabeledSpan, Skipped, shown
-from .base import Reader, Settings, read_records
+from .base import FormatReader, ReaderSettings, read_records
 
 ANSWERS = {"accept": "accepted", "reject": "rejected", "ignore": "ignored"}
 MARKS = ("answer", "_task_hash", "_input_hash")
 
 
-def _recognizes(source: Source) -> bool:
+def _recognizes(source: SourceText) -> bool:
     return any(map(is_task, sample(source)))
 
 
 def is_task(record: dict[str, Any]) -> bool:
-    """RETURNS (bool): Whether an object has what only Prodigy writes."""
+    """Returns whether an object has what only Prodigy writes."""
     tokens = record.get("tokens")
     has_objects = isinstance(tokens, list) and any(isinstance(x, dict) for x in tokens)
     is_shown = has_objects and isinstance(record.get("spans"), list)
     return "text" in record and (is_shown or any(x in record for x in MARKS))
 
 
-def _read(source: Source, settings: Settings) -> Iterator[Found]:
+def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
         answer = _own_answer(record) or "accept"
         is_read = answer == "accept" or answer == "reject" and settings.is_binary
@@ -78,11 +78,7 @@ def _own_answer(value: Any) -> str | None:
 
 
 def _judged(text: AnnotatedText, answer: str, own: list[str | None]) -> Found:
-    """What the answer to a task says of its spans.
-
-    text (AnnotatedText): With all of them.
-    own (List[Optional[str]]): The answers of the spans themselves.
-    """
+    """What the answer to a task says of its spans."""
     if answer == "reject" and len(own) > 1 and None in own:
         return Skipped("rejected with several spans")
     pairs = [*zip(text.spans, (its or answer for its in own))]
@@ -170,4 +166,4 @@ def _moved(
     return span._replace(start=places[first][0], end=places[last][1])
 
 
-READER = Reader("prodigy", _recognizes, _read, can_be_binary=True)
+READER = FormatReader("prodigy", _recognizes, _read, can_be_binary=True)

@@ -13,21 +13,21 @@ from itertools import islice
 from typing import Any
 
 from ..json_records import N_SAMPLED, meta_of, spans_of, string_of, values
-from ..sources import Source
+from ..sources import SourceText
 from ..texts import AnnotatedText, Fault, Found, Skipped, shown
-from .base import Reader, Settings
+from .base import FormatReader, ReaderSettings
 
 KEYS = ("ents", "entities")
 
 
-def _recognizes(source: Source) -> bool:
+def _recognizes(source: SourceText) -> bool:
     if source.text.lstrip()[:1] not in ("[", "{"):
         return False
     found = (value for _, value in islice(_values(source), N_SAMPLED))
     return any(_is_pair(value) or _is_document(value) for value in found)
 
 
-def _values(source: Source) -> Iterator[tuple[int, Any]]:
+def _values(source: SourceText) -> Iterator[tuple[int, Any]]:
     for line, value in values(source):
         pairs = value.get("annotations") if isinstance(value, dict) else None
         if isinstance(pairs, list) and "data" not in value:
@@ -58,7 +58,7 @@ def _is_document(value: Any) -> bool:
     return bool(lists) and all(isinstance(x, dict) and "start" in x for x in spans)
 
 
-def _read(source: Source, settings: Settings) -> Iterator[Found]:
+def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     for line, value in _values(source):
         if isinstance(value, Fault):
             yield value
@@ -87,4 +87,4 @@ def _text(value: Any, line: int, path: str, key: str) -> AnnotatedText:
     return AnnotatedText(string_of(value, key), spans, path, line, meta=meta)
 
 
-READER = Reader("spacy", _recognizes, _read)
+READER = FormatReader("spacy", _recognizes, _read)

@@ -1,44 +1,61 @@
-"""CSV and TSV: a column with the text, and a column for each field with its value; or
-a row for each span, or for each token.
+"""CSV and TSV with a row for each text, for each span, or for each token.
 
+A row for a text has a column with the text, and a column for each field with its value.
 Values are found in the text; which occurrence is meant is not said, so that the longest
 value is placed first, each where the text is still free.
+
+A row for a span, such as `hosemi parse --format csv` writes it, has the columns
+`start`, `end` and `label` beside that of the text, and perhaps `value`; rows side by
+side with the same text, and the same `line` if there is such a column, are one text. An
+empty label is a text without spans.
+
+A row for a token has the columns `Sentence #`, `Word` and `Tag`. The number of a text
+stands in each of its rows, or in the first one alone.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from ...errors import Errors
 from ...text.rows import next_row
 from ..align import Aligner
+from ..json_records import make_span
 from ..lines import delimiter_of
-from ..sources import Source
+from ..sources import SourceText
 from ..texts import AnnotatedText, Fault, Found, LabeledSpan, Skipped, shown
-from .base import Reader, Settings
-from .span_rows import has_span_rows, texts_of_rows
-from .token_rows import texts_of_tokens, token_columns
+from .base import FormatReader, ReaderSettings
+from .tags import Row, find_scheme, text_of_rows
 
 TEXT = ("text", "raw", "reference", "string", "line")
 # Columns of these names are not looked for in the text unless --fields names them.
 META = frozenset(
     ("id", "doc_id", "docid", "doc", "group", "key", "source", "index", "")
 )
+SPAN_COLUMNS = ("start", "end", "label")
+# Names of the columns by which texts are told apart, of tokens, and of tags.
+TOKEN_COLUMNS = (
+    ("sentence #", "sentence", "sentence_id", "sentence_idx", "sent_id", "doc_id"),
+    ("word", "token", "words", "tokens"),
+    ("tag", "ner", "ner_tag", "label", "labels", "tags"),
+)
 N_SAMPLED = 20
 
-Table = list[tuple[int, list[str]]]  # rows with their lines
+TableRow = tuple[int, list[str]]  # with its line
+Table = list[TableRow]
 
 
-def _recognizes(source: Source) -> bool:
+def _recognizes(source: SourceText) -> bool:
     head = "\n".join(source.text.split("\n")[:N_SAMPLED])
     if head.lstrip()[:1] in ("{", "[", "<"):
         return False
     rows = _rows(head)
     names = [name.strip() for name in rows[0][1]] if rows else []
     is_header = len(names) > 1 and len(set(names)) > len(names) // 2 and all(names)
-    has_text = any(name.casefold() in TEXT for name in names) or token_columns(names)
+    has_text = any(name.casefold() in TEXT for name in names) or _token_columns(names)
     fitting = sum(len(row) == len(names) for _, row in rows[1:])
     return is_header and bool(has_text) and 2 * fitting >= len(rows) - 1
 
@@ -54,7 +71,7 @@ def _rows(text: str) -> Table:
     return found
 
 
-def _read(source: Source, settings: Settings) -> Iterator[Found]:
+def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     try:
         rows = _rows(source.text)
     except csv.Error as e:
@@ -68,19 +85,19 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
         if len(row) != len(names):
             message = f"has {len(row)} cells; expected {len(names)}, as the header has"
             yield Fault(source.path, line, message)
-    columns = token_columns(names)
+    columns = _token_columns(names)
     if columns and not settings.text_key and not {*TEXT} & {*map(str.casefold, names)}:
-        yield from texts_of_tokens(columns, complete, source.path)
+        yield from _texts_of_tokens(columns, complete, source.path)
         return
     at = _text_column(names, settings, source.path)
-    if has_span_rows(names) and not settings.fields:
-        yield from texts_of_rows(names, complete, at, source.path)
+    if _has_span_rows(names) and not settings.fields:
+        yield from _texts_of_spans(names, complete, at, source.path)
     else:
         yield from _texts_of_fields(names, complete, at, source.path, settings)
 
 
 def _texts_of_fields(
-    names: list[str], rows: Table, at: int, path: str, settings: Settings
+    names: list[str], rows: Table, at: int, path: str, settings: ReaderSettings
 ) -> Iterator[Found]:
     """Texts of a table with a column for each field."""
     fields = _fields(names, at, settings, path)
@@ -99,8 +116,8 @@ def _texts_of_fields(
         )
 
 
-def _text_column(names: list[str], settings: Settings, path: str) -> int:
-    """RAISES (ValueError): HS162 no column has the text."""
+def _text_column(names: list[str], settings: ReaderSettings, path: str) -> int:
+    """Raises ValueError: HS162 if no column has the text."""
     wanted = (settings.text_key,) if settings.text_key else TEXT
     folded = [name.casefold() for name in names]
     for name in wanted:
@@ -111,8 +128,10 @@ def _text_column(names: list[str], settings: Settings, path: str) -> int:
     raise ValueError(Errors.HS162.format(path=path, found=shown_names, name=expected))
 
 
-def _fields(names: list[str], text: int, settings: Settings, path: str) -> list[int]:
-    """RAISES (ValueError): HS162 there is no column of a field."""
+def _fields(
+    names: list[str], text: int, settings: ReaderSettings, path: str
+) -> list[int]:
+    """Raises ValueError: HS162 if there is no column of a field."""
     missing = [name for name in settings.fields if name not in names]
     if missing:
         found = ", ".join(map(shown, names))
@@ -146,7 +165,7 @@ def _never_found(
     placed: list[tuple[int, list[str], Placed]],
     fields: list[int],
     names: list[str],
-    settings: Settings,
+    settings: ReaderSettings,
 ) -> set[str]:
     """Columns with values none of which is in its text: they are no fields."""
     found = {span.label for _, _, (spans, _) in placed for span in spans}
@@ -159,4 +178,79 @@ def _missed(path: str, line: int, name: str, value: str) -> Fault:
     return Fault(path, line, f"{found}; expected a part of the text")
 
 
-READER = Reader("csv", _recognizes, _read)
+def _has_span_rows(names: Sequence[str]) -> bool:
+    """Returns whether the columns of a table say that a row is a span."""
+    return set(SPAN_COLUMNS) <= {name.casefold() for name in names}
+
+
+def _texts_of_spans(
+    names: Sequence[str], rows: Table, text: int, path: str
+) -> Iterator[Found]:
+    """Yields the texts of a table, and its faults."""
+    at = {name.casefold(): i for i, name in enumerate(names)}
+    number = at.get("line", text)
+
+    def key(row: TableRow) -> tuple[str, str]:
+        return row[1][number], row[1][text]
+
+    for _, several in groupby(rows, key):
+        yield from _text_of_spans(list(several), at, text, path)
+
+
+def _text_of_spans(
+    rows: Table, at: dict[str, int], text: int, path: str
+) -> Iterator[Found]:
+    spans: list[LabeledSpan] = []
+    is_whole = True
+    for line, row in rows:
+        try:
+            spans += _spans_of(row, at, line)
+        except ValueError as e:
+            is_whole = False
+            yield Fault(path, line, str(e))
+    if is_whole:
+        line, row = rows[0]
+        own = {*SPAN_COLUMNS, "value", "confidence"}
+        meta = {name: row[i] for name, i in at.items() if i != text and name not in own}
+        yield AnnotatedText(row[text], tuple(spans), path, line, meta=meta)
+
+
+def _spans_of(row: list[str], at: dict[str, int], line: int) -> list[LabeledSpan]:
+    """Raises ValueError if the offsets are no numbers."""
+    start, end, label = (row[at[name]].strip() for name in SPAN_COLUMNS)
+    if not label and not start and not end:
+        return []
+    if not start.isdecimal() or not end.isdecimal():
+        found = f"{shown(start)} and {shown(end)}"
+        raise ValueError(f"expected whole numbers as start and end, found {found}")
+    value = row[at["value"]] if "value" in at else None
+    return [make_span(int(start), int(end), label, value, line)]
+
+
+def _token_columns(names: Sequence[str]) -> list[int]:
+    """Returns the columns of texts, tokens and tags; [] where one of them is
+    missing."""
+    folded = [name.casefold() for name in names]
+    found = [[folded.index(x) for x in some if x in folded] for some in TOKEN_COLUMNS]
+    return [places[0] for places in found] if all(found) else []
+
+
+def _texts_of_tokens(columns: Sequence[int], rows: Table, path: str) -> Iterator[Found]:
+    """Yields the texts of a table, and its faults."""
+    texts: list[list[Row]] = []
+    before = None
+    for line, row in rows:
+        number, word, tag = (row[i].strip() for i in columns)
+        if not word or not tag:
+            yield Fault(path, line, "expected a token and a tag, found an empty cell")
+        if not texts or number not in ("", before):
+            texts.append([])
+        before = number or before
+        texts[-1].append(Row(line, word, tag))
+    scheme = find_scheme([row.tag for some in texts for row in some if row.tag])
+    for some in texts:
+        if all(row.word and row.tag for row in some):
+            yield text_of_rows(some, scheme, path, {})
+
+
+READER = FormatReader("csv", _recognizes, _read)

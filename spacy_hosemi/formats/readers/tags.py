@@ -37,11 +37,8 @@ class TagError(ValueError):
 
 
 def find_scheme(tags: Sequence[str]) -> str:
-    """RETURNS (str): "plain", "biluo", "bio", "iob1" or "brackets": how tags are to be
-    read.
-
-    tags (Sequence[str]): All tags of a file.
-    """
+    """Returns "plain", "biluo", "bio", "iob1" or "brackets": how tags are to be
+    read."""
     if tags and all(map(BRACKETS.fullmatch, tags)):
         return "brackets"
     inside = [tag for tag in tags if tag != OUTSIDE]
@@ -60,7 +57,7 @@ def _has_prefix(tag: str) -> bool:
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """RETURNS (Tuple[str, str]): "B-author" -> ("B", "author")."""
+    """Returns "B-author" -> ("B", "author")."""
     return (tag[0], tag[2:]) if tag != OUTSIDE and len(tag) > 2 else (tag, "")
 
 
@@ -76,12 +73,8 @@ def _is_iob1(tags: Sequence[str]) -> bool:
 
 
 def spans_of(tags: Sequence[str], scheme: str) -> list[LabeledSpan]:
-    """RETURNS (List[LabeledSpan]): Spans in tokens, from left to right.
-
-    tags (Sequence[str]): Those of one text.
-    scheme (str): As `find_scheme` says.
-    RAISES (TagError): A tag may not stand where it stands.
-    """
+    """Returns spans in tokens, from left to right. Raises TagError if a tag may not
+    stand where it stands."""
     if scheme == "plain":
         return _runs([tag if tag != OUTSIDE else "" for tag in tags], set())
     if scheme == "brackets":
@@ -99,11 +92,7 @@ def spans_of(tags: Sequence[str], scheme: str) -> list[LabeledSpan]:
 def text_of_rows(
     rows: Sequence[Row], scheme: str, path: str, meta: Mapping[str, Any]
 ) -> AnnotatedText | Fault:
-    """RETURNS (Union[AnnotatedText, Fault]): The text of some tokens.
-
-    scheme (str): As `find_scheme` says.
-    path, meta: As a text has them.
-    """
+    """Returns the text of some tokens."""
     try:
         spans = spans_of([row.tag for row in rows], scheme)
     except TagError as e:

@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Kind(NamedTuple):
+class PublicationKind(NamedTuple):
     """A kind of publication, as BibTeX and as CSL call it."""
 
     bibtex: str
     csl: str
 
 
-ARTICLE = Kind("article", "article-journal")
-CHAPTER = Kind("incollection", "chapter")
-PAPER = Kind("inproceedings", "paper-conference")
-THESIS = Kind("phdthesis", "thesis")
-MASTERS_THESIS = Kind("mastersthesis", "thesis")
-REPORT = Kind("techreport", "report")
-BOOK = Kind("book", "book")
-WEB_PAGE = Kind("misc", "webpage")
-OTHER = Kind("misc", "document")
+ARTICLE = PublicationKind("article", "article-journal")
+CHAPTER = PublicationKind("incollection", "chapter")
+PAPER = PublicationKind("inproceedings", "paper-conference")
+THESIS = PublicationKind("phdthesis", "thesis")
+MASTERS_THESIS = PublicationKind("mastersthesis", "thesis")
+REPORT = PublicationKind("techreport", "report")
+BOOK = PublicationKind("book", "book")
+WEB_PAGE = PublicationKind("misc", "webpage")
+OTHER = PublicationKind("misc", "document")
 
 _THESIS = re.compile(r"(?i)thesis|dissertation|diss\.|habil")
 _MASTERS = re.compile(r"(?i)\bmaster|\bm\.?\s?sc|diplom|bachelor")
@@ -32,8 +32,8 @@ _MEETING = re.compile(
 _REPORT = re.compile(r"(?i)report|working paper|memo|\btr\b")
 
 
-def guess_kind(reference: Mapping[str, str]) -> Kind:
-    """RETURNS (Kind): Of a reference, see `reference_of`."""
+def guess_kind(reference: Mapping[str, str]) -> PublicationKind:
+    """Returns the kind of a reference, see `reference_of`."""
     about = " ".join(reference.get(key, "") for key in ("type", "note", "title"))
     if "journal" in reference:
         return ARTICLE

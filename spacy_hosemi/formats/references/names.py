@@ -116,8 +116,7 @@ def _read_chunk(chunk: str) -> Iterable[Name]:
 
 
 def _n_given(parts: list[str], at: int) -> int:
-    """RETURNS (int): 1 if the part after this one has given names of the same
-    person."""
+    """Returns 1 if the part after this one has given names of the same person."""
     family = parts[at]
     if at + 1 == len(parts) or _INITIALS.match(family):
         return 0

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import IO, Any
 
 from ..records import ExtractedField, ExtractedRecord, Segmentation
+from .base import RecordFormat, WriterOptions
 from .json_records import rounded, to_json, write_list
-from .options import WriterOptions
 
 # What the labeling interface of Label Studio calls the labels and the text:
 # <Labels name="label" toName="text"/> <Text name="text" value="$text"/>.
@@ -131,3 +131,11 @@ def write_doccano(
         scores = [rounded(x.confidence) for x in record.best.fields]
         found = {"text": record.text, "label": labels, "span_scores": scores}
         file.write(to_json({**found, **_meta(record, options)}) + "\n")
+
+
+_OF_TOOLS: dict[str, Any] = {"has_alternatives": True, "is_for_tools": True}
+FORMATS = (
+    RecordFormat("label-studio", write_label_studio, **_OF_TOOLS),
+    RecordFormat("prodigy", write_prodigy, **_OF_TOOLS, has_tokens=True),
+    RecordFormat("doccano", write_doccano, **_OF_TOOLS),
+)

@@ -7,20 +7,19 @@ from collections.abc import Iterable
 from typing import IO, Any
 
 from ..records import ExtractedRecord, Segmentation
-from .options import WriterOptions
+from .base import RecordFormat, WriterOptions
 
 # Digits of a probability.
 DIGITS = 6
 
 
 def rounded(confidence: float | None) -> float | None:
-    """RETURNS (Optional[float]): With `DIGITS` digits, which are enough to compare and
-    keep files short."""
+    """Rounds to `DIGITS` digits, which are enough to compare and keep files short."""
     return None if confidence is None else float(f"{confidence:.{DIGITS}g}")
 
 
 def to_json(found: Any) -> str:
-    """RETURNS (str): On one line, readable for people."""
+    """Returns JSON on one line, readable for people."""
     return json.dumps(found, ensure_ascii=False)
 
 
@@ -50,9 +49,9 @@ def write_list(objects: Iterable[Any], file: IO[Any]) -> None:
 
 
 def as_object(record: ExtractedRecord) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): "line", "text", "record_confidence", "spans", each with
-    "start", "end", "label", "value", "confidence"; "alternatives" if there are any;
-    "verdict" of the record or of each span, if something is promised of them."""
+    """Returns "line", "text", "record_confidence", "spans", each with "start", "end",
+    "label", "value", "confidence"; "alternatives" if there are any; "verdict" of the
+    record or of each span, if something is promised of them."""
     found = {"line": record.line, "text": record.text, **_segmentation(record.best)}
     if record.verdict is not None:
         found["verdict"] = record.verdict
@@ -69,3 +68,9 @@ def _segmentation(one: Segmentation) -> dict[str, Any]:
         for field in one.fields
     ]
     return {"record_confidence": rounded(one.confidence), "spans": spans}
+
+
+FORMATS = (
+    RecordFormat("jsonl", write_jsonl, has_alternatives=True),
+    RecordFormat("json", write_json, has_alternatives=True),
+)

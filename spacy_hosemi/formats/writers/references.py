@@ -12,8 +12,8 @@ from ..references.dates import read_date
 from ..references.fields import PEOPLE, reference_of
 from ..references.kinds import OTHER, guess_kind
 from ..references.names import Name, read_names
+from .base import RecordFormat, WriterOptions
 from .json_records import write_list
-from .options import WriterOptions
 
 # What CSL calls a field of BibTeX.
 _CSL = {
@@ -39,7 +39,7 @@ _CSL = {
 
 
 def check_libraries() -> None:
-    """RAISES (ImportError): HS170 a library that writes references is missing."""
+    """Raises ImportError: HS170 if a library that writes references is missing."""
     try:
         import bibtexparser  # noqa: F401
         import pylatexenc  # noqa: F401
@@ -51,10 +51,8 @@ def write_bibtex(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
     """Write an entry for each record that has any field of a reference; its key is
-    "ref" and the number of the line.
-
-    RAISES (ImportError): HS170 a library is missing.
-    """
+    "ref" and the number of the line. Raises ImportError: HS170 if a library is
+    missing."""
     check_libraries()
     from bibtexparser import Library, write_string
     from bibtexparser.model import Entry, Field
@@ -117,7 +115,7 @@ def _encoder() -> Any:
 
 
 def escape(value: str) -> str:
-    """RETURNS (str): A text for LaTeX."""
+    """Returns a text for LaTeX."""
     found: str = _encoder().unicode_to_latex(value)
     return found
 
@@ -126,10 +124,8 @@ def write_csl(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
     """Write a list with an item for each record that has any field of a reference; its
-    id is "ref" and the number of the line.
-
-    RAISES (ImportError): HS170 a library is missing.
-    """
+    id is "ref" and the number of the line. Raises ImportError: HS170 if a library is
+    missing."""
     check_libraries()
     pairs = ((x.line, reference_of(x.best.fields, options.fields)) for x in records)
     write_list((_csl_item(line, found) for line, found in pairs if found), file)
@@ -161,3 +157,9 @@ def _csl_name(name: Name) -> dict[str, str]:
         "suffix": name.suffix,
     }
     return {key: value for key, value in pairs.items() if value}
+
+
+FORMATS = (
+    RecordFormat("bib", write_bibtex, is_of_references=True),
+    RecordFormat("csl", write_csl, is_of_references=True),
+)

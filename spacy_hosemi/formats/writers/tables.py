@@ -9,8 +9,8 @@ from itertools import repeat
 from typing import IO, Any
 
 from ..records import ExtractedRecord
+from .base import RecordFormat, WriterOptions
 from .json_records import rounded
-from .options import WriterOptions
 
 COLUMNS = (
     "line",
@@ -36,7 +36,7 @@ def write_csv(
 ) -> None:
     """Write a row for each field; of a record without fields one with an empty
     label."""
-    rows = _Rows(file)
+    rows = _CsvRows(file)
     rows.write((*COLUMNS, VERDICT) if options.has_verdicts else COLUMNS)
     for record in records:
         whole = rounded(record.best.confidence)
@@ -57,7 +57,7 @@ def write_table(
     """Write a row for each record, with a column for each of `options.labels`: its
     values, joined by " | ", or nothing. Fields of other labels are left out. Verdicts
     of fields have no place."""
-    rows = _Rows(file)
+    rows = _CsvRows(file)
     last = (*LAST, VERDICT) if options.has_verdicts else LAST
     rows.write((*FIRST, *label_columns(options.labels, last), *last))
     for record in records:
@@ -94,7 +94,7 @@ def label_columns(labels: Iterable[str], last: Sequence[str] = LAST) -> Iterator
 HAS_NULL = sys.version_info >= (3, 11)
 
 
-class _Rows:
+class _CsvRows:
     """Writes rows with quotes where they are needed. file: Where to."""
 
     def __init__(self, file: IO[Any]) -> None:
@@ -109,3 +109,11 @@ class _Rows:
             )
         has_return = any(isinstance(x, str) and "\r" in x for x in row)
         (self._quoted if has_return else self._plain).writerow(row)
+
+
+FORMATS = (
+    RecordFormat("csv", write_csv, "a row for each field"),
+    RecordFormat(
+        "table", write_table, "a row for each record, with a column for each label"
+    ),
+)
