@@ -462,7 +462,10 @@ class Errors(metaclass=_Coded):
         "Leave out [initialize.components.{name}.fit] and train online, see "
         "configs/neural.cfg; or set components.{name}.model.tok2vec = null."
     )
-    HS054 = "{name} has the unknown feature family {found!r}; families are {expected}."
+    HS054 = (
+        "{name} has the unknown penalty group {found!r}; expected some of {expected}. "
+        "Correct the name."
+    )
     HS055 = "the weights have {found} numbers, expected {expected}."
     HS056 = (
         "the gold segmentation of the document that begins with {text!r} is not "

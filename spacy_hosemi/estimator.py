@@ -40,7 +40,7 @@ class SpanExtractor(BaseEstimator):
     are a list for each text of (start, end, label) in characters, end exclusive.
 
     l2 (Union[float, Dict[str, float]]): Weight of half the squared norm in training,
-        for all weights or by family.
+        for all weights or by penalty group.
     max_order (int): Order of the label patterns: the longest has max_order + 1 labels.
     decoding (str): "viterbi": the most probable segmentation; "mbr": the spans with the
         highest expected F1.

@@ -17,9 +17,9 @@ from ..hierarchy.weights import LevelState
 from ..labels.alignment import read_annotations, with_clean_words
 from ..labels.partial import PartialLabels
 from ..model.state import ModelState, Published
-from ..model.weights.families import family_values
-from ..model.weights.shim import Weights
+from ..model.weights.penalty_groups import by_penalty_group
 from ..model.weights.state import Floats, WeightState
+from ..model.weights.weights import Weights
 from ..training.corpus import Corpus, read_corpus
 from ..training.data_checks import check_reach
 from ..values import ByName, Unfit, read
@@ -127,12 +127,12 @@ class Optimizable(Configured):
         can go on, with the weights that are left. Those of lengths all stay.
 
         below (Union[float, Dict[str, float]]): The largest absolute value of a weight
-            that is forgotten; or by family (a role such as inside, or transition, or
+            that is forgotten; or by group (a role such as inside, or transition, or
             pattern), 0 for those that are not named.
-        RAISES (ValueError): HS043 below 0; HS054 unknown family; HS118 labels in a
+        RAISES (ValueError): HS043 below 0; HS054 unknown group; HS118 labels in a
             tree.
         """
-        values = family_values("below", read("below", ByName(_Least()), below))
+        values = by_penalty_group("below", read("below", ByName(_Least()), below))
         with self.published.change():
             if self.trainer.is_initialized:
                 self.trainer.prune(values, self.settings.cfg)

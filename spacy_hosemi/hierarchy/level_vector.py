@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from thinc.api import Optimizer
 
-from ..model.weights.adagrad import SparseAdagrad
-from ..model.weights.online import step_shares
-from ..model.weights.pairs import Pairs
-from ..model.weights.shim import Weights
+from ..model.weights.online import SparseAdagrad, step_shares
+from ..model.weights.pairs import WeightPairs
 from ..model.weights.vector import row_values
+from ..model.weights.weights import Weights
 
 if TYPE_CHECKING:
     from .weights import LevelWeights
@@ -45,7 +44,7 @@ class OneLevel:
         return self._weights.state.pattern[self.index]
 
     @property
-    def pairs(self) -> Pairs:
+    def pairs(self) -> WeightPairs:
         """For each feature the nodes in which it has a weight."""
         return self._weights.state.pairs[self.index]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..labels.inventory import LabelInventory, Pattern
 from ..labels.patterns import ALL_BIGRAMS, mine_patterns
 from ..model.active_features import Rows
-from ..model.weights.pairs import Pairs
+from ..model.weights.pairs import WeightPairs, pairs_of
 from ..training.feature_selection import MAX_WEIGHTS
 from .candidates import Place
 from .tree import LabelTree
@@ -62,17 +62,10 @@ def mine_nodes(
     tree: LabelTree,
     n_rows: int,
     n_known: int = 0,
-) -> list[Pairs]:
-    """The nodes in which each feature gets weights.
-
-    rows (Sequence[Rows]): Features of each document.
-    spans (Sequence[Sequence[Place]]): Its gold spans, with leaves.
-    tree (LabelTree): V nodes.
-    n_rows (int): R.
-    n_known (int): The number of weights so far.
-    RETURNS (List[Pairs]): For each level from 2 and each feature the nodes on the paths
-        to the leaves of the gold spans that read the feature; their siblings, too, if
-        there are at most MAX_WEIGHTS then.
+) -> list[WeightPairs]:
+    """Returns the nodes in which each of R features gets weights, by level from 2:
+    those on the paths to the leaves of the gold spans that read the feature; their
+    siblings, too, if there are at most MAX_WEIGHTS weights then, with `n_known` so far.
     """
     n_nodes = len(tree.names)
     found: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
@@ -97,15 +90,9 @@ def mine_nodes(
     row, node = np.divmod(pairs, n_nodes)
     of_level = tree.level[node]
     return [
-        _as_pairs(row[of_level == level], node[of_level == level], n_rows)
+        pairs_of(row[of_level == level], node[of_level == level], n_rows)
         for level in range(2, tree.n_levels + 1)
     ]
-
-
-def _as_pairs(row: NDArray[np.int64], node: NDArray[np.int64], n_rows: int) -> Pairs:
-    counts = np.bincount(row, minlength=n_rows)
-    first = np.concatenate([[0], np.cumsum(counts)])
-    return Pairs(first.astype(np.int32), node.astype(np.int32))
 
 
 def rows_of_span(rows: Rows, start: int, end: int) -> list[Ints]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model.kernels.sparse_steps import Freedom
-from ..model.weights.shim import Weights
+from ..model.weights.weights import Weights
 from ..training.batch import Watch
 from ..training.checkpoint import digest, of_documents
 from .candidates import Candidates, PartialNodes

@@ -21,7 +21,7 @@ from ..labels.label_schema import LabelSchema
 from ..labels.partial import PartialLabels
 from ..model.active_features import Rows, read_docs
 from ..model.state import ModelState
-from ..model.weights.pairs import Pairs
+from ..model.weights.pairs import WeightPairs
 from ..model.weights.potentials import score_rows
 from ..training.batch import Levels
 from ..training.corpus import Corpus
@@ -251,7 +251,7 @@ class TreeTrainer(Trainer):
     def _rows(self, docs: Iterable[Doc]) -> list[Rows]:
         return [read_docs(self.weights.state, [doc], is_train=True) for doc in docs]
 
-    def _pairs(self, corpus: Corpus) -> list[Pairs]:
+    def _pairs(self, corpus: Corpus) -> list[WeightPairs]:
         """By level, the pairs of a feature and a node that occur in the gold."""
         rows = self._rows(watched(corpus.docs, "Reading features"))
         n_known = sum(len(x.columns) for x in self._levels.state.pairs)

@@ -24,7 +24,6 @@ from ..core.algorithms.lattice_graph import StateTable
 from ..core.automaton.grammar import BEGIN, END
 from ..labels.inventory import OUTSIDE, Pattern
 from ..labels.patterns import ALL_BIGRAMS
-from ..model.cached import Cached
 from ..model.weights.packing import (
     check_finite,
     check_format,
@@ -35,8 +34,9 @@ from ..model.weights.packing import (
     truncated,
     unpack_floats,
 )
-from ..model.weights.pairs import Pairs
-from ..model.weights.shim import announce_averages
+from ..model.weights.pairs import WeightPairs
+from ..model.weights.state import Cached
+from ..model.weights.weights import announce_averages
 from ..msgpack import read_msgpack
 from .level_vector import LevelSteps, OneLevel
 from .tree import LabelTree
@@ -69,7 +69,7 @@ class LevelState(Cached):
     """Weights by level of a label tree, from level 2. Training replaces the state, see
     `LevelWeights`.
 
-    pairs (Tuple[Pairs, ..]): By level, the nodes in which each feature has a weight.
+    pairs (Tuple[WeightPairs, ..]): By level, the nodes in which features have weights.
     matrix (Tuple[float64 [N], ..]): These weights.
     patterns (Tuple[Tuple[Pattern, ..], ..]): By level, patterns with weights of their
         own, over the names of the frontier; they come first in the automaton.
@@ -80,7 +80,7 @@ class LevelState(Cached):
     levels (Tuple[Level, ..]): Computed from tree, top and patterns by `connect`.
     """
 
-    pairs: tuple[Pairs, ...] = ()
+    pairs: tuple[WeightPairs, ...] = ()
     matrix: tuple[Floats, ...] = ()
     patterns: tuple[tuple[Pattern, ...], ...] = ()
     pattern: tuple[Floats, ...] = ()
@@ -156,7 +156,7 @@ class LevelState(Cached):
 
 
 def empty_levels(
-    pairs: Sequence[Pairs], patterns: Sequence[Sequence[Pattern]]
+    pairs: Sequence[WeightPairs], patterns: Sequence[Sequence[Pattern]]
 ) -> LevelState:
     """RETURNS (LevelState): Zero weights for these pairs and patterns, by level."""
     return LevelState(
@@ -211,7 +211,7 @@ def from_bytes(data: bytes) -> LevelState:
 
 def _read(loaded: Mapping[str, Any]) -> LevelState:
     pairs = [
-        Pairs(np.array(first, np.int32), np.array(columns, np.int32))
+        WeightPairs(np.array(first, np.int32), np.array(columns, np.int32))
         for first, columns in zip(loaded["first_pair"], loaded["columns"])
     ]
     empty = empty_levels(pairs, loaded["patterns"])
@@ -251,10 +251,10 @@ class LevelWeights(Shim):
         """See the function `connect`."""
         self.state = connect(self.state, tree, top)
 
-    def add_pairs(self, more: Sequence[Pairs]) -> None:
+    def add_pairs(self, more: Sequence[WeightPairs]) -> None:
         """Add weights of 0 for pairs that are new.
 
-        more (Sequence[Pairs]): By level, for all features that the component has now.
+        more (Sequence[WeightPairs]): By level, for all features of the component.
         """
         pairs, matrix = [*self.state.pairs], [*self.state.matrix]
         places = []

@@ -1,21 +1,32 @@
-"""The active features of documents, as rows of the weights."""
+"""The active features of documents, as rows of the weights.
+
+Features of tokens that speak for label patterns have weights in the columns of
+*observed* patterns, the label patterns that are seen in training: one counts where the
+segment that reads it completes the pattern. In the role transition the first token of
+the segment is read, in the role transition_inside each of them. Features times patterns
+are many, so there are weights only for the pairs that occur in the gold.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..features import Listed, Reading, Segments
+from ..core.potentials import ROLES
+from ..features import TRANSITION_ROLES, Listed, Reading, Segments
 from ..features.kernels.key_table import RowTable
 from ..features.segment_features import NO_SEGMENTS
 from ..features.word_cache import doc_of
-from .observed_features import PlaceRows, place_rows
 from .weights.state import WeightState
+
+FIRST, EACH = TRANSITION_ROLES
+# What the entries of each role add to.
+ADDS_TO = {FIRST: ROLES.index("start"), EACH: ROLES.index("inside")}
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -45,10 +56,21 @@ class SegmentRows:
     strength: Floats
 
 
+@dataclass(frozen=True)
+class PlaceRows:
+    """Known features that speak for label patterns, token by token: the token and row
+    of each, int32 [K], and the role of its entries, uint8 [K]."""
+
+    position: Ints
+    row: Ints
+    role: NDArray[np.uint8]
+
+
 AnyRows = TypeVar("AnyRows", SegmentRows, PlaceRows)
 
-NOTHING = np.zeros(0, np.int32)
-NO_ROWS = SegmentRows(NOTHING, NOTHING, NOTHING, np.zeros(0))
+_NONE = np.zeros(0, np.int32)
+NO_ROWS = SegmentRows(_NONE, _NONE, _NONE, np.zeros(0))
+NO_PLACES = PlaceRows(_NONE, _NONE, np.zeros(0, np.uint8))
 
 
 @dataclass(frozen=True)
@@ -66,134 +88,125 @@ class Rows:
 
     @property
     def active(self) -> list[Ints]:
-        """RETURNS (List[int32]): Rows of active features, once for each occurrence."""
-        parts = self.tokens.values()
-        of_tokens = [part.row[part.first[0] : part.first[-1]] for part in parts]
+        """Arrays with the rows of active features, once for each occurrence."""
+        roles = self.tokens.values()
+        of_tokens = [x.row[x.first[0] : x.first[-1]] for x in roles]
         return [*of_tokens, self.segments.row, self.places.row]
 
 
 def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -> Rows:
-    """The active features of concatenated documents.
-
-    docs (Sequence[Doc]): One or more.
-    is_train (bool): See `Gazetteers.matches`.
-    RETURNS (Rows): Features that the state knows; positions count from the first
-        document.
-    """
+    """Returns the features of concatenated documents that the state knows; positions
+    count from the first document. For `is_train` see `Gazetteers.matches`."""
     reading = state.extractor.read(docs, is_train)
-    return _known(state, reading)
+    return _known_rows(state, reading)
 
 
 class PartReader:
-    """The active features of some tokens of a document, as they are read within it.
-
-    state (WeightState): Knows the features.
-    doc (Doc): n tokens.
+    """Reads the active features of some tokens of a document, within the document.
 
     segments (SegmentRows): Those of all its segments.
     """
 
     def __init__(self, state: WeightState, doc: Doc) -> None:
         self._state, self._n_tokens = state, len(doc)
-        self._found = state.extractor.values_of([doc])
-        self.segments = known_segments(self._found.segments, state.table)
+        self._values = state.extractor.values_of([doc])
+        self.segments = known_segments(self._values.segments, state.table)
 
     def read(self, start: int, end: int) -> Rows:
-        """RETURNS (Rows): Of the tokens from start to end, which count from start; of
-        no segments."""
+        """Returns the rows of the tokens from start to end, which count from start, and
+        of no segments."""
         extractor, features = self._state.extractor, self._state.extractor.features
         low = max(start - features.reach, 0)
         high = min(end + features.reach, self._n_tokens)
-        values, here = self._found.values[low:high], slice(start - low, end - low)
+        values, part = self._values.values[low:high], slice(start - low, end - low)
         keys = {
-            role: np.ascontiguousarray(extractor.keys(values, role)[here])
+            role: np.ascontiguousarray(extractor.keys(values, role)[part])
             for role in features.token_roles
         }
-        listed = tuple(one.part(start, end) for one in self._found.listed)
-        return _known(self._state, Reading(keys, NO_SEGMENTS, listed))
+        listed = tuple(x.part(start, end) for x in self._values.listed)
+        return _known_rows(self._state, Reading(keys, NO_SEGMENTS, listed))
 
 
-def _known(state: WeightState, reading: Reading) -> Rows:
-    """Those of the features that were read that the state knows."""
+def _known_rows(state: WeightState, reading: Reading) -> Rows:
     table, roles = state.table, state.extractor.features.transition_roles
-    found = {role: table.rows(keys) for role, keys in reading.keys.items()}
-    places = place_rows({role: found.pop(role) for role in roles})
-    tokens = {role: RoleRows(*of_role) for role, of_role in found.items()}
+    rows = {role: table.rows(keys) for role, keys in reading.keys.items()}
+    places = place_rows({role: rows.pop(role) for role in roles})
+    tokens = {role: RoleRows(*of_role) for role, of_role in rows.items()}
     for listed in reading.listed:
         tokens[listed.role] = with_listed(tokens[listed.role], listed, table)
     return Rows(tokens, known_segments(reading.segments, table), places)
 
 
+def place_rows(rows_by_role: Mapping[str, tuple[Ints, Ints]]) -> PlaceRows:
+    """Returns the rows of all roles of transitions, from first [n + 1] and row [K] of
+    each, see `RoleRows`."""
+    columns = [
+        (
+            np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first)),
+            rows,
+            np.full(len(rows), ADDS_TO[role], np.uint8),
+        )
+        for role, (first, rows) in rows_by_role.items()
+    ]
+    if len(columns) < 2:
+        return PlaceRows(*columns[0]) if columns else NO_PLACES
+    joined = [*map(np.concatenate, zip(*columns))]
+    order = np.argsort(joined[0], kind="stable")
+    return PlaceRows(*(column[order] for column in joined))
+
+
 def no_rows(n_tokens: int) -> RoleRows:
-    """RETURNS (RoleRows): No feature is active."""
-    return RoleRows(np.zeros(n_tokens + 1, np.int32), NOTHING)
+    """Returns rows of n tokens at which no feature is active."""
+    return RoleRows(np.zeros(n_tokens + 1, np.int32), _NONE)
 
 
 def with_listed(rows: RoleRows, listed: Listed, table: RowTable) -> RoleRows:
-    """With the known features that a function lists, after the others of each token."""
+    """Returns the rows with the known features that a function lists, after the others
+    of each token."""
     row = table.find(listed.keys)
-    known = row >= 0
+    is_known = row >= 0
     n = len(rows.first) - 1
     token = np.repeat(np.arange(n), np.diff(rows.first))
-    token = np.concatenate([token, listed.token[known]])
+    token = np.concatenate([token, listed.token[is_known]])
     order = np.argsort(token, kind="stable")
     strength = None
     if rows.strength is not None or listed.strength is not None:
         left = np.ones(len(rows.row)) if rows.strength is None else rows.strength
         right = np.ones(len(row)) if listed.strength is None else listed.strength
-        strength = np.concatenate([left, right[known]])[order]
+        strength = np.concatenate([left, right[is_known]])[order]
     first = np.zeros(n + 1, np.int32)
     np.cumsum(np.bincount(token, minlength=n), out=first[1:])
-    return RoleRows(first, np.concatenate([rows.row, row[known]])[order], strength)
+    return RoleRows(first, np.concatenate([rows.row, row[is_known]])[order], strength)
 
 
 def known_segments(segments: Segments, table: RowTable) -> SegmentRows:
-    """RETURNS (SegmentRows): Those whose features are known."""
+    """Returns the segments whose features are known."""
     if not len(segments.keys):
         return NO_ROWS
     row = table.find(segments.keys)
-    known = row >= 0
-    start, end = segments.start[known], segments.end[known]
-    return SegmentRows(start, end, row[known], segments.strength[known])
+    is_known = row >= 0
+    start, end = segments.start[is_known], segments.end[is_known]
+    return SegmentRows(start, end, row[is_known], segments.strength[is_known])
 
 
 def in_documents(rows: AnyRows, first: Ints) -> tuple[AnyRows, Ints]:
-    """Convert positions in concatenated documents to positions in each document.
-
-    rows (Union[SegmentRows, PlaceRows]): Positions count from the first document.
-    first (int32 [D + 1]): The first token of each document, and n.
-    RETURNS (Tuple[Union[SegmentRows, PlaceRows], int32 [K]]): Concatenated, and
-        the document of each row.
-    """
-    found = dict(vars(rows))
-    counting = [name for name in ("start", "end", "position") if name in found]
-    doc = doc_of(found[counting[0]], first)
+    """Converts positions in concatenated documents, whose first tokens are given, to
+    positions in each document. Returns the rows, by document, and the document of each
+    [K]."""
+    columns = dict(vars(rows))
+    counting = [name for name in ("start", "end", "position") if name in columns]
+    doc = doc_of(columns[counting[0]], first)
     if (doc[1:] < doc[:-1]).any():
         order = np.argsort(doc, kind="stable")
-        found = {name: of_rows[order] for name, of_rows in found.items()}
+        columns = {name: column[order] for name, column in columns.items()}
         doc = doc[order]
     for name in counting:
-        found[name] = found[name] - first[doc]
-    return type(rows)(**found), doc
-
-
-def split_records(
-    records: NDArray[Any], doc: Ints, sizes: Ints, n_docs: int
-) -> list[NDArray[Any]]:
-    """What was gathered for rows of several documents.
-
-    records (CELLS or ENTRIES): Of concatenated rows.
-    doc (int32 [K]), sizes (int32 [K]): The document of each row, ascending, and how
-        many records it has.
-    RETURNS (List[CELLS or ENTRIES]): Those of each document.
-    """
-    ends = np.append(0, np.cumsum(sizes))
-    borders = ends[np.searchsorted(doc, np.arange(n_docs + 1))].tolist()
-    return [records[i:j] for i, j in zip(borders, borders[1:])]
+        columns[name] = columns[name] - first[doc]
+    return type(rows)(**columns), doc
 
 
 def cut_rows(rows: RoleRows, start: int, end: int) -> RoleRows:
-    """RETURNS (RoleRows): Those of some tokens, as of a document of their own."""
+    """Returns the rows of some tokens, as of a document of their own."""
     first = rows.first[start : end + 1]
     at = slice(first[0], first[-1])
     strength = None if rows.strength is None else rows.strength[at]

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from ..core import Potentials
-from ..core.parallel.coroutines import Steps
+from ..core.parallel.coroutines import Steps, finish
 from ..errors import Errors
 from ..features import (
     Extractor,
@@ -26,10 +26,10 @@ from ..features import (
 from ..values import ByName, Number, Setting, read_all
 from .active_features import Rows, read_docs
 from .tok2vec import add_scores, make_output, taking_turns
-from .weights.families import family_values
-from .weights.potentials import DocScorer, score_docs, score_together, zeros
-from .weights.shim import Weights
+from .weights.penalty_groups import by_penalty_group
+from .weights.potentials import DocScorer, score_together, zeros
 from .weights.state import WeightState
+from .weights.weights import Weights
 
 L2 = float | dict[str, float]
 
@@ -40,7 +40,7 @@ SETTINGS = (
         ByName(Number(least=0.0)),
         0.1,
         "Online training: weight of half the squared norm, for all weights or by "
-        "family: a role such as inside, or transition, pattern, length.",
+        "group: a role such as inside, or transition, pattern, length.",
     ),
     Setting(
         "learn_rate_scale",
@@ -67,22 +67,23 @@ def build_span_scorer(
     gazetteers (Dict[str, Gazetteer]): Lists of names, and how they are used.
     tables (Dict[str, Table]): Tables of words, and how they are used.
     l2 (Union[float, Dict[str, float]]): Online training: weight of half the squared
-        norm, for all or by family (a role such as inside, or pattern, or length).
+        norm, for all or by penalty group (a role such as inside, or pattern, length).
     learn_rate_scale (float): Online training: the optimizer's learn rate is multiplied
         by this; the default makes spaCy's 0.001 a good rate.
     RETURNS (Model[List[Doc], List[Potentials]]): To be initialized by the component.
-    RAISES (ValueError): HS037, HS038 gazetteers, tables; HS043 numbers; HS054 family.
+    RAISES (ValueError): HS037 a gazetteer or table is something else; HS038 its name is
+        not permitted; HS043 a number is out of range; HS054 a penalty group is unknown.
     """
-    given = read_all(SETTINGS, locals(), prefix="model.")
-    _check_named("gazetteer", gazetteers, Gazetteer, others=tables)
-    _check_named("table", tables, Table, others=gazetteers)
+    numbers = read_all(SETTINGS, locals(), prefix="model.")
+    _check_named("gazetteer", gazetteers, Gazetteer, taken=tables)
+    _check_named("table", tables, Table, taken=gazetteers)
     lists = Gazetteers(gazetteers)
     features = features or make_features()
     fuzzy = tuple(lists.fuzzy)
     features = features.with_lists(tuple(gazetteers), tables, fuzzy=fuzzy)
     extractor = Extractor(features, lists, Tables(tables))
-    penalty = family_values("l2", given["l2"])
-    weights = Weights(extractor, penalty, given["learn_rate_scale"])
+    penalty = by_penalty_group("l2", numbers["l2"])
+    weights = Weights(extractor, penalty, numbers["learn_rate_scale"])
     if tok2vec is None:
         return Model("span_scorer", forward, shims=[weights])
     output = make_output(width=tok2vec.maybe_get_dim("nO"))
@@ -99,27 +100,28 @@ def build_span_scorer(
 def init_layers(
     model: Model[list[Doc], list[Potentials]], X: list[Doc] | None = None, Y: Any = None
 ) -> None:
-    """Initialize the tok2vec, and the layer that makes scores of its vectors."""
+    """Initializes the tok2vec, and the layer that makes scores of its vectors."""
     tok2vec, output = model.layers
     tok2vec.initialize(X=X or None)
     output.initialize(X=output.ops.flatten(tok2vec.predict(X)) if X else None)
 
 
 def _check_named(
-    what: str, settings: Mapping[str, Any], expected: type, others: Mapping[str, Any]
+    what: str, settings: Mapping[str, Any], expected: type, taken: Mapping[str, Any]
 ) -> None:
-    for name, found in settings.items():
-        if not re.fullmatch(r"[\w-]+", name) or name in others:
+    for name, value in settings.items():
+        if not re.fullmatch(r"[\w-]+", name) or name in taken:
             raise ValueError(Errors.HS038.format(what=what, found=name))
-        if not isinstance(found, expected):
-            found = type(found).__name__
+        if not isinstance(value, expected):
+            found = type(value).__name__
             raise ValueError(Errors.HS037.format(what=what, name=name, found=found))
 
 
 def forward(
     model: Model[list[Doc], list[Potentials]], docs: list[Doc], is_train: bool
 ) -> tuple[list[Potentials], Any]:
-    """Potentials of each document; backprop takes gradients of the same shapes."""
+    """Returns the potentials of each document, and a function that takes gradients of
+    the same shapes."""
     weights = weights_of(model)
     potentials, backprop = _sparse(weights, docs, is_train)
     if not model.layers:
@@ -134,66 +136,59 @@ def forward(
 
 
 class NeuralScorer:
-    """Potentials for prediction, with the scores of the tok2vec.
-
-    model (Model): A span scorer with a tok2vec.
-    state (WeightState): Of its sparse weights.
-    """
+    """Computes potentials for prediction, with the scores of the tok2vec of a span
+    scorer; the state is that of its sparse weights."""
 
     def __init__(self, model: Model[list[Doc], list[Potentials]], state: WeightState):
         self._model = model
         self._sparse = DocScorer(state)
-
-    @property
-    def state(self) -> WeightState:
-        """RETURNS (WeightState): Its sparse weights."""
-        return self._sparse.state
+        self.state = self._sparse.state
 
     def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
-        """See `DocScorer`; the tok2vec is run last."""
+        """Returns what a `DocScorer` does; the tok2vec is run last."""
         potentials = [*(yield from self._sparse.steps(docs))]
         with taking_turns(self._model):
             add_scores(self._model, docs, potentials, is_train=False)
         return potentials
 
     def using(self, state: WeightState) -> NeuralScorer:
-        """RETURNS (NeuralScorer): The same with other sparse weights."""
+        """Returns a scorer with other sparse weights."""
         return NeuralScorer(self._model, state)
 
     def of_encoder(self, docs: Sequence[Doc]) -> Sequence[Potentials]:
-        """RETURNS (Sequence[Potentials]): What the tok2vec adds to the scores of all
-        instances of documents."""
-        found = [zeros(self.state, len(doc)) for doc in docs]
+        """Returns what the tok2vec adds to the scores of all instances of documents."""
+        potentials = [zeros(self.state, len(doc)) for doc in docs]
         with taking_turns(self._model):
-            add_scores(self._model, docs, found, is_train=False)
-        return found
+            add_scores(self._model, docs, potentials, is_train=False)
+        return potentials
 
 
 def _sparse(
     weights: Weights, docs: list[Doc], is_train: bool
 ) -> tuple[list[Potentials], Callable[[Sequence[Potentials]], list[Doc]]]:
-    """Of the weights of features alone."""
+    """Returns what `forward` does, of the weights of features alone."""
     if not is_train:
-        return score_docs(weights.publish(), docs), lambda gradients: docs
+        steps = DocScorer(weights.publish()).steps(docs)
+        return [*finish(steps)], lambda gradients: docs
     state, potentials = weights.state, []
-    read: list[tuple[Rows, int]] = []
-    for _, some in groupby(docs, attrgetter("vocab")):
-        together = [*some]
+    batches: list[tuple[Rows, int]] = []
+    for _, of_vocab in groupby(docs, attrgetter("vocab")):
+        together = [*of_vocab]
         rows = read_docs(state, together, is_train=True)
         potentials += score_together(state, rows, together)
-        read.append((rows, len(together)))
+        batches.append((rows, len(together)))
 
     def backprop(gradients: Sequence[Potentials]) -> list[Doc]:
-        left = iter(gradients)
-        for rows, n_docs in read:
-            weights.accumulate(rows, [*islice(left, n_docs)])
+        waiting = iter(gradients)
+        for rows, n_docs in batches:
+            weights.accumulate(rows, [*islice(waiting, n_docs)])
         return docs
 
     return potentials, backprop
 
 
 def weights_of(model: Model[Any, Any]) -> Weights:
-    """The shim of a span scorer."""
+    """Returns the shim of a span scorer."""
     shim = model.shims[0]
     assert isinstance(shim, Weights)
     return shim

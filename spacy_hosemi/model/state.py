@@ -11,9 +11,8 @@ from typing import Any, Protocol
 from thinc.api import Model
 
 from ..labels.label_schema import LabelSchema
-from .cached import Cached
 from .tok2vec import taking_turns
-from .weights.state import WeightState
+from .weights.state import Cached, WeightState
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +29,8 @@ class ModelState(Cached):
     levels: Any = None
 
 
-class Source(Protocol):
-    """The labels and weights that training changes.
-
-    model (Model): The span scorer.
-    """
+class StateSource(Protocol):
+    """The labels and weights that training changes, with the span scorer."""
 
     model: Model[Any, Any]
 
@@ -43,8 +39,8 @@ class Source(Protocol):
         ...
 
     def publish(self) -> ModelState:
-        """RETURNS (ModelState): The present labels and weights, read-only from now on:
-        training goes on with copies."""
+        """Returns the present labels and weights, read-only from now on: training goes
+        on with copies."""
         ...
 
 
@@ -57,15 +53,13 @@ class Published:
     that was the present one at some time during the call, and as long as nobody reads
     while training goes on, no state is made: nothing is copied.
 
-    source (Source): What is changed.
-
     made (Tuple): The decoder that the component has made last, behind its settings and
         its name then. Neither is copied with the component.
     making (RLock): Held while that is made.
     owner (Optional[int]): The thread of the change that goes on.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: StateSource) -> None:
         self._source = source
         self._turns = taking_turns(source.model)
         self.made: tuple[Any, Any, Any] = None, None, None
@@ -86,8 +80,8 @@ class Published:
         return Published, (self._source,)
 
     def read(self) -> ModelState:
-        """The present state; within a change, for the thread that makes it, what has
-        become of the labels and weights so far."""
+        """Returns the present state; within a change, for the thread that makes it,
+        what has become of the labels and weights so far."""
         source = self._source
         if self.owner == get_ident():
             if self._within is None or not source.is_current(self._within):
@@ -109,10 +103,8 @@ class Published:
 
     @contextmanager
     def change(self, *, is_long: bool = False) -> Iterator[None]:
-        """What is done within is one change. Other threads wait with theirs.
-
-        is_long (bool): Publish the state before it, so that readers need not wait.
-        """
+        """Makes one change of what is done within; other threads wait with theirs. If
+        it is long, the state before it is published, so that readers need not wait."""
         source = self._source
         with self._changing:
             with self._news:

@@ -33,23 +33,20 @@ _TURNS = RLock()
 
 
 def taking_turns(model: Model[Any, Any]) -> AbstractContextManager[Any]:
-    """RETURNS (ContextManager): Of a model with a tok2vec a lock, under which training
-    changes its parameters and prediction reads them; of others nothing."""
+    """Returns a lock, under which training changes the parameters of a tok2vec and
+    prediction reads them; for a model without one, nothing is locked."""
     return _TURNS if model.layers else nullcontext()
 
 
 def make_output(n_labels: int | None = None, width: int | None = None) -> Model:
-    """RETURNS (Model): The linear layer, from vectors of a width to all scores."""
+    """Returns the linear layer, from vectors of a width to all scores."""
     n_scores = None if n_labels is None else len(ROLES) * n_labels
     return Linear(n_scores, width, init_W=zero_init)
 
 
 def set_output(model: Model[Any, Any], n_labels: int | None) -> None:
-    """Give a span scorer a new linear layer; nothing, if it has no tok2vec.
-
-    model (Model): With the references "tok2vec" and "output".
-    n_labels (Optional[int]): L, outside included; None: not known yet.
-    """
+    """Gives a span scorer with a tok2vec a new linear layer, for L labels, outside
+    included; None: the number is not known yet."""
     if model.layers:
         old, tok2vec = model.get_ref("output"), model.get_ref("tok2vec")
         width = tok2vec.maybe_get_dim("nO")
@@ -57,20 +54,17 @@ def set_output(model: Model[Any, Any], n_labels: int | None) -> None:
 
 
 def kept_output(model: Model[Any, Any]) -> Callable[[], None]:
-    """RETURNS (Callable): Gives a span scorer its present linear layer back; nothing,
-    if it has no tok2vec."""
+    """Returns a function that gives a span scorer with a tok2vec its present linear
+    layer back."""
     if not model.layers:
         return lambda: None
-    kept = model.get_ref("output")
-    return lambda: replace_model_node(model, model.get_ref("output"), kept)
+    output = model.get_ref("output")
+    return lambda: replace_model_node(model, model.get_ref("output"), output)
 
 
 def add_labels(model: Model[Any, Any], n_labels: int) -> None:
-    """Append labels to the output layer; their scores are its least bias at first.
-
-    model (Model): An initialized span scorer; unchanged if it has no tok2vec.
-    n_labels (int): The number of labels afterwards.
-    """
+    """Appends labels to the output layer of a span scorer with a tok2vec, so that it
+    has `n_labels`; their scores are its least bias at first."""
     if not model.layers:
         return
     old = model.get_ref("output")
@@ -95,14 +89,9 @@ def add_scores(
     potentials: Sequence[Potentials],
     is_train: bool,
 ) -> Callable[[Sequence[Potentials]], None]:
-    """Add the scores of a tok2vec to those of the parts.
-
-    model (Model): With the references "tok2vec" and "output".
-    parts (Sequence[Doc]): Documents, or all sentences of documents.
-    potentials (Sequence[Potentials]): Of each part; changed in place.
-    is_train (bool): Whether the gradient will be computed.
-    RETURNS (Callable): Takes gradients in the shapes of the potentials.
-    """
+    """Adds the scores of a tok2vec to the potentials of parts, which are documents, or
+    all sentences of documents. Returns a function that takes gradients in the shapes of
+    the potentials."""
     docs, borders = documents(parts)
     tok2vec, output = model.get_ref("tok2vec"), model.get_ref("output")
     lengths = np.array([len(doc) for doc in docs], np.int32)

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ..core import Potentials
 from ..core.potentials import ROLES
 from ..labels.inventory import Segment
-from ..model.active_features import RoleRows
-from ..model.observed_features import ADDS_TO, EACH, FIRST
+from ..model.active_features import ADDS_TO, EACH, FIRST, RoleRows
 from ..model.weights.state import WeightState
 from .path_pair import PathPair, Scoring, places
 

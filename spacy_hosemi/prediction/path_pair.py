@@ -14,8 +14,7 @@ from spacy.tokens import Doc
 
 from ..core import PatternAutomaton, Potentials
 from ..labels.inventory import Segment
-from ..model.active_features import PartReader
-from ..model.observed_features import FIRST
+from ..model.active_features import FIRST, PartReader
 from ..model.weights.state import WeightState
 from .list_evidence import ListEvidence
 

@@ -21,14 +21,14 @@ from ..core import Potentials
 from ..errors import Warnings
 from ..model.active_features import Rows
 from ..model.kernels.sparse_steps import Freedom, step_entries, step_rows, touched_rows
-from ..model.weights.families import family_values
+from ..model.weights.penalty_groups import by_penalty_group
 from ..model.weights.potentials import add_gradients, role_gradient
-from ..model.weights.shim import Weights
 from ..model.weights.vector import (
     empty_gradient,
     with_learnt,
     write_dense_gradient,
 )
+from ..model.weights.weights import Weights
 from ..values import ByName, Flag, Number, Setting, Whole, read_all
 from .batch import Batch, check_batch, check_finite, naming_features
 from .lbfgs import Fit, size_of
@@ -55,7 +55,7 @@ SETTINGS = (
         "rate",
         ByName(Number(above=0.0)),
         1.0,
-        "Weights change by this times the gradient of a document; or by family: a role "
+        "Weights change by this times the gradient of a document; or by group: a role "
         "such as inside, or transition, pattern, length.",
     ),
     Setting("seed", Whole(0), 0, "Seed of the order of the documents."),
@@ -82,7 +82,7 @@ def make_averaged(
     n_passes (int): Passes over the corpus. A pass without a step is the last one, and
         the others are averaged as if they were made.
     rate (Union[float, Dict[str, float]]): Multiplies the gradient of a document, by
-        which weights change; or by family (a role such as inside, or transition, or
+        which weights change; or by group (a role such as inside, or transition, or
         pattern, or length), 1 for those that are not named. Rare features, and features
         that others duplicate, do better with less.
     seed (int): Of the order of the documents, another one in each pass.
@@ -91,10 +91,10 @@ def make_averaged(
     progress (bool): Show a progress bar on stderr.
     RETURNS (Callable[[Batch], None]): Leaves the average in place; Ctrl-C ends it with
         the average so far.
-    RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
+    RAISES (ValueError): HS043 a number out of range; HS054 unknown group.
     """
     given = read_all(SETTINGS, locals(), prefix="fit.")
-    rates = family_values("rate", given["rate"], default=1.0)
+    rates = by_penalty_group("rate", given["rate"], default=1.0)
 
     def fit(batch: Batch) -> None:
         check_batch(batch, "spacy_hosemi.averaged.v1")

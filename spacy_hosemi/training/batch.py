@@ -16,16 +16,15 @@ from ..core import PatternAutomaton, Potentials
 from ..core.parallel.team import ALONE, Team, team_of
 from ..errors import Errors
 from ..labels.gold import Gold
-from ..model.active_features import RoleRows, Rows, SegmentRows, read_docs
+from ..model.active_features import PlaceRows, RoleRows, Rows, SegmentRows, read_docs
 from ..model.kernels.sparse_steps import Freedom
-from ..model.observed_features import PlaceRows
 from ..model.weights.potentials import score_rows
-from ..model.weights.shim import Weights
 from ..model.weights.vector import (
     empty_gradient,
     of_long_patterns,
     write_dense_gradient,
 )
+from ..model.weights.weights import Weights
 from .checkpoint import digest, of_documents
 from .encoded_docs import EncodedDocs
 from .objectives import Objective

@@ -19,8 +19,8 @@ from ..labels.projection import IdentityProjection
 from ..model import tok2vec as neural
 from ..model.span_scorer import weights_of
 from ..model.weights import edits
-from ..model.weights.shim import Weights
 from ..model.weights.vector import by_weight, row_values
+from ..model.weights.weights import Weights
 from .feature_selection import select_features
 
 
@@ -100,7 +100,7 @@ def prune(
     """Forget weights near 0, features and label patterns that have none left.
 
     weights (Weights), schema (LabelSchema), cfg (Mapping): Of the component.
-    below (Dict[str, float]): Of each family the largest absolute value of a weight that
+    below (Dict[str, float]): Of each group the largest absolute value of a weight that
         is forgotten.
     RETURNS (LabelSchema): With the patterns that are left.
     """

@@ -13,8 +13,7 @@ import numpy as np
 from ..core import PatternAutomaton
 from ..core.parallel.team import ALONE, Team
 from ..labels.gold import Gold
-from ..model.active_features import RoleRows, Rows, cut_rows
-from ..model.observed_features import PlaceRows
+from ..model.active_features import PlaceRows, RoleRows, Rows, cut_rows
 from ..model.weights.potentials import (
     add_cell_gradient,
     add_entry_gradient,

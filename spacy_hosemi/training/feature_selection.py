@@ -35,8 +35,8 @@ from ..features import Extractor, Reading
 from ..features.kernels.key_table import RowTable
 from ..features.naming import namer, segment_namer
 from ..labels.gold import Gold, known_labels
-from ..model.observed_features import FIRST
-from ..model.weights.pairs import MAX_PAIRS, Counts, Keys, Pairs, Selection
+from ..model.active_features import FIRST
+from ..model.weights.pairs import MAX_PAIRS, Counts, Keys, Selection, WeightPairs
 from .progress import watched
 
 MAX_WEIGHTS = 5_000_000
@@ -138,14 +138,14 @@ def _least_count(
 
 def _as_pairs(
     pairs: Counts, rows: NDArray[np.intp], n_rows: int, n_columns: int
-) -> Pairs:
+) -> WeightPairs:
     """The pairs (row * n_columns + column) of some rows, which get new numbers."""
     row, column = np.divmod(pairs, n_columns)
     is_kept = np.zeros(n_rows, bool)
     is_kept[rows] = True
     sizes = np.bincount(row, minlength=n_rows)[rows]
     first = np.concatenate([[0], np.cumsum(sizes)])
-    return Pairs(first.astype(np.int32), column[is_kept[row]].astype(np.int32))
+    return WeightPairs(first.astype(np.int32), column[is_kept[row]].astype(np.int32))
 
 
 def count_features(

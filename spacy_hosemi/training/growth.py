@@ -23,7 +23,7 @@ from ..errors import Warnings
 from ..features import TRANSITION_ROLES
 from ..model.weights.edits import count_docs
 from ..model.weights.pairs import Counts, Keys
-from ..model.weights.shim import Weights
+from ..model.weights.weights import Weights
 from . import feature_selection as selection
 from .feature_selection import count_features, name_features
 from .kernels.rare_counts import count_rare, empty_table

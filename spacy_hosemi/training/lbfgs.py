@@ -16,7 +16,7 @@ from tqdm import tqdm
 from ..core.arguments import MOST_THREADS
 from ..errors import Errors
 from ..model.kernels.sparse_steps import Freedom
-from ..model.weights.families import family_values
+from ..model.weights.penalty_groups import by_penalty_group
 from ..values import (
     ByName,
     FilePath,
@@ -80,7 +80,7 @@ SETTINGS = (
         "l2",
         OrWord("auto", ByName(Number(least=0.0))),
         0.1,
-        "Weight of half the squared norm (1 / sigma^2), for all weights or by family: "
+        "Weight of half the squared norm (1 / sigma^2), for all weights or by group: "
         "a role such as inside, or transition, pattern, length. "
         '"auto": what is best on the documents of `dev`, or on folds of the training '
         "documents.",
@@ -171,7 +171,7 @@ def make_lbfgs(
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
 
     l2 (Union[float, Dict[str, float], str]): Weight of half the squared norm (1 /
-        sigma^2), for all weights or by family (a role such as inside, or pattern, or
+        sigma^2), for all weights or by group (a role such as inside, or pattern, or
         length); "auto": see `PenaltySearch`.
     l1 (float): Weight of the sum of absolute values.
     max_iter (int): Most iterations.
@@ -192,7 +192,7 @@ def make_lbfgs(
     RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
         place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
         objective is not smooth, HS271 and HS272 if the file `checkpoint` does not fit.
-    RAISES (ValueError): HS043 a number out of range; HS054 unknown family; HS270 the
+    RAISES (ValueError): HS043 a number out of range; HS054 unknown group; HS270 the
         folder of a file does not exist; HS300 `log` is another file; HS301 both files
         are one; HS341 `spark_partitions` is set.
     """
@@ -207,8 +207,8 @@ def make_lbfgs(
 def _penalty(
     l2: float | Mapping[str, float], given: Mapping[str, Any]
 ) -> dict[str, float]:
-    """The penalty of each family. RAISES (ValueError): HS054 unknown family."""
-    penalty = family_values("l2", l2)
+    """The penalty of each group. RAISES (ValueError): HS054 unknown group."""
+    penalty = by_penalty_group("l2", l2)
     for role in ("start", "end"):
         penalty[role] *= given["border_factor"]
     return penalty
@@ -219,7 +219,7 @@ class Lbfgs:
 
     Not a dataclass: where a config is checked, those become dictionaries.
 
-    l2 (Optional[Mapping[str, float]]): By family; None: the component chooses it.
+    l2 (Optional[Mapping[str, float]]): By group; None: the component chooses it.
     given (Mapping[str, Any]): All settings.
     records (Records): Files that it writes.
     """

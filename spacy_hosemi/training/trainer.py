@@ -16,8 +16,8 @@ from ..labels.patterns import learn_patterns
 from ..model.span_scorer import weights_of
 from ..model.state import ModelState
 from ..model.tok2vec import kept_output, set_output
-from ..model.weights.families import FAMILIES
-from ..model.weights.shim import Weights
+from ..model.weights.penalty_groups import PENALTY_GROUPS
+from ..model.weights.weights import Weights
 from . import edits
 from .batch import Batch, Levels
 from .corpus import Corpus
@@ -109,7 +109,7 @@ class Trainer:
         self.model.initialize(X=list(docs[:N_SAMPLES]))
         if fit is not None:
             fit(self.batch(corpus, objective))
-            self.prune(dict.fromkeys(FAMILIES, 0.0), cfg)
+            self.prune(dict.fromkeys(PENALTY_GROUPS, 0.0), cfg)
 
     def batch(self, corpus: Corpus, objective: Objective) -> Batch:
         """RETURNS (Batch): A corpus with its features read."""
@@ -206,7 +206,7 @@ class Trainer:
     def prune(self, below: Mapping[str, float], cfg: Mapping[str, Any]) -> None:
         """Remove weights near 0, and features and label patterns that have none left.
 
-        below (Dict[str, float]): By family, the largest absolute value that goes.
+        below (Dict[str, float]): By group, the largest absolute value that goes.
         cfg (Mapping[str, Any]): Settings of the component.
         RAISES (ValueError): HS118 labels in a tree.
         """

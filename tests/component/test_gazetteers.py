@@ -18,7 +18,7 @@ from spacy_hosemi.features.presets import LISTS
 from spacy_hosemi.labels.alignment import make_training_spans
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
-from spacy_hosemi.model.weights.families import family_values
+from spacy_hosemi.model.weights.penalty_groups import by_penalty_group
 from spacy_hosemi.model.weights.vector import vector_values
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
@@ -621,7 +621,7 @@ def test_pairs_are_updated_like_a_matrix(twins):
     learnt = as_learnt(full, is_pair)
     optimizers = [Adam(0.002, use_averages=True) for _ in range(2)]
     for pipe in (full, pairs):
-        weights_of(pipe.model).l2 = family_values("l2", 0.3)
+        weights_of(pipe.model).l2 = by_penalty_group("l2", 0.3)
     for eg in [*examples, *examples]:
         for pipe, optimizer in zip((full, pairs), optimizers, strict=True):
             pipe.update([eg], sgd=optimizer)
@@ -691,7 +691,7 @@ def test_one_update_is_a_step_of_adagrad(l2):
     pipe, examples = make_random([*SHORT, "a b c"], l2=l2, features=USUAL)
     weights, w = pipe.weights, pipe.get_weights()
     _, gradient = pipe.value_and_gradient(examples[:2])
-    penalty = vector_values(weights, family_values("l2", l2))
+    penalty = vector_values(weights, by_penalty_group("l2", l2))
     share = np.ones(len(w))  # of what a weight pays in one pass over the data
     fired = fired_rows(weights, examples[:2])
     of_row = np.where(fired, np.minimum(2 / weights.counts, 1.0), 0.0)

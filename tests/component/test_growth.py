@@ -12,7 +12,7 @@ import spacy
 from hypothesis import given, settings
 from thinc.api import Adam
 
-from spacy_hosemi.model.weights.adagrad import SparseAdagrad
+from spacy_hosemi.model.weights.online import SparseAdagrad
 from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
 from spacy_hosemi.training import growth
 from spacy_hosemi.training.growth import SeenDocs

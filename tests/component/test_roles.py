@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.component.saved_files import sealed, unsealed
+from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.explain import find_features, strongest_transitions, weight_families
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import weights_of
@@ -269,7 +270,7 @@ def test_roles_without_templates_cost_nothing(monkeypatch):
             made.append(self)
 
     monkeypatch.setattr(potentials, "TokenScores", Recorded)
-    potentials.score_docs(state, [doc])
+    finish(potentials.DocScorer(state).steps([doc]))
     assert [scores.roles for scores in made] == [("inside", "start", "end")]
 
 

@@ -68,7 +68,7 @@ def test_weights_are_mapped_and_stay_so_while_predicting(tmp_path):
     assert not weights.of_features.flags.writeable
     nlp(TEXT)
     assert nlp.get_pipe("hosemi").state.weights is weights
-    of_words = [x for x in weights._found if x.__name__ == "_in_doubles"]
+    of_words = [x for x in weights._results if x.__name__ == "_in_doubles"]
     assert not of_words  # nobody has made a copy in double precision
 
 

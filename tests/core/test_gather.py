@@ -19,7 +19,7 @@ from spacy_hosemi.model.kernels.gather import (
     scatter_strengths,
 )
 from spacy_hosemi.model.kernels.sparse_steps import adagrad_rows, touched_rows
-from spacy_hosemi.model.weights.adagrad import SparseAdagrad
+from spacy_hosemi.model.weights.online import SparseAdagrad
 
 # Multiples of 2^32 share their lower bits: they collide in every table of this size.
 uint64s = st.integers(1, 2**64 - 1)

@@ -34,14 +34,14 @@ from spacy_hosemi.hierarchy.weights import (
     level_names,
 )
 from spacy_hosemi.model.active_features import (
+    NO_PLACES,
     NO_ROWS,
     RoleRows,
     Rows,
     SegmentRows,
 )
 from spacy_hosemi.model.kernels.sparse_steps import Freedom
-from spacy_hosemi.model.observed_features import NO_PLACES
-from spacy_hosemi.model.weights.pairs import Pairs
+from spacy_hosemi.model.weights.pairs import WeightPairs
 
 from .. import oracles
 from ..core.problems import as_core
@@ -128,7 +128,7 @@ def random_weights(rng, tree, automaton) -> LevelState:
         is_here = has_weight & (tree.level == level)
         first = np.concatenate([[0], np.cumsum(is_here.sum(axis=1))])
         columns = np.nonzero(is_here)[1].astype(np.int32)
-        pairs.append(Pairs(first.astype(np.int32), columns))
+        pairs.append(WeightPairs(first.astype(np.int32), columns))
         patterns.append([])
         if rng.random() < 0.7:
             names = level_names(tree, level)

@@ -12,8 +12,8 @@ from thinc.api import Adam
 from spacy_hosemi.hierarchy import mining
 from spacy_hosemi.hierarchy.weights import level_weights_of
 from spacy_hosemi.model.active_features import read_docs
-from spacy_hosemi.model.weights.adagrad import SparseAdagrad
-from spacy_hosemi.model.weights.pairs import Pairs
+from spacy_hosemi.model.weights.online import SparseAdagrad
+from spacy_hosemi.model.weights.pairs import WeightPairs
 
 from ..helpers import make_doc, make_nlp
 from .test_component import LABELS, MARKED, TREE, example, examples_of, gold, predicted
@@ -264,9 +264,9 @@ def test_pairs_of_both(seed):
     assert inserted.tolist() == values[old | new].tolist()
 
 
-def as_pairs(has_weight) -> Pairs:
+def as_pairs(has_weight) -> WeightPairs:
     first = np.concatenate([[0], np.cumsum(has_weight.sum(axis=1))]).astype(np.int32)
-    return Pairs(first, np.nonzero(has_weight)[1].astype(np.int32))
+    return WeightPairs(first, np.nonzero(has_weight)[1].astype(np.int32))
 
 
 @pytest.mark.parametrize("seed", range(5))

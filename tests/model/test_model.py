@@ -15,13 +15,13 @@ from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.features.naming import feature_names
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
-from spacy_hosemi.model.weights.families import FAMILIES, family_values
 from spacy_hosemi.model.weights.packing import (
     pack_floats,
     pack_names,
     unpack_floats,
     unpack_names,
 )
+from spacy_hosemi.model.weights.penalty_groups import PENALTY_GROUPS, by_penalty_group
 from spacy_hosemi.model.weights.storage import FORMAT, beside, to_bytes
 
 from ..helpers import (
@@ -312,10 +312,11 @@ def test_no_averages_without_use_averages():
 # --- arguments --------------------------------------------------------------------
 
 
-def test_family_values():
-    every = dict.fromkeys(FAMILIES, 0.5)
-    assert family_values("l2", 0.5) == every
-    assert family_values("l2", {"end": 2}) == {**dict.fromkeys(every, 0.0), "end": 2.0}
+def test_values_by_penalty_group():
+    every = dict.fromkeys(PENALTY_GROUPS, 0.5)
+    assert by_penalty_group("l2", 0.5) == every
+    expected = {**dict.fromkeys(every, 0.0), "end": 2.0}
+    assert by_penalty_group("l2", {"end": 2}) == expected
     with pytest.raises(ValueError, match="HS054.*l2.*'begin'"):
         build_span_scorer(l2={"begin": 1.0})
 
@@ -547,7 +548,7 @@ def test_pairs_are_updated_and_averaged_like_a_matrix(twins):
     is_pair = as_slots(pairs.weights, full.weights.names)
     optimizers = [Adam(0.002, use_averages=True) for _ in range(2)]
     for pipe in (full, pairs):
-        weights_of(pipe.model).l2 = family_values("l2", 0.3)
+        weights_of(pipe.model).l2 = by_penalty_group("l2", 0.3)
     for eg in examples:
         # what the pairs do not have must not be learnt by the other one either
         for pipe, optimizer in zip((full, pairs), optimizers, strict=True):

@@ -12,18 +12,20 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ...core import CELLS, Potentials
-from ...core.parallel.coroutines import Steps, finish
+from ...core.parallel.coroutines import Steps
 from ...core.potentials import ManyPotentials
 from ..active_features import (
+    NO_PLACES,
     NO_ROWS,
+    PlaceRows,
     RoleRows,
     Rows,
     SegmentRows,
     in_documents,
     known_segments,
     no_rows,
+    place_rows,
     read_docs,
-    split_records,
     with_listed,
 )
 from ..kernels.gather import (
@@ -39,7 +41,6 @@ from ..kernels.gather import (
     scatter_pairs,
     scatter_strengths,
 )
-from ..observed_features import NO_PLACES, PlaceRows, place_rows
 from .packing import to_single
 from .state import Floats, Ints, WeightState
 from .token_scores import TokenScores
@@ -51,14 +52,9 @@ _NO_CELLS = np.zeros(0, CELLS)
 _NO_INTS = np.zeros(0, np.int32)
 
 
-def score_docs(state: WeightState, docs: Sequence[Doc]) -> list[Potentials]:
-    """RETURNS (List[Potentials]): See `DocScorer`."""
-    return [*finish(DocScorer(state).steps(docs))]
-
-
 class DocScorer:
-    """Potentials for prediction: those of `score_rows`, but the scores of a word are
-    summed only once, and weights are in single precision, as in a saved model.
+    """Computes potentials for prediction: those of `score_rows`, but the scores of a
+    word are summed only once, and weights are in single precision, as in a saved model.
 
     state (WeightState): The weights.
     is_single (bool): Whether a saved model has these weights. If they are sums of what
@@ -75,7 +71,7 @@ class DocScorer:
         self.state = state
 
     def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
-        """RETURNS (Sequence[Potentials]): Of documents of the same vocabulary."""
+        """Returns the potentials of documents of the same vocabulary."""
         state, of_tokens = self.state, self._of_tokens
         if of_tokens is None or not docs or not CACHES_WORDS:
             rows = [read_docs(state, [doc]) for doc in docs]
@@ -83,38 +79,37 @@ class DocScorer:
         extractor, table, roles = state.extractor, state.table, of_tokens.roles
         # Roles of transitions read all attributes.
         asked = None if state.n_observed else of_tokens.asked
-        found = extractor.values_of(docs, asked=asked)
-        task, scores = of_tokens.task(found)
+        values = extractor.values_of(docs, asked=asked)
+        task, scores = of_tokens.task(values)
         yield task
-        for listed in found.listed:
-            rows_of_role = with_listed(no_rows(len(found.orths)), listed, table)
+        for listed in values.listed:
+            rows_of_role = with_listed(no_rows(len(values.orths)), listed, table)
             add_scores(state, rows_of_role, scores[roles.index(listed.role)])
-        segments, places = NO_ROWS, NO_PLACES
-        if len(found.segments.keys):
-            segments = known_segments(found.segments, table)
-        if state.n_observed:
-            places = place_rows(
-                {
-                    role: table.rows(extractor.keys(found.values, role, found.first))
-                    for role in extractor.features.transition_roles
-                }
-            )
+        segments = NO_ROWS
+        if len(values.segments.keys):
+            segments = known_segments(values.segments, table)
         by_role = dict(zip(roles, scores))
         if not state.n_observed:
-            return _together(state, by_role, segments, found.first, self._is_single)
-        args = segments, places, found.first, self._is_single
+            return _together(state, by_role, segments, values.first, self._is_single)
+        places = place_rows(
+            {
+                role: table.rows(extractor.keys(values.values, role, values.first))
+                for role in extractor.features.transition_roles
+            }
+        )
+        args = segments, places, values.first, self._is_single
         return _split(state, by_role, *args)
 
     def using(self, state: WeightState) -> DocScorer:
-        """RETURNS (DocScorer): The same with other weights."""
+        """Returns a scorer of the same kind with other weights."""
         return DocScorer(state, self._is_single)
 
     def of_encoder(self, docs: Sequence[Doc]) -> None:
-        """There is no tok2vec."""
+        """Returns None: there is no tok2vec."""
 
 
 def zeros(state: WeightState, n_tokens: int) -> Potentials:
-    """RETURNS (Potentials): Scores of 0, of as many labels as a state has."""
+    """Returns scores of 0, of as many labels as a state has."""
     inside, start, end = np.zeros((3, n_tokens, len(state.tail)))
     rest = np.zeros_like(state.length), np.zeros_like(state.tail), _NO_CELLS
     return Potentials(inside, start, end, *rest, np.zeros_like(state.pattern))
@@ -136,8 +131,8 @@ def _together(
     first: Ints,
     is_single: bool,
 ) -> ManyPotentials:
-    """See `_split`; without observed patterns, and with one cell for all rows of a
-    segment and label."""
+    """Returns what `_split` does, without observed patterns, and with one cell for all
+    rows of a segment and label."""
     shared = state.length, state.tail, state.pattern, first.tolist()
     inside, start, end = _by_position(**scores)
     if not len(segments.row):
@@ -163,74 +158,71 @@ def _split(
     places: PlaceRows,
     first: Ints,
     is_single: bool = False,
-) -> Sequence[Potentials]:
-    """The potentials of each of some concatenated documents.
-
-    scores (Dict[str, float64 [n, L]]): Of all tokens, by role.
-    first (int32 [D + 1]): The first token of each document, and n.
-    is_single (bool): Whether weights of cells and entries are in single precision.
-    """
+) -> list[Potentials]:
+    """Returns the potentials of each of D concatenated documents, from the scores of
+    all tokens by role [n, L]; `first` [D + 1] ends in n."""
     # Most documents are short: all of them together take as many calls as one.
     inside, start, end = _by_position(**scores)
-    length, tail, pattern = state.length, state.tail, state.pattern
-    borders = first.tolist()
-    if not len(segments.row) and not state.n_observed:
-        shared = length, tail, pattern, borders
-        return ManyPotentials(inside, start, end, *shared)
-    n_docs = len(borders) - 1
+    n_docs = len(first) - 1
     cells: Sequence[NDArray[Any]] = [_NO_CELLS] * n_docs
     if len(segments.row):
-        segments, of_doc = in_documents(segments, first)
+        segments, doc = in_documents(segments, first)
         joined = cells_of(state, segments, is_single)
-        cells = _of_docs(state, joined, segments.row, of_doc, n_docs)
+        cells = _by_document(state, joined, segments.row, doc, n_docs)
     entries: Sequence[NDArray[Any] | None] = [None] * n_docs
     if state.n_observed:
-        places, of_doc = in_documents(places, first)
+        places, doc = in_documents(places, first)
         joined = _entries(state, places)
         if is_single:
             joined["score"] = to_single(joined["score"])
-        entries = _of_docs(state, joined, places.row, of_doc, n_docs)
+        entries = _by_document(state, joined, places.row, doc, n_docs)
     potentials = []
-    for d, (i, j) in enumerate(pairwise(borders)):
-        scored = inside[i:j], start[i:j], end[i:j], length, tail, cells[d]
-        potentials.append(Potentials(*scored, pattern, entries[d]))
+    for d, (i, j) in enumerate(pairwise(first.tolist())):
+        scored = inside[i:j], start[i:j], end[i:j], state.length, state.tail, cells[d]
+        potentials.append(Potentials(*scored, state.pattern, entries[d]))
     return potentials
 
 
-def _of_docs(
+def _by_document(
     state: WeightState, records: NDArray[Any], rows: Ints, doc: Ints, n_docs: int
 ) -> list[NDArray[Any]]:
-    """The records of each document, see `split_records`."""
+    """Returns the cells or entries of each document; doc [K], which ascends, is that of
+    each row."""
     if not len(records):
         return [records] * n_docs
     if state.pairs is None:
         sizes = np.full_like(rows, state.of_features.shape[1])
     else:
         sizes = state.pairs.sizes_of(rows)
-    return split_records(records, doc, sizes, n_docs)
+    ends = np.append(0, np.cumsum(sizes))
+    borders = ends[np.searchsorted(doc, np.arange(n_docs + 1))].tolist()
+    return [records[i:j] for i, j in pairwise(borders)]
 
 
 def score_together(
     state: WeightState, rows: Rows, docs: Sequence[Doc]
 ) -> list[Potentials]:
-    """RETURNS (List[Potentials]): Of each document; rows are those of all of them."""
+    """Returns the potentials of each document; the rows are those of all of them."""
     first = np.cumsum([0, *map(len, docs)], dtype=np.int32)
-    scores = {role: np.zeros((first[-1], len(state.tail))) for role in rows.tokens}
-    for role, of_role in rows.tokens.items():
-        add_scores(state, of_role, scores[role])
-    return [*_split(state, scores, rows.segments, rows.places, first)]
+    scores = _scores_by_role(state, rows, first[-1])
+    return _split(state, scores, rows.segments, rows.places, first)
 
 
 def score_rows(state: WeightState, rows: Rows, n_tokens: int) -> Potentials:
-    """RETURNS (Potentials): Of a document of n tokens, with these active features."""
-    scores = {role: np.zeros((n_tokens, len(state.tail))) for role in rows.tokens}
-    for role, of_role in rows.tokens.items():
-        add_scores(state, of_role, scores[role])
+    """Returns the potentials of a document of n tokens with these active features."""
+    scores = _scores_by_role(state, rows, n_tokens)
     return join_scores(state, scores, cells_of(state, rows.segments), rows.places)
 
 
+def _scores_by_role(state: WeightState, rows: Rows, n_tokens: int) -> dict[str, Floats]:
+    scores = {role: np.zeros((n_tokens, len(state.tail))) for role in rows.tokens}
+    for role, of_role in rows.tokens.items():
+        add_scores(state, of_role, scores[role])
+    return scores
+
+
 def add_scores(state: WeightState, rows: RoleRows, scores: Floats) -> None:
-    """Add to scores [n, L] the weights of the features of each token."""
+    """Adds to scores [n, L] the weights of the features of each token."""
     first, row, strength = rows
     matrix, pairs = state.matrix, _pair_arrays(state)
     dense = dense_rows(state, matrix)
@@ -248,12 +240,8 @@ def join_scores(
     cells: NDArray[Any],
     places: PlaceRows = NO_PLACES,
 ) -> Potentials:
-    """All potentials of a document.
-
-    scores (Dict[str, float64 [n, L]]): Of its tokens, by role.
-    cells (CELLS): From `cells_of`.
-    places (PlaceRows): Features of transitions.
-    """
+    """Returns all potentials of a document: scores of its tokens by role [n, L], cells
+    from `cells_of`, and features of transitions."""
     scored = *_by_position(**scores), state.length, state.tail
     entries = _entries(state, places) if state.n_observed else None
     return Potentials(*scored, cells, state.pattern, entries)
@@ -262,7 +250,7 @@ def join_scores(
 def _by_position(
     inside: Floats, start: Floats, end: Floats, within: Floats | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """From scores by role to the potentials inside, start and end."""
+    """Returns the potentials inside, start and end, from scores by role."""
     if within is None:
         return inside, start, end
     return inside + within, start - within, end
@@ -276,7 +264,7 @@ def _entries(state: WeightState, places: PlaceRows) -> NDArray[Any]:
 def cells_of(
     state: WeightState, segments: SegmentRows, is_single: bool = False
 ) -> NDArray[Any]:
-    """RETURNS (CELLS): One for each weight of each active feature of a segment."""
+    """Returns a cell for each weight of each active feature of a segment."""
     if not len(segments.row):
         return _NO_CELLS
     return gather_cells(
@@ -292,17 +280,14 @@ def cells_of(
 
 
 def _pair_arrays(state: WeightState) -> tuple[Ints, Ints]:
-    """RETURNS (Tuple[int32 [R + 1], int32 [N]]): Those of `pairs`, or empty."""
+    """Returns the arrays of `pairs`, [R + 1] and [N], or empty ones."""
     pairs = state.pairs
     return (_NO_INTS, _NO_INTS) if pairs is None else (pairs.first, pairs.columns)
 
 
 def dense_rows(state: WeightState, matrix: NDArray[Any]) -> NDArray[Any] | None:
-    """The part of a matrix that has a weight in each of L columns, as a view.
-
-    matrix (NDArray): In the shape of `state.matrix`.
-    RETURNS (Optional[NDArray [R', L]]): None: some rows need `pairs`.
-    """
+    """Returns the part of a matrix, of the shape of `state.matrix`, that has a weight
+    in each of L columns, as a view [R', L]; None if some rows need `pairs`."""
     if state.pairs is None:
         return matrix
     if not state.n_whole:
@@ -311,15 +296,15 @@ def dense_rows(state: WeightState, matrix: NDArray[Any]) -> NDArray[Any] | None:
     return matrix[: state.n_whole * n_labels].reshape(state.n_whole, n_labels)
 
 
-# transposes
+# transposes; d_matrix has the shape of `matrix`, and is added to
 
 
 def role_gradient(gradient: Potentials, role: str) -> Floats:
-    """RETURNS (float64 [n, L]): Derivatives by the scores of a role of tokens."""
+    """Returns the derivatives by the scores of a role of tokens [n, L]."""
     if role == "within":
         return gradient.inside - gradient.start
-    found: Floats = getattr(gradient, role)
-    return found
+    of_role: Floats = getattr(gradient, role)
+    return of_role
 
 
 def add_gradients(
@@ -328,12 +313,8 @@ def add_gradients(
     gradients: Sequence[Potentials],
     d_matrix: Floats,
 ) -> None:
-    """Transpose of `score_together`, but for patterns and lengths.
-
-    rows (Rows): Of concatenated documents.
-    gradients (Sequence[Potentials]): Of each document.
-    d_matrix (float64): In the shape of `matrix`; added to.
-    """
+    """Transposes `score_together`, but for patterns and lengths: the rows are those of
+    concatenated documents, the gradients of each."""
     for role, of_role in rows.tokens.items():
         d_scores = np.concatenate([role_gradient(x, role) for x in gradients])
         add_gradient(state, of_role, d_scores, d_matrix)
@@ -348,7 +329,7 @@ def add_gradients(
 def add_gradient(
     state: WeightState, rows: RoleRows, d_scores: Floats, d_matrix: Floats
 ) -> None:
-    """Transpose of `add_scores`."""
+    """Transposes `add_scores`."""
     first, row, strength = rows
     pairs, d_weights = _pair_arrays(state), d_matrix.reshape(-1)
     dense = dense_rows(state, d_matrix)
@@ -363,7 +344,7 @@ def add_gradient(
 def add_cell_gradient(
     state: WeightState, segments: SegmentRows, d_cells: NDArray[Any], d_matrix: Floats
 ) -> None:
-    """Transpose of `cells_of`."""
+    """Transposes `cells_of`."""
     if len(segments.row):
         first, _ = _pair_arrays(state)
         d_weights = d_matrix.reshape(-1)
@@ -377,7 +358,7 @@ def add_entry_gradient(
     d_entries: NDArray[Any] | None,
     d_matrix: Floats,
 ) -> None:
-    """Transpose of the entries that `join_scores` makes."""
+    """Transposes the entries that `join_scores` makes."""
     if d_entries is not None:
         first, _ = _pair_arrays(state)
         scatter_entries(places.row, first, d_entries, d_matrix.reshape(-1))

@@ -10,22 +10,46 @@ added to `inside` and subtracted from `start`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...features import Extractor
 from ...features.kernels.key_table import RowTable
-from ..cached import Cached
-from .families import TRANSITIONS, families_of
-from .names import Names
-from .pairs import Pairs
+from .packing import Names
+from .pairs import WeightPairs
+from .penalty_groups import TRANSITIONS, penalty_groups_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Keys = NDArray[np.uint64]
+T = TypeVar("T")
+
+# One lock for all objects, because a lock in an object could not be pickled.
+_COMPUTING = RLock()
+
+
+@dataclass(frozen=True, eq=False)
+class Cached:
+    """Computes what follows from a frozen object once for all threads."""
+
+    _results: dict[Callable[[Any], Any], Any] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def cached(self, make: Callable[[Any], T]) -> T:
+        """Returns what a function of a module returns for this object. The first thread
+        that asks computes it, others wait."""
+        if make not in self._results:
+            with _COMPUTING:
+                if make not in self._results:
+                    self._results[make] = make(self)
+        result: T = self._results[make]
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +62,10 @@ class WeightState(Cached):
     extractor (Extractor): Reads features from documents.
     table (RowTable): The row of each feature key.
     names (Names): "role:TEMPLATE=value" of each feature.
-    family (uint8 [R]): Of each feature, an index of `FAMILIES`.
+    group (uint8 [R]): Of each feature, an index of `PENALTY_GROUPS`.
     counts (int64 [R]): Training documents in which each feature occurs.
     n_docs (int): Training documents.
-    pairs (Optional[Pairs]): Which (row, column) pairs have a weight; None: all.
+    pairs (Optional[WeightPairs]): Which (row, column) pairs have a weight; None: all.
     of_features (float64 or float32 [R, L]): Weights of features; with `pairs` [N, 1].
         Single precision where they were saved: the file may be mapped, so that all
         processes share it.
@@ -59,10 +83,10 @@ class WeightState(Cached):
     extractor: Extractor
     table: RowTable
     names: Names
-    family: NDArray[np.uint8]
+    group: NDArray[np.uint8]
     counts: NDArray[np.int64]
     n_docs: int
-    pairs: Pairs | None
+    pairs: WeightPairs | None
     of_features: Floats | NDArray[np.float32]
     pattern: Floats
     length: Floats
@@ -75,19 +99,19 @@ class WeightState(Cached):
 
     @property
     def matrix(self) -> Floats:
-        """RETURNS (float64): `of_features`; where these are in single precision, a
-        read-only copy, which is made once."""
-        found: Any = self.of_features
-        return found if found.dtype == np.float64 else self.cached(_in_doubles)
+        """`of_features` in double precision; where it is in single, a read-only copy,
+        which is made once."""
+        weights: Any = self.of_features
+        return weights if weights.dtype == np.float64 else self.cached(_in_doubles)
 
     def matrix_rows(self, rows: Ints) -> Ints:
-        """RETURNS (int32): Which rows of `matrix` have the weights of these features,
-        in their order."""
+        """Returns the rows of `matrix` with the weights of these features, in their
+        order."""
         return rows if self.pairs is None else self.pairs.slots(rows)
 
     def slots(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.int64]]:
-        """RETURNS (Tuple[int32, int32, int64]): For each weight of some rows the index
-        of the row in `rows`, its column, and its place in `matrix.ravel()`."""
+        """Returns for each weight of some rows the index of the row in `rows`, its
+        column, and its place in `matrix.ravel()`."""
         index = np.arange(len(rows), dtype=np.int32)
         if self.pairs is None:
             n_columns = self.of_features.shape[1]
@@ -99,27 +123,23 @@ class WeightState(Cached):
         return feature, self.pairs.columns[slot], slot
 
     def weights_at(self, rows: Ints, columns: Ints) -> Floats:
-        """RETURNS (float64 [K]): The weight of each of some features in a column, as a
-        saved model has it; 0 where there is none.
-
-        rows (int32 [K]), columns (int32 [K]): The features, and a column of each; -1:
-            none.
-        """
-        found, weights = np.zeros(len(rows)), self.of_features.reshape(-1)
+        """Returns the weight of each of K features in a column of its own, as a saved
+        model has it; 0 where there is none, and where the column is -1."""
+        values, weights = np.zeros(len(rows)), self.of_features.reshape(-1)
         feature, column, place = self.slots(rows)
-        is_asked = column == columns[feature]
-        found[feature[is_asked]] = weights[place[is_asked]].astype(np.float32)
-        return found
+        is_wanted = column == columns[feature]
+        values[feature[is_wanted]] = weights[place[is_wanted]].astype(np.float32)
+        return values
 
 
 def _in_doubles(state: WeightState) -> Floats:
-    found = state.of_features.astype(np.float64)
-    found.setflags(write=False)
-    return found
+    weights = state.of_features.astype(np.float64)
+    weights.setflags(write=False)
+    return weights
 
 
 def empty_state(extractor: Extractor) -> WeightState:
-    """RETURNS (WeightState): Without features and labels."""
+    """Returns a state without features and labels."""
     return WeightState(
         extractor=extractor,
         **with_rows(np.zeros(0, np.uint64), Names([]), None, 0),
@@ -135,36 +155,35 @@ def empty_state(extractor: Extractor) -> WeightState:
 def with_rows(
     keys: Keys,
     names: Names,
-    pairs: Pairs | None,
+    pairs: WeightPairs | None,
     n_labels: int,
-    family: NDArray[np.uint8] | None = None,
+    group: NDArray[np.uint8] | None = None,
 ) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): The fields of a `WeightState` that follow from the
-    features and their pairs.
-
-    family (Optional[uint8 [R]]): Of each feature; by default the names say it.
-    """
-    if family is None:
-        family = families_of(names)
+    """Returns the fields of a `WeightState` that follow from the features and their
+    pairs; without groups [R] those that the names say."""
+    if group is None:
+        group = penalty_groups_of(names)
     return {
         "table": RowTable(np.asarray(keys, np.uint64)),
         "names": names,
-        "family": family,
+        "group": group,
         "pairs": pairs,
-        "n_whole": n_whole_rows(pairs, n_labels, family),
+        "n_whole": n_whole_rows(pairs, n_labels, group),
     }
 
 
-def n_whole_rows(pairs: Pairs | None, n_labels: int, family: NDArray[np.uint8]) -> int:
-    """RETURNS (int): See `WeightState.n_whole`."""
+def n_whole_rows(
+    pairs: WeightPairs | None, n_labels: int, group: NDArray[np.uint8]
+) -> int:
+    """Returns `WeightState.n_whole`."""
     n_whole = 0 if pairs is None else pairs.n_whole(n_labels)
-    return n_whole if (family[n_whole:] == TRANSITIONS).all() else 0
+    return n_whole if (group[n_whole:] == TRANSITIONS).all() else 0
 
 
 def freeze(state: WeightState) -> WeightState:
-    """RETURNS (WeightState): The same, with read-only arrays."""
+    """Makes the arrays of a state read-only; returns it."""
     arrays: list[NDArray[Any]] = [state.of_features, state.pattern, state.length]
-    arrays += [state.tail, state.counts, state.family]
+    arrays += [state.tail, state.counts, state.group]
     if state.pairs is not None:
         arrays += [state.pairs.first, state.pairs.columns]
     for array in arrays:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from ...errors import Errors
 from ...features import Extensions, Extractor, Gazetteers, Tables
 from ...msgpack import read_msgpack
-from .families import FAMILIES, TRANSITIONS
-from .names import Names
 from .packing import (
+    Names,
     check_finite,
     check_format,
     inflate,
@@ -27,7 +26,8 @@ from .packing import (
     truncated,
     unpack_floats,
 )
-from .pairs import Pairs
+from .pairs import WeightPairs
+from .penalty_groups import PENALTY_GROUPS, TRANSITIONS
 from .state import WeightState, with_rows
 from .vector import as_vector
 
@@ -36,8 +36,7 @@ FORMAT = 5
 # What an extractor must store besides its settings.
 _PARTS = ("gazetteers", "tables", "extensions")
 _FLOATS = ("pattern", "length", "tail")
-_PLAIN = ("learn_length", "is_trained", "n_docs")
-
+_PLAIN = {"learn_length": bool, "is_trained": bool, "n_docs": int}
 
 # Of this thread: see `beside`.
 _BESIDE: ContextVar[list[NDArray[np.float32]] | None] = ContextVar("_BESIDE")
@@ -56,13 +55,13 @@ def beside(weights: list[NDArray[np.float32]]) -> Iterator[None]:
 
 
 def to_bytes(state: WeightState) -> bytes:
-    """RETURNS (bytes): All of it, weights in single precision; see `beside`."""
+    """Returns all of it, weights in single precision; see `beside`."""
     packed: dict[str, Any] = {x: pack_floats(getattr(state, x)) for x in _FLOATS}
-    lying = _BESIDE.get(None)
-    if lying is None:
+    arrays = _BESIDE.get(None)
+    if arrays is None:
         packed["matrix"] = pack_floats(state.of_features)
     else:
-        lying.append(np.asarray(state.of_features, np.float32))
+        arrays.append(np.asarray(state.of_features, np.float32))
     if state.pairs is not None:
         packed["first_pair"] = pack_counts(state.pairs.first)
         packed["columns"] = pack_counts(state.pairs.columns)
@@ -78,7 +77,7 @@ def to_bytes(state: WeightState) -> bytes:
             "format": FORMAT,
             "keys": state.table.keys,
             "names": state.names.packed(),
-            "family": zlib.compress(state.family.tobytes()),
+            "family": zlib.compress(state.group.tobytes()),
             "counts": pack_counts(state.counts),
             **{x: getattr(state, x) for x in _PLAIN},
             **packed,
@@ -88,128 +87,108 @@ def to_bytes(state: WeightState) -> bytes:
 
 
 def from_bytes(data: bytes, extractor: Extractor) -> WeightState:
-    """Inverse of `to_bytes`.
-
-    extractor (Extractor): With the settings of the saved one; it stays as it is.
-    RAISES (ValueError): HS062 truncated; HS063 another version saved it; HS111
-        features of functions that are not there; HS313 a weight is not finite.
-    """
+    """Inverts `to_bytes`, given an extractor with the settings of the saved one, which
+    stays as it is. Raises ValueError: HS062 if the bytes are truncated, HS063 if
+    another version saved them, HS111 if functions of features are missing, HS313 if a
+    weight is not finite."""
     functions = extractor.features.functions.functions
     try:
-        loaded = read_msgpack(data)
-        version, needed = loaded["format"], {*loaded.get("functions", ())}
+        saved = read_msgpack(data)
+        version, needed = saved["format"], {*saved.get("functions", ())}
     except Exception as e:
         raise truncated(repr(e)) from None
     check_format(version, FORMAT)
-    _check_functions(needed, functions)
+    if not needed <= {*functions}:
+        args = {"found": sorted(functions), "expected": sorted(needed)}
+        raise ValueError(Errors.HS111.format(**args))
     try:
-        state = _read(loaded, extractor)
+        state = _read(saved, extractor)
     except Exception as e:  # whatever somebody has put there
         raise truncated(repr(e)) from None
     for name in _FLOATS:
         check_finite(name, getattr(state, name), may_forbid=True)
-    if "matrix" in loaded:  # what is mapped may not be read yet
+    if "matrix" in saved:  # what is mapped may not be read yet
         check_finite("matrix", state.of_features)
     return state
 
 
-def _check_functions(needed: Collection[str], found: Collection[str]) -> None:
-    if not {*needed} <= {*found}:
-        raise ValueError(
-            Errors.HS111.format(found=sorted(found), expected=sorted(needed))
-        )
-
-
-def _read(loaded: Mapping[str, Any], extractor: Extractor) -> WeightState:
+def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
     extractor = unread(extractor)
     for part in _PARTS:
-        getattr(extractor, part).load(loaded.get(part, {}))
+        getattr(extractor, part).load(saved.get(part, {}))
     pairs = None
-    if "first_pair" in loaded:
-        pairs = Pairs(
-            np.array(loaded["first_pair"], np.int32),
-            np.array(loaded["columns"], np.int32),
+    if "first_pair" in saved:
+        pairs = WeightPairs(
+            np.array(saved["first_pair"], np.int32),
+            np.array(saved["columns"], np.int32),
         )
-    keys = loaded["keys"]
+    keys = saved["keys"]
     if not (isinstance(keys, np.ndarray) and keys.dtype == np.uint64 and keys.ndim):
         raise ValueError("keys are no hashes")
-    floats: dict[str, Any] = {x: unpack_floats(loaded[x]) for x in _FLOATS}
+    floats: dict[str, Any] = {x: unpack_floats(saved[x]) for x in _FLOATS}
     n_rows, n_labels = len(keys), len(floats["tail"])
-    family, names = _families_and_names(loaded, n_rows)
-    counts = np.array(loaded["counts"], np.int64)
-    n_observed = loaded.get("n_observed", 0)
+    group = np.frombuffer(inflate(saved["family"], n_rows), np.uint8)
+    if group.max(initial=0) >= len(PENALTY_GROUPS):
+        raise ValueError(f"there is no penalty group {group.max()}")
+    if not isinstance(saved["names"], bytes):
+        raise TypeError("names are not packed")
+    names = Names(saved["names"], n_rows)
+    counts = np.array(saved["counts"], np.int64)
+    n_observed, grows = saved.get("n_observed", 0), saved.get("grows", pairs is None)
     # Arrays that do not fit together would be read out of bounds.
+    _check(
+        {
+            "keys": (keys.shape, (n_rows,)),
+            "pattern": (floats["pattern"].ndim, 1),
+            "tail": (floats["tail"].ndim, 1),
+            "length of": (floats["length"].ndim, 2),
+            "counts": (len(counts), n_rows),
+            "length": (len(floats["length"]), n_labels),
+            "n_observed": (type(n_observed), int),
+            "grows": (type(grows), bool),
+            **{x: (type(saved[x]), kind) for x, kind in _PLAIN.items()},
+        }
+    )
     shape = (n_rows, n_labels) if pairs is None else (len(pairs.columns), 1)
-    of_features = _weights_of(loaded, shape)
-    shapes = {
-        "keys": (keys.shape, (n_rows,)),
-        "pattern": (floats["pattern"].ndim, 1),
-        "tail": (floats["tail"].ndim, 1),
-        "length of": (floats["length"].ndim, 2),
-        "names": (len(names), n_rows),
-        "family": (len(family), n_rows),
-        "counts": (len(counts), n_rows),
-        "length": (len(floats["length"]), n_labels),
-        "n_observed": (type(n_observed), int),
-        "learn_length": (type(loaded["learn_length"]), bool),
-        "is_trained": (type(loaded["is_trained"]), bool),
-        "n_docs": (type(loaded["n_docs"]), int),
-        "grows": (type(loaded.get("grows", True)), bool),
-    }
-    for name, (shape, expected) in shapes.items():
-        if shape != expected:
-            raise ValueError(f"{name} is {shape}, expected {expected}")
+    of_features = _weights_of(saved, shape)
     if pairs is not None:
         pairs.check(n_rows, n_labels + n_observed)
-    rows = with_rows(keys, names, pairs, n_labels, family)
-    if pairs is not None:
-        is_transition = (rows["family"] == TRANSITIONS).repeat(pairs.sizes)
+        is_transition = (group == TRANSITIONS).repeat(pairs.sizes)
         if ((pairs.columns >= n_labels) != is_transition).any():
             raise ValueError("weights in columns of another role")
     return WeightState(
         extractor=extractor,
-        **rows,
+        **with_rows(keys, names, pairs, n_labels, group),
         **floats,
         of_features=of_features,
         counts=counts,
         n_observed=n_observed,
-        grows=loaded.get("grows", pairs is None),
-        **{x: loaded[x] for x in _PLAIN},
+        grows=grows,
+        **{x: saved[x] for x in _PLAIN},
     )
 
 
-def _weights_of(loaded: Mapping[str, Any], shape: tuple[int, int]) -> NDArray[Any]:
+def _weights_of(saved: Mapping[str, Any], shape: tuple[int, int]) -> NDArray[Any]:
     """Returns the weights of features, float32 [R, L] or [N, 1]."""
-    if "matrix" not in loaded:
+    if "matrix" not in saved:
         if not (arrays := _BESIDE.get(None)):
             raise ValueError("its weights are in a file of their own")
         weights = arrays.pop(0)
-        _check_shape(weights.shape, shape)
+        _check({"matrix": (weights.shape, shape)})
         return weights
-    _check_shape(shape_of(loaded["matrix"]), shape)  # before so much memory is taken
-    return unpack_floats(loaded["matrix"], np.float32)
+    _check({"matrix": (shape_of(saved["matrix"]), shape)})  # before memory is taken
+    return unpack_floats(saved["matrix"], np.float32)
 
 
-def _check_shape(shape: tuple[int, ...], expected: tuple[int, int]) -> None:
-    if shape != expected:
-        raise ValueError(f"matrix is {shape}, expected {expected}")
-
-
-def _families_and_names(
-    loaded: Mapping[str, Any], size: int
-) -> tuple[NDArray[np.uint8], Names]:
-    """The family and the name of each feature."""
-    packed = loaded["names"]
-    if not isinstance(packed, bytes):
-        raise TypeError("names are not packed")
-    family = np.frombuffer(inflate(loaded["family"], size), np.uint8)
-    if family.max(initial=0) >= len(FAMILIES):
-        raise ValueError(f"there is no family {family.max()}")
-    return family, Names(packed, size)
+def _check(values: Mapping[str, tuple[Any, Any]]) -> None:
+    """Raises ValueError if a value is not the expected one."""
+    for name, (value, expected) in values.items():
+        if value != expected:
+            raise ValueError(f"{name} is {value}, expected {expected}")
 
 
 def unread(extractor: Extractor) -> Extractor:
-    """RETURNS (Extractor): With the same settings, its lists and tables empty."""
+    """Returns an extractor with the same settings, its lists and tables empty."""
     return Extractor(
         extractor.features,
         Gazetteers(extractor.gazetteers.settings),
@@ -219,8 +198,8 @@ def unread(extractor: Extractor) -> Extractor:
 
 
 def size_of(state: WeightState) -> dict[str, float]:
-    """RETURNS (Dict[str, float]): How many features, weights that are not 0 and label
-    patterns there are, and MB (10^6 bytes) of all when saved."""
+    """Returns how many features, weights that are not 0 and label patterns there are,
+    and MB (10^6 bytes) of all when saved."""
     return {
         "features": len(state.names),
         "weights": int(np.count_nonzero(as_vector(state))),

@@ -18,7 +18,7 @@ from ..kernels.token_scores import (
     Scoring,
     TemplateScores,
 )
-from .pairs import Pairs
+from .pairs import WeightPairs
 
 # The most memory that the scores of words take.
 CACHE_BYTES = 64_000_000
@@ -37,13 +37,8 @@ class TokenScores:
     of a block depend on the word alone, and are cached. A bag, such as
     LOWER{-9:9}, is one block, which is read at each of its offsets.
 
-    extractor (Extractor): Reads features.
-    table (RowTable): Rows of keys.
-    matrix (float [R, L] or [N, 1]): Weights; in single precision they are read as
-        they lie, of others a copy is made.
-    pairs (Optional[Pairs]): Which weights, if not all.
-    n_labels (int): L.
-    n_bytes (int): See `WordCache`.
+    matrix (float [R, L] or [N, 1]): Weights, with `pairs` of some columns; in single
+        precision they are read as they lie, of others a copy is made.
 
     roles (Tuple[str, ...]): Roles that have templates.
     asked (Optional[Asked]): What `task` needs of the attributes of tokens; None: all.
@@ -54,9 +49,9 @@ class TokenScores:
         extractor: Extractor,
         table: RowTable,
         matrix: NDArray[Any],
-        pairs: Pairs | None,
+        pairs: WeightPairs | None,
         n_labels: int,
-        n_bytes: int = CACHE_BYTES,
+        n_bytes: int = CACHE_BYTES,  # of scores of words
     ) -> None:
         self._n_labels = n_labels
         places = (_NONE, _NONE) if pairs is None else (pairs.first, pairs.columns)
@@ -70,11 +65,11 @@ class TokenScores:
             for _, template in templates
         ]
         lexical = [pair for pair, yes in zip(templates, is_lexical) if yes]
-        others = [pair for pair, yes in zip(templates, is_lexical) if not yes]
+        rest = [pair for pair, yes in zip(templates, is_lexical) if not yes]
         # Few tokens are in matches: those that read lists alone are summed apart.
         columns_of = extractor.list_columns
-        of_lists = [(r, t) for r, t in others if _reads_list(t, columns_of)]
-        others = [(r, t) for r, t in others if not _reads_list(t, columns_of)]
+        of_lists = [(r, t) for r, t in rest if _reads_list(t, columns_of)]
+        rest = [(r, t) for r, t in rest if not _reads_list(t, columns_of)]
         self._lists = None
         if of_lists:
             seeds, _, _, offsets = extractor.plan(of_lists)
@@ -82,13 +77,12 @@ class TokenScores:
             list_columns = np.array([columns_of[name] for name in names], np.int32)
             args = list_columns, seeds, offsets, self._indices(of_lists), *weights
             self._lists = ListScores(*args, len(self.roles), n_labels)
-        of_others = self._indices(others)
-        seeds, first_atom, columns, offsets = extractor.plan(others)
+        seeds, first_atom, columns, offsets = extractor.plan(rest)
         # Only the columns that these templates read.
         self._columns, of_atoms = np.unique(columns, return_inverse=True)
         self.asked = extractor.asked(self._columns)
         plan = seeds, first_atom, of_atoms.astype(np.int32), offsets
-        self._others = TemplateScores(*plan, of_others, *weights)
+        self._templates = TemplateScores(*plan, self._indices(rest), *weights)
         # Where each is read, and whose scores are read there.
         reads = dict.fromkeys((r, t.atoms[0].offset, _block(t)) for r, t in lexical)
         blocks = list(dict.fromkeys((role, block) for role, _, block in reads))
@@ -105,70 +99,62 @@ class TokenScores:
             np.array([offset for _, offset, _ in reads], np.int32),
             np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
         )
-        asked = _NONE if self.asked is None else self.asked.columns
-        row = [("values", "u8", (len(asked),)), ("scores", "f4", shape)]
+        columns = _NONE if self.asked is None else self.asked.columns
+        row = [("values", "u8", (len(columns),)), ("scores", "f4", shape)]
         dtype = np.dtype(row, align=True)
         read = extractor.lexical_values if self.asked is None else extractor.word_values
-        self._n_asked = len(asked)
+        self._n_columns = len(columns)
 
         # Without a reference to self: weights are to be freed at once after an update.
         def make(vocab: Vocab, orths: Keys) -> NDArray[Any]:
-            values, found = read(vocab, orths), np.empty(len(orths), dtype)
-            found["values"] = values.take(asked, axis=1)
-            found["scores"] = _block_scores(in_blocks, shape, values)
-            return found
+            values, rows = read(vocab, orths), np.empty(len(orths), dtype)
+            rows["values"] = values.take(columns, axis=1)
+            rows["scores"] = _block_scores(in_blocks, shape, values)
+            return rows
 
-        # Of each word the scores of blocks, and attributes that are asked for.
+        # The scores of blocks of each word, and the attributes that are asked for.
         self._words = WordCache(make, n_bytes)
         # The rows that were read last, and their fields.
         self._fields: tuple[Any, Any, Any] = None, None, None
 
-    def task(self, found: Values) -> tuple[Scoring, Floats]:
-        """The task that sums the scores of documents, of n tokens together.
-
-        found (Values): Their attributes, see `Extractor.values_of`; those that are
-            `asked` for are enough, and are completed here.
-        RETURNS (Tuple[Scoring, float64 [roles, n, L]]): The task, and the scores that
-            it computes, by role.
-        """
-        scores = np.zeros((len(self.roles), len(found.orths), self._n_labels))
-        words, rows = self._words.find(found.vocab, found.orths)
+    def task(self, of_tokens: Values) -> tuple[Scoring, Floats]:
+        """Returns the task that sums the scores of documents, of n tokens together, and
+        the scores that it computes, by role [roles, n, L]. Of the attributes of tokens
+        those that are `asked` for are enough, and are completed here."""
+        scores = np.zeros((len(self.roles), len(of_tokens.orths), self._n_labels))
+        words, rows = self._words.find(of_tokens.vocab, of_tokens.orths)
         if (fields := self._fields)[0] is not rows:
             fields = self._fields = rows, rows["values"], rows["scores"]
         _, of_values, of_words = fields
-        values = found.values
-        if found.is_partial:
-            if self._n_asked:
+        values = of_tokens.values
+        if of_tokens.is_partial:
+            if self._n_columns:
                 take_columns(of_values, words, values)
         else:
             values = np.ascontiguousarray(values[:, self._columns])
         task = Scoring(
-            found.first,
+            of_tokens.first,
             scores,
             blocks=self._blocks,
             words=words,
             of_words=of_words,
-            templates=self._others,
+            templates=self._templates,
             values=values,
             lists=self._lists,
-            on_lists=None if self._lists is None else found.on_lists,
+            on_lists=None if self._lists is None else of_tokens.on_lists,
         )
         return task, scores
 
     def _indices(self, of_roles: Iterable[tuple[str, Any]]) -> NDArray[np.int32]:
-        """The place of the role of each, of `roles`."""
+        """Returns the index in `roles` of the role of each."""
         return np.array([self.roles.index(role) for role, _ in of_roles], np.int32)
 
 
 def _block_scores(
     in_blocks: TemplateScores, shape: tuple[int, int], values: Keys
 ) -> Floats:
-    """Scores of each block for K words.
-
-    shape (Tuple[int, int]): (B, L).
-    values (uint64 [K, lexical attributes]): Attributes of each word.
-    RETURNS (float64 [K, B, L]): The scores.
-    """
+    """Returns the scores [K, B, L] of B blocks for K words, from their attributes
+    [K, lexical attributes]; shape is (B, L)."""
     n_blocks, n_labels = shape
     scores = np.zeros((len(values), n_blocks, n_labels))
     first = np.array([0, len(values)], np.int32)
@@ -177,11 +163,11 @@ def _block_scores(
 
 
 def _reads_list(template: Template, columns: Mapping[str, int]) -> bool:
-    """Whether its only atom is one of these attributes."""
+    """Whether the only atom of a template is one of these attributes."""
     return len(template.atoms) == 1 and template.atoms[0].attribute in columns
 
 
 def _block(template: Template) -> str | int:
-    """Those with the same one have the same word to read: the offset, or the bag."""
+    """Returns the offset or the bag: templates with the same one read the same word."""
     (atom,) = template.atoms
     return atom.bag or atom.offset

@@ -15,31 +15,27 @@ from numpy.typing import NDArray
 
 from ...core import PatternAutomaton
 from ...errors import Errors
-from .families import FAMILIES
 from .packing import to_single
+from .penalty_groups import PENALTY_GROUPS
 from .state import Floats, WeightState
 
 
 def is_learnt(state: WeightState) -> NDArray[np.bool_]:
-    """RETURNS (bool [M + L * D]): Which weights of patterns and lengths are trained."""
+    """Returns which weights of patterns and lengths are trained [M + L * D]."""
     lengths = np.isfinite(state.length) & state.learn_length
     return np.concatenate([np.isfinite(state.pattern), lengths.ravel()])
 
 
 def as_vector(state: WeightState) -> Floats:
-    """RETURNS (float64 [N]): A new array."""
+    """Returns the weights in a new array [N]."""
     return np.concatenate([state.matrix.ravel(), dense(state)[is_learnt(state)]])
 
 
 def with_vector(
     state: WeightState, vector: Floats, *, copy: bool = True
 ) -> WeightState:
-    """Inverse of `as_vector`.
-
-    vector (float64 [N]): New weights.
-    copy (bool): False: those of features are a view of the vector.
-    RAISES (ValueError): HS055 length.
-    """
+    """Inverts `as_vector`; without a copy the weights of features are a view of the
+    vector. Raises ValueError HS055 if it has another length."""
     size = state.matrix.size
     expected = size + int(is_learnt(state).sum())
     if vector.shape != (expected,):
@@ -52,16 +48,16 @@ def with_vector(
 
 
 def with_learnt(state: WeightState, values: Floats) -> WeightState:
-    """RETURNS (WeightState): With other weights of patterns and lengths: the end of
-    what `as_vector` gives."""
+    """Returns a state with other weights of patterns and lengths: the end of what
+    `as_vector` returns."""
     learnt = is_learnt(state)
-    of_all = np.zeros(len(learnt))
-    of_all[learnt] = values
-    return with_dense(state, of_all)
+    all_values = np.zeros(len(learnt))
+    all_values[learnt] = values
+    return with_dense(state, all_values)
 
 
 def rounded(state: WeightState) -> WeightState:
-    """RETURNS (WeightState): With the weights that a saved model will have."""
+    """Returns a state with the weights that a saved model will have."""
     return replace(
         state,
         of_features=to_single(state.matrix),
@@ -75,13 +71,13 @@ def rounded(state: WeightState) -> WeightState:
 
 
 def dense(state: WeightState) -> Floats:
-    """RETURNS (float64 [M + L * D]): Weights of patterns and lengths."""
+    """Returns the weights of patterns and lengths [M + L * D]."""
     values = np.concatenate([state.pattern, state.length.ravel()])
     return np.where(is_learnt(state), values, 0.0)
 
 
 def with_dense(state: WeightState, values: Floats) -> WeightState:
-    """Inverse of `dense`."""
+    """Inverts `dense`."""
     split = len(state.pattern)
     pattern = np.where(np.isfinite(state.pattern), values[:split], state.pattern)
     if not state.learn_length:
@@ -92,8 +88,7 @@ def with_dense(state: WeightState, values: Floats) -> WeightState:
 
 
 def dense_values(state: WeightState, values: Mapping[str, float]) -> Floats:
-    """RETURNS (float64 [M + L * D]): For each weight of `dense` the value of its
-    family."""
+    """Returns for each weight of `dense` the value of its penalty group."""
     sizes = [state.pattern.size, state.length.size]
     return np.repeat([values["pattern"], values["length"]], sizes)
 
@@ -102,24 +97,22 @@ def dense_values(state: WeightState, values: Mapping[str, float]) -> Floats:
 
 
 def row_values(state: WeightState, values: Mapping[str, float]) -> Floats:
-    """RETURNS (float64 [R]): For each feature the value of its family."""
-    return np.array([values[family] for family in FAMILIES])[state.family]
+    """Returns for each feature the value of its penalty group [R]."""
+    return np.array([values[group] for group in PENALTY_GROUPS])[state.group]
 
 
 def by_slot(state: WeightState, of_row: NDArray[Any]) -> NDArray[Any]:
-    """RETURNS (array): From one value for each feature to one for each row of
-    `matrix`."""
+    """Returns one value for each row of `matrix`, from one for each feature."""
     return of_row if state.pairs is None else of_row.repeat(state.pairs.sizes)
 
 
 def by_weight(state: WeightState, of_row: NDArray[Any]) -> NDArray[Any]:
-    """RETURNS (array): From one value for each feature to one for each weight of
-    `matrix`."""
+    """Returns one value for each weight of `matrix`, from one for each feature."""
     return by_slot(state, of_row).repeat(state.matrix.shape[1])
 
 
 def vector_values(state: WeightState, values: Mapping[str, float]) -> Floats:
-    """RETURNS (float64 [N]): For each weight the value of its family."""
+    """Returns for each weight the value of its penalty group [N]."""
     rows = by_weight(state, row_values(state, values))
     return np.concatenate([rows, dense_values(state, values)[is_learnt(state)]])
 
@@ -127,12 +120,9 @@ def vector_values(state: WeightState, values: Mapping[str, float]) -> Floats:
 def of_long_patterns(
     state: WeightState, automaton: PatternAutomaton
 ) -> NDArray[np.bool_]:
-    """Which weights belong to label patterns of three or more names, or to features of
-    such patterns: `core.viterbi` is faster where none of them is negative.
-
-    automaton (PatternAutomaton): Of the same patterns.
-    RETURNS (bool [N]): In the order of `as_vector`.
-    """
+    """Returns which weights [N] belong to label patterns of three or more names, or to
+    features of such patterns: `core.viterbi` is faster where none of them is negative.
+    The automaton has the same patterns."""
     is_long = np.zeros(state.matrix.size, bool)
     if state.pairs is not None:
         of_column = [False] * len(state.tail)
@@ -147,8 +137,8 @@ def of_long_patterns(
 
 
 def empty_gradient(state: WeightState) -> tuple[Floats, Floats]:
-    """RETURNS (Tuple[float64 [N], Floats]): Zeros in the order of `as_vector`, and a
-    view of their part that has the shape of `matrix`."""
+    """Returns zeros in the order of `as_vector`, and a view of their part that has the
+    shape of `matrix`."""
     size = state.matrix.size
     vector = np.zeros(size + int(is_learnt(state).sum()))
     return vector, vector[:size].reshape(state.matrix.shape)
@@ -157,6 +147,6 @@ def empty_gradient(state: WeightState) -> tuple[Floats, Floats]:
 def write_dense_gradient(
     state: WeightState, vector: Floats, pattern: Floats, length: Floats
 ) -> None:
-    """Write derivatives by patterns and lengths into what `empty_gradient` gave."""
-    of_all = np.concatenate([pattern, length.ravel()])
-    vector[state.matrix.size :] = of_all[is_learnt(state)]
+    """Writes derivatives by patterns and lengths into an `empty_gradient`."""
+    derivatives = np.concatenate([pattern, length.ravel()])
+    vector[state.matrix.size :] = derivatives[is_learnt(state)]

@@ -23,7 +23,7 @@ class Weights(Shim):
     """The weights of a span scorer while they are trained.
 
     extractor (Extractor): Reads features.
-    l2 (Dict[str, float]): By family, for online training.
+    l2 (Dict[str, float]): By penalty group, for online training.
     learn_rate_scale (float): Multiplies the optimizer's learn rate.
 
     state (WeightState): The present weights. Steps and fits may change its arrays in
@@ -39,60 +39,56 @@ class Weights(Shim):
         self.replace(empty_state(extractor))
 
     def replace(self, state: WeightState) -> None:
-        """Take other weights, and forget the steps of the optimizer."""
+        """Takes other weights, and forgets the steps of the optimizer."""
         self.state = state
         self._steps: OnlineSteps | None = None
 
     def read_with(self, extractor: Extractor) -> None:
-        """Read features with another extractor."""
+        """Reads features with another extractor."""
         self.state = replace(self.state, extractor=extractor)
 
     def publish(self) -> WeightState:
-        """RETURNS (WeightState): The present weights for predictions, now read-only:
-        training goes on with a copy of the arrays that it changes."""
+        """Returns the present weights for predictions, now read-only: training goes on
+        with a copy of the arrays that it changes."""
         return freeze(self.state)
 
     # what a fit needs
 
     def vector(self) -> Floats:
-        """RETURNS (float64 [N]): All trained weights, see `vector`."""
+        """Returns all trained weights, see the module `vector`."""
         return vector.as_vector(self.state)
 
     def set_vector(self, values: Floats, *, copy: bool = True) -> None:
-        """Inverse of `vector`.
-
-        values (float64 [N]): New weights.
-        copy (bool): False: weights of features are a view of them.
-        RAISES (ValueError): HS055 length.
-        """
+        """Inverts `vector`; without a copy the weights of features are a view of the
+        values. Raises ValueError HS055 if there are more or fewer."""
         self.replace(vector.with_vector(self.state, values, copy=copy))
 
     def vector_values(self, values: Mapping[str, float]) -> Floats:
-        """RETURNS (float64 [N]): For each weight the value of its family."""
+        """Returns for each weight the value of its penalty group."""
         return vector.vector_values(self.state, values)
 
     def round(self) -> None:
-        """Make all weights what they will be in a saved model."""
+        """Makes all weights what they will be in a saved model."""
         self.replace(vector.rounded(self.state))
 
     def pruned_size(self) -> dict[str, float]:
-        """RETURNS (Dict[str, float]): The size without weights of features that are 0,
-        as after L1: the component is going to prune them."""
+        """Returns the size without weights of features that are 0, as after L1: the
+        component is going to prune them."""
         state = self.state
         return storage.size_of(edits.keep(state, state.matrix != 0.0))
 
     # online training
 
     def accumulate(self, rows: Rows, gradients: Sequence[Potentials]) -> None:
-        """Add the gradient of concatenated documents."""
+        """Adds the gradient of concatenated documents."""
         self._online().accumulate(self.state, rows, gradients)
 
     def add_features(self, keys: Keys, names: list[str], counts: Counts) -> None:
-        """See `OnlineSteps.add_features`; training goes on."""
+        """Adds features as `OnlineSteps.add_features` does; training goes on."""
         self.state = self._online().add_features(self.state, keys, names, counts)
 
     def finish_update(self, optimizer: Optimizer) -> None:
-        """One step on all weights that documents have read since the last call."""
+        """Takes a step on all weights that documents have read since the last call."""
         if self._steps is None:
             return
         announce_averages(optimizer, self.id)
@@ -123,20 +119,15 @@ class Weights(Shim):
         """Does nothing: the weights stay in main memory."""
 
     def copy(self) -> Weights:
-        """RETURNS (Weights): With the weights of a saved model, and no steps."""
-        other = Weights(self.state.extractor, self.l2, self.learn_rate_scale)
-        return other.from_bytes(self.to_bytes())
+        """Returns the weights as a saved model has them, and no steps."""
+        return _unpickle(*self.__reduce__()[1])
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): Features and weights, those in single precision."""
+        """Returns features and weights, those in single precision."""
         return storage.to_bytes(self.state)
 
     def from_bytes(self, data: bytes) -> Weights:
-        """RETURNS (Weights): Itself.
-
-        RAISES (ValueError): HS062 truncated; HS063 another version saved it; HS111
-            features of functions that are not there.
-        """
+        """Reads what `to_bytes` returned; see `storage.from_bytes`. Returns itself."""
         self.replace(storage.from_bytes(data, self.state.extractor))
         return self
 
@@ -146,7 +137,7 @@ class Weights(Shim):
 
 
 def announce_averages(optimizer: Optimizer, shim_id: int) -> None:
-    """Tell an optimizer that a shim has averages: `nlp.use_params` asks only for keys
+    """Tells an optimizer that a shim has averages: `nlp.use_params` asks only for keys
     that it knows. What `nlp.rehearse` passes for an optimizer has a rate only."""
     averages: dict[Any, Any] | None = getattr(optimizer, "averages", None)
     if averages is not None:
