@@ -293,8 +293,9 @@ def walk(group: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def command_section(path: str, command: Any) -> Iterator[str]:
-    options = [x for x in command.params if x.param_type_name == "option"]
-    arguments = [x for x in command.params if x.param_type_name == "argument"]
+    shown = [x for x in command.params if not x.hidden]
+    options = [x for x in shown if x.param_type_name == "option"]
+    arguments = [x for x in shown if x.param_type_name == "argument"]
     usage = [path, *(f"{x.metavar}" for x in arguments), "[OPTIONS]"]
     yield f"## {path.removeprefix('python -m spacy ')}"
     yield ""

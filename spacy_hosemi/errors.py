@@ -503,10 +503,6 @@ class Errors(metaclass=_Coded):
         "{expected}, since settings are chosen by folds of documents."
     )
     HS332 = "the config that tune begins with cannot be trained: {reason}"
-    HS333 = (
-        "{path!r} is no file of this search; expected one that tune wrote with the "
-        "same config, documents and seed, or none. Remove it, or give another path."
-    )
     HS334 = (
         "fit.patience is {found}, and the {n_docs} documents of dev have no entities; "
         "expected documents that a fit can look at. Set paths.dev, or path of "
@@ -830,10 +826,6 @@ class Warnings(metaclass=_Coded):
         "the features of the training documents are too many for memory, and the next "
         "{size:.0f} MB cannot be written to a temporary file ({reason}). They stay in "
         "memory. Make room, or set the environment variable TMPDIR to another folder."
-    )
-    HSW72 = (
-        "{path} cannot be written ({reason}); the search goes on, and a later one will "
-        "judge again what is not in it."
     )
     HSW78 = (
         'fit.l2 = "auto": none of the {total} documents of dev has a span with a label '

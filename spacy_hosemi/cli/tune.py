@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .common import hosemi_cli, open_training
-from .options import CodePath, Encoding, Overwrite
-from .streams import STOPPED, check_different, clean, fail, open_output, say, try_output
+from .options import CodePath, Config, Encoding, Overwrite, TrainingCorpus
+from .streams import (
+    STOPPED,
+    check_different,
+    clean,
+    fail,
+    open_output,
+    say,
+    try_output,
+    with_progress,
+)
 
 if TYPE_CHECKING:
-    from ..tuning.halving import Judgement, Round
     from ..tuning.search import Search
+
+
+def _refuse_resume(path: Path | None) -> None:
+    if path is not None:
+        fail(
+            "There is no --resume",
+            "A search is short now: give --minutes for all of it.",
+        )
 
 
 @hosemi_cli.command("tune", no_args_is_help=True)
 def tune_cli(
-    train: Annotated[
-        str,
-        typer.Argument(
-            metavar="TRAIN",
-            help="Documents to train on: a .spacy file, a folder of them, or what "
-            "convert reads.",
-        ),
-    ],
+    train: TrainingCorpus,
     output: Annotated[
         str,
         typer.Argument(
@@ -35,48 +44,35 @@ def tune_cli(
         ),
     ] = "tuned.cfg",
     minutes: Annotated[
-        float, typer.Option("--minutes", metavar="N", min=0, help="Time to take.")
+        float,
+        typer.Option(
+            "--minutes",
+            metavar="N",
+            min=0,
+            help="No candidate is begun after this time.",
+        ),
     ] = 10.0,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            metavar="FILE",
-            help="Config to begin with, such as one of init with lists. Default: what "
-            "init writes for such texts.",
-        ),
-    ] = None,
+    config: Config = None,
     seed: Annotated[
-        int,
-        typer.Option(
-            "--seed", metavar="N", help="Of the order of documents and candidates."
-        ),
+        int, typer.Option("--seed", metavar="N", help="Of the folds of documents.")
     ] = 0,
     encoding: Encoding = None,
     resume: Annotated[
-        Path | None,
-        typer.Option(
-            "--resume",
-            metavar="FILE",
-            help="A file that keeps what was judged; with it, the same command goes on "
-            "where it was stopped.",
-        ),
+        Path | None, typer.Option("--resume", hidden=True, callback=_refuse_resume)
     ] = None,
     overwrite: Overwrite = False,
     code_path: CodePath = None,
 ) -> None:
     """
-    Choose settings by cross-validation on the training documents, and write a config
-    with them: how spans are coded, the order of label patterns, the features, l2 and
-    the decoding.
+    Choose by cross-validation on the training documents what init cannot know: the
+    order of label patterns, the features, and whether lists of names help; write a
+    config with that. l2 and the decoding are left to training ("auto").
 
-    Many candidates are judged on a few documents, the best third of them on three times
-    as many, and so on (successive halving). Each is compared with the config as it is
-    on the same documents; the score is the mean of F1 and the share of exact records.
-    Dev and test documents are for you to judge the result by: do not give them here.
-
-    Ctrl-C, or the end of the time, writes the best config so far; with --resume the
-    same command goes on later.
+    At most twelve candidates are judged by the same folds, the config as it is first;
+    the score is the mean of F1 and the share of exact records. The config stays as it
+    is unless another one gains more than chance. Dev and test documents are for you to
+    judge the result by: do not give them here. Ctrl-C, or the end of the time, writes
+    the best config so far.
 
     \b
     Examples:
@@ -84,114 +80,91 @@ def tune_cli(
       python -m spacy hosemi tune export.jsonl tuned.cfg --config references.cfg
     """
     from ..tuning.search import Search
-    from ..tuning.written import write
+    from ..tuning.tuned_config import write
 
-    check_different({"TRAIN": train, "OUT.cfg": output, "--resume": resume})
+    check_different({"TRAIN": train, "OUT.cfg": output})
     check_different({"--config": config, "OUT.cfg": output})
     if output != "-":
-        overwrite = overwrite or (resume is not None and _is_ours(output))
         try_output(output, overwrite)
     if minutes <= 0:
         fail(f"--minutes is {minutes:g}", "Expected a number above 0.")
     part, pipelines, fit, nlp, pipe = open_training(train, config, encoding)
     if fit is not None:
         say(f"The config to begin with: hosemi init --for {fit.kind}")
-    write(pipelines.text(fit), pipe.name, {}, "auto")  # what fails, fails now
-    search = Search(nlp, pipe, part.docs, 60 * minutes, seed, resume)
-    try:
-        _follow(search)
-    except KeyboardInterrupt:
-        search.is_stopped = True
-    if search.contest.best is None:
-        if search.is_over:
-            fail("No time to judge the config as it is", "Give more as --minutes.")
+    name = "config.cfg" if output == "-" else Path(output).name
+    text = pipelines.text(fit, name)
+    auto = {f"initialize.components.{pipe.name}.fit.l2": "auto"}
+    write(text, auto)  # what fails, fails now
+    search = Search(nlp, pipe, part.docs, fit.kind if fit else "", seed)
+    n = len(search.candidates)
+    say(f"{n} candidates on {_documents(search)}")
+    progress = partial(with_progress, total=n, unit=" candidates")
+    with suppress(KeyboardInterrupt):
+        for _ in progress(search.steps(60 * minutes)):
+            pass
+    if not search.results:
         say("Stopped before anything was judged; nothing is written.")
         raise SystemExit(STOPPED)
-    name = "config.cfg" if output == "-" else Path(output).name
-    with open_output(output, overwrite) as file:
-        file.write(search.write(pipelines.text(fit, name)))
-    _conclude(search, output)
-
-
-def _is_ours(output: str) -> bool:
-    """Whether a file is a config that tune has written, with which it goes on."""
-    from ..tuning.written import NOTE
-
-    with suppress(OSError), open(output, encoding="utf8", errors="replace") as file:
-        return file.readline().strip() == f"# {NOTE}"
-    return False
-
-
-def _follow(search: Search) -> None:
-    """Print each round as it goes."""
-    from tqdm import tqdm
-
-    bar = None
-    for one in search.steps():
-        if not one.judged:
-            if bar is not None:
-                bar.close()
-            n, n_all = len(one.candidates), search.n_documents
-            tqdm.write(
-                f"\nRound {one.number}: {n} candidates on {one.n_documents:,} of "
-                f"{n_all:,} documents\n{HEADER}",
-                file=sys.stderr,
-            )
-            bar = tqdm(total=n, desc=f"Round {one.number}", leave=False, disable=None)
-        else:
-            tqdm.write(_row(one, one.judged[-1]), file=sys.stderr)
-            assert bar is not None
-            bar.update()
-    if bar is not None:
-        bar.close()
-
-
-HEADER = "   score  difference         F1  records   l2  decoding      s  settings"
-
-
-def _row(one: Round, judgement: Judgement) -> str:
-    """A line of the table; an asterisk marks the best one so far."""
-    from ..tuning.menu import in_words
-
-    trial, words = judgement.trial, clean(in_words(judgement.changes))
-    if trial is None:
-        return f"       -  {words}: {clean(judgement.reason)[:200]}"
-    mark = "*" if judgement is one.ranked[0] else " "
-    gain = ""
-    if judgement is not one.judged[0]:
-        difference, error = (100 * x for x in judgement.gain(one.judged[0]))
-        gain = f"{difference:+.2f} ± {error:.2f}"
-    f1, records = judgement.shown
-    return (
-        f"{mark} {100 * judgement.score:6.2f}  {gain:14} {f1:>6}  {records:>6} "
-        f"{trial.l2:5g}  {trial.how:8} {judgement.seconds:6.1f}  {words}"
-    )
-
-
-def _conclude(search: Search, output: str) -> None:
-    """Say what was found, and how sure that is."""
-    from ..tuning.menu import in_words
-
-    contest, best = search.contest, search.contest.best
-    one = contest.decisive
-    assert best is not None and best.trial is not None and one is not None
-    if search.is_stopped:
-        why = "The time is up" if search.is_over else "Stopped"
-        last = contest.current
-        say(
-            f"\n{why}: round {last.number} has {len(last.judged)} of "
-            f"{len(last.candidates)} candidates. With more time another one may win."
-        )
-    gain, error = (100 * x for x in best.gain(one.judged[0]))
-    say(f"\nThe best: {in_words(best.changes)}")
-    if one.ranked[0] is not best:
+    say(_table(search))
+    note = _note(search)
+    say(f"\n{note}")
+    if search.best is not max(search.results, key=lambda x: x.score):
         say("What others have gained is within chance.")
-    if best.changes:
-        say(f"Its score beside that of the config as it is: {gain:+.2f} ± {error:.2f}")
-    if one.n_documents < search.n_documents:
-        say(
-            'The config has l2 = "auto": what is best on a part of the documents is '
-            "too strong a penalty for all of them."
-        )
+    if len(search.results) < n:
+        say(f"Judged: {len(search.results)} of {n}. With more time another may win.")
+    with open_output(output, overwrite) as file:
+        file.write(write(text, {**search.best.changes, **auto}, note))
     if output != "-":
         say(f"Wrote {output}")
+
+
+def _documents(search: Search) -> str:
+    n, n_all = len(search.docs), search.n_documents
+    return f"{n:,} documents" if n == n_all else f"{n:,} of {n_all:,} documents"
+
+
+def _table(search: Search) -> str:
+    """Returns a row for each result in order; an asterisk marks what was chosen."""
+    from wasabi import table
+
+    from ..tuning.candidates import in_words
+
+    rows = []
+    for result in search.results:
+        mark, words = "*" if result is search.best else "", in_words(result.changes)
+        if result.trial is None:
+            words = f"{words}: {result.reason}"
+            rows.append((mark, *"-----", f"{result.seconds:.1f}", clean(words)[:200]))
+            continue
+        gain = ""
+        if result is not search.results[0]:
+            gain = _signed(*result.gain(search.results[0]))
+        scores = f"{100 * result.score:.2f}", gain, *result.shown, result.trial.in_words
+        rows.append((mark, *scores, f"{result.seconds:.1f}", clean(words)))
+    header = ("", "score", "difference", "F1", "records", "with", "s", "settings")
+    aligns: Any = list("lrlrrlrl")
+    return str(table(rows, header, divider=True, aligns=aligns, max_col=200))
+
+
+def _signed(gain: float, error: float) -> str:
+    return f"{100 * gain:+.2f} ± {100 * error:.2f}"
+
+
+def _note(search: Search) -> str:
+    """Returns what the config says of itself."""
+    from ..tuning.candidates import in_words
+
+    first, best = search.results[0], search.best
+    f1, records = best.shown
+    lines = [
+        f"The best: {in_words(best.changes)}",
+        f"Cross-validation on {_documents(search)}: F1 {f1}, exact records {records}.",
+    ]
+    if best is not first:
+        f1, records = first.shown
+        lines += [
+            f"With the settings before: F1 {f1}, exact records {records};",
+            f"the mean of both has gained {_signed(*best.gain(first))}.",
+            "It is the best of several, so the true gain is smaller.",
+        ]
+    return "\n".join(lines)

@@ -1,1 +1,1 @@
-"""Chooses settings by cross-validation, in a time that is given."""
+"""Chooses by cross-validation what `init` cannot know."""

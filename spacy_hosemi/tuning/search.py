@@ -1,48 +1,88 @@
-"""The search for settings, from documents to a config."""
+"""Judges candidates by cross-validation, one after the other."""
 
 from __future__ import annotations
 
+import math
+import random
 import time
+import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.util import load_model_from_config, registry
 
+from ..component.judging import error_of_scores
+from ..component.penalty_search import PATH, SURE, Trial, TrialsOnly
 from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
-from ..inspection.corpus import as_examples, labels_in
-from ..labels.alignment import labels_of
-from ..training.data_checks import check_fit, check_reach
-from .halving import Halving, Round, sizes
-from .judging import Judging, Stopped
-from .menu import Changes, broad, fine
-from .written import chosen, note_of, write
+from ..inspection.corpus import as_examples, trainable
+from ..inspection.rehearsal import settings_of
+from .candidates import Changes, candidates
+from .tuned_config import changed
 
-# Of the first round: a candidate takes seconds there, and less tells nothing.
-LEAST_TOKENS, LEAST_DOCUMENTS = 3_000, 60
+# Of more tokens a sample of documents is taken: a candidate takes minutes then.
+MAX_TOKENS = 30_000
 # Each fold needs a document.
 MIN_DOCUMENTS = 3
+# Every second value of l2; training with the config that is written tries all of them.
+TUNING_PATH = PATH[1::2]
+
+
+@dataclass(frozen=True)
+class CandidateResult:
+    """What a candidate has reached.
+
+    trial (Optional[Trial]): The best l2 and decoding; None: it cannot be trained.
+    reason (str): Why it cannot be trained.
+    """
+
+    changes: Changes
+    trial: Trial | None
+    seconds: float
+    reason: str = ""
+
+    @property
+    def score(self) -> float:
+        """The mean of F1 and the share of exact documents, 0 to 1; -1: it cannot be
+        trained."""
+        return -1.0 if self.trial is None else self.trial.score
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """F1 and the share of exact documents, in per cent; "-": there is none."""
+        if self.trial is None:
+            return "-", "-"
+        records = self.trial.record_accuracy
+        shown = "-" if records is None else f"{100 * records:.2f}"
+        return f"{100 * self.trial.f1:.2f}", shown
+
+    def gain(self, other: CandidateResult) -> tuple[float, float]:
+        """Returns by how much the score is above another one, and the standard error of
+        this difference, paired by document; NaN where one cannot be trained."""
+        if self.trial is None or other.trial is None:
+            return math.nan, math.nan
+        error = error_of_scores(self.trial.counts, other.trial.counts)
+        return self.score - other.score, error
 
 
 class Search:
-    """A search for the best settings on a corpus.
+    """Looks for the best settings on annotated documents.
 
-    nlp (Language): The pipeline of the config to begin with.
-    pipe (HighOrderSemiCRF): Its component that is tuned.
-    docs (Sequence[Doc]): Annotated documents to train on.
-    seconds (float): That it may take.
-    seed (int): The same documents and the same seed have the same result, if the time
-        suffices.
-    path (Optional[Path]): A file that has what was judged, and from which a search goes
-        on.
-    RAISES (ValueError): HS050, HS051, HS156 nothing can be trained; HS254 the config
-        has no fit by L-BFGS; HS331 too few documents; HS333 the file is of another
-        search.
+    nlp (Language), pipe (HighOrderSemiCRF): The pipeline of the config to begin with,
+        and its component.
+    kind (str): See `candidates`.
+    seed (int): Of the sample and of the folds.
 
-    contest (Halving): The candidates, and how they were judged.
-    n_documents (int): That there are.
-    is_stopped (bool): Whether the time or Ctrl-C ended it before all was judged.
+    candidates (List[Changes]), results (List[CandidateResult]): To judge, and judged so
+        far; first the config as it is.
+    docs (List[Doc]), n_documents (int): By which they are judged, and how many there
+        are.
+
+    Raises ValueError if the config has no fit by L-BFGS (HS254), or there are too few
+    documents (HS331).
     """
 
     def __init__(
@@ -50,67 +90,68 @@ class Search:
         nlp: Language,
         pipe: HighOrderSemiCRF,
         docs: Sequence[Doc],
-        seconds: float,
+        kind: str = "",
         seed: int = 0,
-        path: Path | None = None,
     ) -> None:
-        self._name, self._ends = pipe.name, time.monotonic() + seconds
-        _check(docs, nlp)
-        args = docs, seed, lambda: self.is_over, path
-        self._judge = Judging(nlp, pipe.name, *args)
-        docs = self._judge.docs
-        self.n_documents = len(docs)
-        self._block = nlp.config.interpolate()["components"][pipe.name]
-        of_docs = [len(doc) for doc in docs], [len(doc.ents) for doc in docs]
-        n_documents = sizes(*of_docs, LEAST_TOKENS, LEAST_DOCUMENTS)
-        self.contest = Halving(broad(self._block), n_documents, self._variants, seed)
-        self.is_stopped = False
+        self._config, self._name, self._seed = nlp.config.interpolate(), pipe.name, seed
+        fit = settings_of(nlp, pipe.name)["fit"]
+        skipped = ("@misc", "l2", "log", "checkpoint", "checkpoint_every", "patience")
+        self._fit = {key: value for key, value in fit.items() if key not in skipped}
+        n = len({doc.text for doc in docs if doc.ents})
+        if n < MIN_DOCUMENTS:
+            raise ValueError(Errors.HS331.format(found=n, expected=MIN_DOCUMENTS))
+        docs = [doc for doc in trainable(docs, nlp) if len(doc)]
+        random.Random(seed).shuffle(docs)
+        self.n_documents, self.docs, n_tokens = len(docs), [], 0
+        for doc in docs:
+            if n_tokens < MAX_TOKENS:
+                self.docs.append(doc)
+                n_tokens += len(doc)
+        self.candidates = candidates(self._config, pipe.name, kind)
+        self.results: list[CandidateResult] = []
 
-    def steps(self) -> Iterator[Round]:
-        """Judge candidates, to the end, the end of the time, or Ctrl-C.
-
-        YIELDS (Round): When a round begins, and after each judgement.
-        RAISES (ValueError): HS332 the config itself cannot be trained.
-        """
-        try:
-            for one in self.contest.steps(self._judge):
-                first = one.judged[0] if one.judged else None
-                if first is not None and first.trial is None:
-                    raise ValueError(Errors.HS332.format(reason=first.reason))
-                yield one
-        except (Stopped, KeyboardInterrupt):
-            self.is_stopped = True
-
-    def write(self, text: str) -> str:
-        """Write the best config so far; there must be one.
-
-        text (str): The config to begin with.
-        RETURNS (str): The same with other settings, and a note.
-        """
-        one, best = self.contest.decisive, self.contest.best
-        assert one is not None and best is not None and best.trial is not None
-        has_all = one.n_documents == self.n_documents
-        changes = {**best.changes, **chosen(best.trial)}
-        # A penalty that is best on a part of the documents is too strong for all.
-        l2 = best.trial.l2 if has_all else "auto"
-        note = note_of(best, one.judged[0], one.n_documents, self.n_documents)
-        return write(text, self._name, changes, l2, note)
+    def steps(self, seconds: float) -> Iterator[CandidateResult]:
+        """Judges candidates, the first one in any case, and begins none after this
+        time. Raises ValueError HS332 if the config itself cannot be trained."""
+        end = time.monotonic() + seconds
+        for changes in self.candidates:
+            if self.results and time.monotonic() >= end:
+                return
+            result = self._judge(changes)
+            if not self.results and result.trial is None:
+                raise ValueError(Errors.HS332.format(reason=result.reason))
+            self.results.append(result)
+            yield result
 
     @property
-    def is_over(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() >= self._ends
+    def best(self) -> CandidateResult:
+        """The best result so far. It is the config as it is unless another one has
+        gained SURE standard errors, for that is the best of several."""
+        first, best = self.results[0], max(self.results, key=lambda x: x.score)
+        gain, error = best.gain(first)
+        return best if gain > SURE * error else first
 
-    def _variants(self, changes: Changes) -> list[Changes]:
-        return fine(self._block, changes)
+    def _judge(self, changes: Changes) -> CandidateResult:
+        began, reason = time.perf_counter(), ""
+        trials = TrialsOnly(path=TUNING_PATH, seed=self._seed, **self._fit)
+        try:
+            self._train(changes, trials)
+        except (ValueError, TypeError) as e:  # settings that do not go together
+            reason = " ".join(str(e).split())
+        if trials.best is None:
+            reason = reason or "there is no span to judge by"
+        seconds = time.perf_counter() - began
+        return CandidateResult(changes, trials.best, seconds, reason)
 
-
-def _check(docs: Sequence[Doc], nlp: Language) -> None:
-    """Refuse at once what training would refuse."""
-    examples = as_examples(docs, nlp)
-    annotations = labels_in(examples)
-    check_fit(examples, bool(labels_of(annotations)))
-    check_reach(examples, annotations)
-    n = len({doc.text for doc in docs if doc.ents})
-    if n < MIN_DOCUMENTS:
-        raise ValueError(Errors.HS331.format(found=n, expected=MIN_DOCUMENTS))
+    def _train(self, changes: Changes, fit: TrialsOnly) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            config = changed(self._config, changes)
+            nlp = load_model_from_config(config, auto_fill=True)
+            block = settings_of(nlp, self._name)
+            block.pop("fit")
+            block.pop("dev", None)  # is for judging the result
+            examples = as_examples(self.docs, nlp)
+            pipe: Any = nlp.get_pipe(self._name)
+            more = registry.resolve(block)
+            pipe.initialize(lambda: examples, nlp=nlp, fit=fit, **more)

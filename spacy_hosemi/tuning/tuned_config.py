@@ -1,0 +1,65 @@
+"""The config with the settings that were chosen."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from spacy.util import load_config_from_str
+from thinc.api import Config
+
+from ..configs.compose import merge, parse, render
+from .candidates import Changes
+
+# The first line of the comments at the head of a config.
+NOTE = "Settings chosen by `python -m spacy hosemi tune`."
+
+
+def changed(config: Config, changes: Changes) -> Config:
+    """Returns a copy of a config with other values; references to whole blocks are
+    resolved where a value is in such a block."""
+    copy = config.copy()
+    try:
+        for key, value in changes.items():
+            *path, last = key.split(".")
+            block: Any = copy
+            for part in path:
+                block = block.setdefault(part, {})
+            block[last] = value
+    except (TypeError, AttributeError):  # a block is ${...}
+        return changed(config.interpolate(), changes)
+    return copy
+
+
+def write(text: str, changes: Changes, note: str = "") -> str:
+    """Returns the text of a config with other values and a note at its head. Its other
+    comments stay, unless values go over several lines."""
+    wanted = changed(load_config_from_str(text, interpolate=False), changes)
+    lines = [NOTE, *note.splitlines(), ""] if note else []
+    head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
+    try:
+        tuned = _with_comments(_without_note(text), changes)
+        if load_config_from_str(tuned, interpolate=False) == wanted:
+            return head + tuned
+    except Exception:  # of a text that cannot be changed line by line
+        pass
+    return head + wanted.to_str(interpolate=False)
+
+
+def _with_comments(text: str, changes: Changes) -> str:
+    """Returns the text with other values, line by line."""
+    sections = parse(text)
+    for path, value in changes.items():
+        for name in [x for x in sections if f"{x}.".startswith(f"{path}.")]:
+            sections.pop(name)
+        section, _, key = path.rpartition(".")
+        merge(sections, parse(f"[{section}]\n{key} = {json.dumps(value)}"))
+    return render(sections)
+
+
+def _without_note(text: str) -> str:
+    """Returns a config without the note of an earlier search."""
+    if not text.startswith(f"# {NOTE}\n"):
+        return text
+    return re.split(r"\n#\n", text, maxsplit=1)[-1]
