@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +15,7 @@ from .options import CodePath, Encoding, Overwrite
 from .streams import (
     DONE,
     FAULTY,
-    check_different,
-    check_file,
+    check_outputs,
     clean,
     fail,
     log_faults,
@@ -184,13 +182,19 @@ def convert_cli(
     """
     from ..formats import ReaderSettings, read_annotations
     from ..formats.readers.columns import read_columns
+    from ..formats.splits import split
     from ..formats.tokenizers import blank_pipeline
 
-    outputs = _outputs(output, dev, dev_out, overwrite)
-    names = dict(zip(("OUT.spacy", "--dev-out"), outputs))
-    check_different({"IN": source, **names, "--faults": faults})
-    if faults is not None:
-        check_file(faults, overwrite)
+    if dev_out is not None and dev is None:
+        fail("--dev-out needs --dev", "Give the share of the texts for that file.")
+    outputs = {"OUT.spacy": output}
+    if dev is not None:
+        beside = output.with_name(f"{output.stem}-dev{output.suffix}")
+        outputs["--dev-out"] = dev_out or beside
+    for path in outputs.values():
+        if path.suffix != ".spacy":
+            fail(f"{str(path)!r} is no .spacy file", "Expected one: train.spacy.")
+    check_outputs({"IN": source}, {**outputs, "--faults": faults}, overwrite)
     nlp = blank_pipeline(config, lang)
     if source == "-":
         say_waiting()
@@ -200,97 +204,134 @@ def convert_cli(
         text_key, names_of_fields, group, encoding, places, binary
     )
     counting: dict[str, Any] = {"ends": ends, "unit": unit, "shift": shift}
-    found = read_annotations(source, format, settings, overlaps=overlaps, **counting)
-    report = Report(found)
-    _write(found.texts, outputs, nlp, report, (dev, group, seed), overwrite)
+    annotations = read_annotations(
+        source, format, settings, overlaps=overlaps, **counting
+    )
+    conversion = Conversion(annotations, group)
+    if texts := annotations.texts:
+        parts = [texts] if dev is None else split(texts, dev, group, seed)
+        conversion.write(dict(zip(outputs.values(), parts)), nlp, overwrite)
     with log_faults(faults, overwrite) as log:
-        for fault in found.faults:
+        for fault in annotations.faults:
             log.add(fault)
-    report.say_notes()
-    print_json(report.as_dict()) if as_json else print(clean(report.line()))
-    raise SystemExit(FAULTY if log.n or not report.files else DONE)
+    conversion.say_notes()
+    print_json(conversion.as_dict()) if as_json else print(clean(conversion.line()))
+    raise SystemExit(FAULTY if log.n or not conversion.files else DONE)
 
 
-def _outputs(
-    output: Path, dev: float | None, dev_out: Path | None, overwrite: bool
-) -> list[Path]:
-    """The files to write; exit if one of them may not be."""
-    if dev_out is not None and dev is None:
-        fail("--dev-out needs --dev", "Give the share of the texts for that file.")
-    beside = output.with_name(f"{output.stem}-dev{output.suffix}")
-    found = [output] if dev is None else [output, dev_out or beside]
-    for path in found:
-        if path.suffix != ".spacy":
-            fail(f"{str(path)!r} is no .spacy file", "Expected one: train.spacy.")
-        check_file(path, overwrite)
-    return found
+class Conversion:
+    """Writes what was read to .spacy files, and counts it.
 
-
-@dataclass
-class Report:
-    """What was read and written.
-
-    found (Annotations): What was read.
-    files (List[Dict]): Each file that was written.
+    annotations (Annotations): What was read.
+    group (Optional[str]): The key of `meta` that documents keep.
+    files (List[Dict]): The path of each file that was written, and the numbers of its
+        texts, tokens and spans.
     labels (Counter[str]): Spans that were written, by label.
     n_cut (int): Spans with a border inside a token, which was cut there.
-    n_wrong (int): Spans that are known to be wrong, in a group of their own.
-    n_ungrouped (int): Texts without the key of --group.
     """
 
-    found: Annotations
-    files: list[dict[str, Any]] = field(default_factory=list)
-    labels: Counter[str] = field(default_factory=Counter)
-    n_cut: int = 0
-    n_wrong: int = 0
-    n_ungrouped: int = 0
+    def __init__(self, annotations: Annotations, group: str | None) -> None:
+        self.annotations, self.group = annotations, group
+        self.files: list[dict[str, Any]] = []
+        self.labels: Counter[str] = Counter()
+        self.n_cut = 0
+
+    def write(
+        self, parts: Mapping[Path, list[AnnotatedText]], nlp: Language, overwrite: bool
+    ) -> None:
+        """Writes the texts of each file, all files or none."""
+        from ..formats.splits import check_group
+
+        if self.group is not None:
+            check_group(self.annotations.texts, self.group)
+        contents = [self._as_bytes(path, texts, nlp) for path, texts in parts.items()]
+        with ExitStack() as stack:
+            files = [
+                stack.enter_context(open_output(path, overwrite, binary=True))
+                for path in parts
+            ]
+            for file, content in zip(files, contents):
+                file.write(content)
+
+    def _as_bytes(self, path: Path, texts: list[AnnotatedText], nlp: Language) -> bytes:
+        """Returns the content of a .spacy file, after it was counted."""
+        from ..formats import make_doc, write_docs
+
+        counts: dict[str, Any] = {
+            "path": str(path),
+            "texts": len(texts),
+            "tokens": 0,
+            "spans": 0,
+        }
+        self.files.append(counts)
+
+        def docs() -> Iterator[Doc]:
+            for text in with_progress(texts, len(texts), " texts"):
+                annotated = make_doc(text, nlp, self.group)
+                doc = annotated.doc
+                self.n_cut += annotated.n_cut
+                self.labels.update(ent.label_ for ent in doc.ents)
+                counts["tokens"] += len(doc)
+                counts["spans"] += len(doc.ents)
+                yield doc
+
+        return write_docs(docs(), has_user_data=self.group is not None)
+
+    @property
+    def n_wrong(self) -> int:
+        """Spans that are known to be wrong, in a group of their own."""
+        return sum(len(text.wrong) for text in self.annotations.texts)
 
     def say_notes(self) -> None:
-        """What happened to spans and records that are no faults."""
+        """Says what happened to spans and records that are no faults."""
         from ..formats.documents import INCORRECT_SPANS
+        from ..formats.splits import count_without
+        from ..inspection.findings import count
 
-        found = self.found
-        if found.n_trimmed:
-            n = _count(found.n_trimmed, "span")
-            say(f"white space at the ends of {n} was left out")
-        if found.n_unseen:
-            n = _count(found.n_unseen, "span")
-            say(f"invisible characters at the ends of {n} were left out")
-        if found.n_shorter:
-            n = _count(found.n_shorter, "span")
-            say(f"left out: {n} that overlapped a longer one")
-        if n_others := _count_others(found.texts):
-            n = _count(n_others, "text")
-            say(f"{n} given more than once, with other spans: by several annotators?")
-        if self.n_cut:
-            say(f"tokens were cut at the borders of {_count(self.n_cut, 'span')}")
-        if self.n_ungrouped:
-            n = _count(self.n_ungrouped, "text")
-            say(f"{n} without the key of --group: each is a group")
-        if n_partial := sum(text.is_partial for text in found.texts):
-            n = _count(n_partial, "text")
-            say(f"nothing is known beside the spans of {n}: tokens there are missing")
-        if self.n_wrong:
-            key = f'incorrect_spans_key = "{INCORRECT_SPANS}"'
-            n = _count(self.n_wrong, "span")
-            say(f"{n} known to be wrong: train with {key}")
-        for reason, times in sorted(found.skipped.items()):
+        read, group = self.annotations, self.group
+        n_others = _count_contradicting(read.texts)
+        n_partial = sum(text.is_partial for text in read.texts)
+        n_ungrouped = 0 if group is None else count_without(read.texts, group)
+        key = f'incorrect_spans_key = "{INCORRECT_SPANS}"'
+        notes = {
+            "white space at the ends of {} was left out": (read.n_trimmed, "span"),
+            "invisible characters at the ends of {} were left out": (
+                read.n_unseen,
+                "span",
+            ),
+            "left out: {} that overlapped a longer one": (read.n_shorter, "span"),
+            "{} given more than once, with other spans: by several annotators?": (
+                n_others,
+                "text",
+            ),
+            "tokens were cut at the borders of {}": (self.n_cut, "span"),
+            "{} without the key of --group: each is a group": (n_ungrouped, "text"),
+            "nothing is known beside the spans of {}: tokens there are missing": (
+                n_partial,
+                "text",
+            ),
+            f"{{}} known to be wrong: train with {key}": (self.n_wrong, "span"),
+        }
+        for note, (n, name) in notes.items():
+            if n:
+                say(note.format(count(n, name)))
+        for reason, times in sorted(read.skipped.items()):
             say(f"left out: {times:,} {reason}")
         if not self.files:
             say("No text is left: nothing was written")
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the summary as JSON has it."""
-        found = self.found
+        read = self.annotations
         return {
-            "formats": dict(found.formats),
-            "texts_read": found.n_texts,
-            "spans_read": found.n_spans,
-            "faults": len(found.faults),
-            "skipped": dict(found.skipped),
-            "spans_trimmed": found.n_trimmed,
-            "spans_with_invisible_ends": found.n_unseen,
-            "spans_overlapping": found.n_shorter,
+            "formats": dict(read.formats),
+            "texts_read": read.n_texts,
+            "spans_read": read.n_spans,
+            "faults": len(read.faults),
+            "skipped": dict(read.skipped),
+            "spans_trimmed": read.n_trimmed,
+            "spans_with_invisible_ends": read.n_unseen,
+            "spans_overlapping": read.n_shorter,
             "spans_inside_tokens": self.n_cut,
             "spans_wrong": self.n_wrong,
             "labels": dict(sorted(self.labels.items())),
@@ -299,76 +340,22 @@ class Report:
 
     def line(self) -> str:
         """Returns the summary on one line."""
+        from ..inspection.findings import count
+
         files = [
-            f"{x['path']}: {_count(x['texts'], 'text')}, "
-            f"{_count(x['tokens'], 'token')}, {_count(x['spans'], 'span')}"
+            f"{x['path']}: {count(x['texts'], 'text')}, "
+            f"{count(x['tokens'], 'token')}, {count(x['spans'], 'span')}"
             for x in self.files
         ]
-        found = self.found
-        read = f"of {_count(found.n_texts, 'text')}, {_count(found.n_spans, 'span')}"
-        faults = _count(len(found.faults), "fault") if found.faults else "no faults"
-        return f"{'; '.join(files) or 'nothing written'} ({read}; {faults})"
+        read = self.annotations
+        totals = f"of {count(read.n_texts, 'text')}, {count(read.n_spans, 'span')}"
+        faults = count(len(read.faults), "fault") if read.faults else "no faults"
+        return f"{'; '.join(files) or 'nothing written'} ({totals}; {faults})"
 
 
-def _count(n: int, name: str) -> str:
-    return f"{n:,} {name}{'' if n == 1 else 's'}"
-
-
-def _count_others(texts: list[AnnotatedText]) -> int:
-    """How many texts are given with different spans."""
+def _count_contradicting(texts: list[AnnotatedText]) -> int:
+    """Returns how many texts are given with different spans."""
     spans: dict[str, set[Any]] = {}
     for text in texts:
-        found = tuple(span[:3] for span in text.spans)
-        spans.setdefault(text.text, set()).add(found)
-    return sum(len(found) > 1 for found in spans.values())
-
-
-def _write(
-    texts: list[AnnotatedText],
-    outputs: list[Path],
-    nlp: Language,
-    report: Report,
-    division: tuple[float | None, str | None, int],
-    overwrite: bool,
-) -> None:
-    from ..formats.splits import check_group, count_without, split
-
-    dev, group, seed = division
-    if not texts:
-        return
-    parts = [texts] if dev is None else list(split(texts, dev, group, seed))
-    if group is not None:
-        check_group(texts, group)
-        report.n_ungrouped = count_without(texts, group)
-    made = [_as_bytes(part, nlp, report, group) for part in parts]
-    with ExitStack() as stack:  # both files or none
-        opened = [
-            stack.enter_context(open_output(path, overwrite, binary=True))
-            for path in outputs
-        ]
-        for file, (content, _) in zip(opened, made):
-            file.write(content)
-    report.files += [
-        {"path": str(path), **counts} for path, (_, counts) in zip(outputs, made)
-    ]
-
-
-def _as_bytes(
-    texts: list[AnnotatedText], nlp: Language, report: Report, group: str | None
-) -> tuple[bytes, dict[str, int]]:
-    """The content of a .spacy file, and what is in it."""
-    from ..formats import make_doc, write_docs
-
-    counts = {"texts": len(texts), "tokens": 0, "spans": 0}
-
-    def docs() -> Iterator[Doc]:
-        for text in with_progress(texts, len(texts), " texts"):
-            made = make_doc(text, nlp, group)
-            report.n_cut += made.n_cut
-            report.n_wrong += len(text.wrong)
-            report.labels.update(ent.label_ for ent in made.doc.ents)
-            counts["tokens"] += len(made.doc)
-            counts["spans"] += len(made.doc.ents)
-            yield made.doc
-
-    return write_docs(docs(), has_user_data=group is not None), counts
+        spans.setdefault(text.text, set()).add(tuple(span[:3] for span in text.spans))
+    return sum(len(versions) > 1 for versions in spans.values())
