@@ -133,7 +133,7 @@ class _Columns(Findings):
 
     def _clear(self) -> None:
         self._numbers: list[int] = []
-        self._wholes: list[float | None] = []
+        self._probabilities: list[float | None] = []
         self._n_spans: list[int] = []
         self._errors: list[str | None] = []
         # By the places of ExtractedField: start, end, label, value, confidence.
@@ -146,8 +146,8 @@ class _Columns(Findings):
         return len(self._numbers) >= _ROWS or self._n_chars >= _CHARS
 
     def lines(self, texts: Iterable[Any]) -> Iterator[Line]:
-        """YIELDS (Line): The texts that there are, numbered by rows from 0. Whatever
-        else there is becomes an error."""
+        """Yields the texts that there are, numbered by rows from 0. Whatever else there
+        is becomes an error."""
         for number, text in enumerate(texts):
             line = Line("", 0, str(text) if isinstance(text, str) else "", number)
             if isinstance(text, str):
@@ -172,7 +172,7 @@ class _Columns(Findings):
         """See `Findings`."""
         self._numbers += [line.number for line in lines]
         self._n_chars += sum([len(line.text) for line in lines])
-        self._wholes += found.wholes
+        self._probabilities += found.probabilities
         self._n_spans += found.n_fields
         self._errors += [None] * len(lines)
         for column, values in zip(self._spans, found.columns):
@@ -183,22 +183,22 @@ class _Columns(Findings):
         self._add(line, 0, None, message)
 
     def _add(
-        self, line: Line, n_spans: int, whole: float | None, error: str | None
+        self, line: Line, n_spans: int, probability: float | None, error: str | None
     ) -> None:
         self._numbers.append(line.number)
-        self._wholes.append(whole)
+        self._probabilities.append(probability)
         self._n_spans.append(n_spans)
         self._errors.append(error)
 
     def take(self) -> pa.RecordBatch:
-        """RETURNS (RecordBatch): All rows, in order; from then on there are none."""
+        """Returns all rows, in order; from then on there are none."""
         arrays = [pa.array(x, one.type) for x, one in zip(self._spans, _SPAN)]
         spans = pa.StructArray.from_arrays(arrays, fields=[*_SPAN])
         borders = np.cumsum([0, *self._n_spans])
         batch = pa.RecordBatch.from_arrays(
             [
                 pa.array(self._numbers, pa.int64()),
-                pa.array(self._wholes, pa.float64()),
+                pa.array(self._probabilities, pa.float64()),
                 pa.ListArray.from_arrays(pa.array(borders, pa.int32()), spans),
                 pa.array(self._errors, pa.string()),
             ],
@@ -210,20 +210,20 @@ class _Columns(Findings):
 
 
 def _exploded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """RETURNS (RecordBatch): With a row for each span, and one for each empty list."""
-    ids, wholes, spans, errors = batch.columns
+    """Returns a row for each span, and one for each empty list."""
+    ids, probabilities, spans, errors = batch.columns
     n_spans = spans.value_lengths().to_numpy()
     rows = np.repeat(np.arange(len(batch)), np.maximum(n_spans, 1))
     has_span = np.repeat(n_spans > 0, np.maximum(n_spans, 1))
     place = np.cumsum(has_span) - 1
     of_spans = spans.flatten().take(pa.array(place, mask=~has_span))
-    columns = [column.take(pa.array(rows)) for column in (ids, wholes, errors)]
+    columns = [column.take(pa.array(rows)) for column in (ids, probabilities, errors)]
     columns[2:2] = of_spans.flatten()
     return pa.RecordBatch.from_arrays(columns, schema=_EXPLODED)
 
 
 def _read_texts(texts: Any) -> Iterable[Any]:
-    """RETURNS (Iterable[Any]): One at a time. RAISES (ValueError): HS183."""
+    """Returns texts, one at a time. Raises ValueError: HS183 if they are none."""
     if isinstance(texts, (pa.Array, pa.ChunkedArray)):
         kind = texts.type
         if pa.types.is_dictionary(kind):
@@ -254,8 +254,8 @@ class _Column:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """RETURNS (List[Any]): Python's values; of text that is not UTF-8, which a file may
-    have and Arrow does not look for, the error."""
+    """Returns Python's values; of text that is not UTF-8, which a file may have and
+    Arrow does not look for, the error."""
     try:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError as error:
@@ -266,7 +266,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _read_ids(ids: Any) -> pa.Array | pa.ChunkedArray:
-    """RETURNS (Union[Array, ChunkedArray]): A column. RAISES (ValueError): HS311."""
+    """Returns a column. Raises ValueError: HS311 if that is not possible."""
     if isinstance(ids, (pa.Array, pa.ChunkedArray)):
         return ids
     try:
@@ -281,8 +281,7 @@ def _read_ids(ids: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def _of(ids: pa.Array | pa.ChunkedArray, rows: pa.ChunkedArray) -> Any:
-    """RETURNS (Union[Array, ChunkedArray]): The id of each row. rows (int64 [K]): The
-    numbers of texts."""
+    """Returns the id of each row, by the numbers of texts."""
     try:
         return ids.take(rows)
     except pa.ArrowNotImplementedError:  # such as string views
@@ -291,8 +290,8 @@ def _of(ids: pa.Array | pa.ChunkedArray, rows: pa.ChunkedArray) -> Any:
 
 
 def _counted(texts: Iterable[Any], n_ids: int) -> Iterator[Any]:
-    """YIELDS (Any): The texts. RAISES (ValueError): HS312 there are more or fewer than
-    ids; at once if their number is known."""
+    """Yields texts. Raises ValueError: HS312 if there are more or fewer than ids, at
+    once if their number is known."""
     expected = len(texts) if isinstance(texts, Sized) else None
     if expected not in (None, n_ids):
         raise ValueError(Errors.HS312.format(found=n_ids, expected=expected))

@@ -120,7 +120,7 @@ class SpanExtractor(BaseEstimator):
             spans, in the order of `predict`.
         RAISES (ValueError): As `predict`.
         """
-        return _as_objects([found for _, found in self._answers(texts, True)])
+        return _as_objects([values for _, values in self._answers(texts, True)])
 
     def score(self, texts: Iterable[str], spans: Iterable[Iterable[CharSpan]]) -> float:
         """Micro-averaged F1 of spans: right are those with the same start, end and
@@ -132,13 +132,14 @@ class SpanExtractor(BaseEstimator):
         RAISES (ValueError): As `fit` and `predict`.
         """
         pairs = _read_pairs(texts, spans)
-        found = self.predict([text for text, _ in pairs])
-        both = [(one, gold) for one, (_, gold) in zip(found, pairs)]
-        f1: float | None = score_spans(both)["ents_f"]
+        predictions = self.predict([text for text, _ in pairs])
+        golds = [gold for _, gold in pairs]
+        f1: float | None = score_spans([*zip(predictions, golds)])["ents_f"]
         return 1.0 if f1 is None else f1
 
     def _make_pipeline(self) -> Language:
-        """RETURNS (Language): Untrained, with all settings. RAISES: HS186; others."""
+        """Returns an untrained pipeline. Raises ValueError: HS186 if a setting is given
+        twice."""
         config = _block("config", {} if self.config is None else self.config)
         model = _block("config['model']", config.pop("model", {}))
         features = _block("config['model']['features']", model.pop("features", {}))
@@ -148,24 +149,23 @@ class SpanExtractor(BaseEstimator):
         ):
             if double := [name for name in names if name in block]:
                 raise ValueError(Errors.HS186.format(found=double))
-            given = {name: _plain(getattr(self, name)) for name in names}
-            read_all([x for x in settings if x.name in names], given)
-            block.update(given)
+            parameters = {name: _plain(getattr(self, name)) for name in names}
+            read_all([x for x in settings if x.name in names], parameters)
+            block.update(parameters)
         nlp = use_field_tokenizer(_blank(self.lang))
         config["model"] = {**model, "features": features}
         nlp.add_pipe("hosemi", config=config)
         return nlp
 
     def _answers(
-        self, texts: Iterable[str], is_asked: bool
+        self, texts: Iterable[str], with_confidence: bool
     ) -> list[tuple[list[CharSpan], list[float]]]:
-        """RETURNS (List[Tuple]): Of each text its spans, and if that is asked for their
-        probabilities."""
+        """Returns the spans of each text, and their probabilities if wanted."""
         check_is_fitted(self, "pipeline_")
         return [
             (
                 [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents],
-                [ent._.confidence for ent in doc.ents] if is_asked else [],
+                [ent._.confidence for ent in doc.ents] if with_confidence else [],
             )
             for doc in self.pipeline_.pipe(_read_texts(texts))
         ]
@@ -184,7 +184,7 @@ class SpanExtractor(BaseEstimator):
 
 
 def _block(name: str, value: Any) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): A copy of a block. RAISES (ValueError): HS234."""
+    """Returns a copy of a block. Raises ValueError: HS234 if it is none."""
     is_block = isinstance(value, Mapping) and all(isinstance(x, str) for x in value)
     if not is_block:
         raise ValueError(Errors.HS234.format(name=name, found=shown(value)))
@@ -192,7 +192,7 @@ def _block(name: str, value: Any) -> dict[str, Any]:
 
 
 def _blank(lang: Any) -> Language:
-    """RETURNS (Language): Without components. RAISES (ValueError): HS235."""
+    """Returns a blank pipeline. Raises ValueError: HS235 for an unknown language."""
     if isinstance(lang, str):
         try:
             return spacy.blank(lang)
@@ -212,7 +212,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read_texts(texts: Any) -> list[str]:
-    """RETURNS (List[str]): As plain strings. RAISES (ValueError): HS183."""
+    """Returns plain strings. Raises ValueError: HS183 if texts are none."""
     is_flat = getattr(texts, "ndim", 1) == 1
     if isinstance(texts, (str, bytes, Mapping)) or not is_flat:
         raise ValueError(Errors.HS183.format(found=type(texts).__name__))
@@ -231,26 +231,23 @@ def _read_texts(texts: Any) -> list[str]:
 
 
 def _read_pairs(texts: Any, spans: Any) -> list[Annotated]:
-    """RETURNS (List[Tuple]): Checked texts with their spans. RAISES (ValueError): HS182
-    to HS184."""
+    """Returns checked texts with their spans. Raises ValueError: HS182 to HS184."""
     items = _read_texts(texts)
     try:
-        given: Sequence[Any] = [
-            one if isinstance(one, str) else [*one] for one in spans
-        ]
+        golds: Sequence[Any] = [x if isinstance(x, str) else [*x] for x in spans]
     except TypeError:
         raise ValueError(
             Errors.HS184.format(found=repr(spans)[:60], expected=len(items))
         ) from None
-    if len(given) != len(items):
-        raise ValueError(Errors.HS184.format(found=len(given), expected=len(items)))
-    pairs = enumerate(zip(items, given))
+    if len(golds) != len(items):
+        raise ValueError(Errors.HS184.format(found=len(golds), expected=len(items)))
+    pairs = enumerate(zip(items, golds))
     return [check_pair(pair, f"(texts[{k}], spans[{k}])") for k, pair in pairs]
 
 
 def _as_objects(items: Sequence[Any]) -> NDArray[np.object_]:
-    """RETURNS (object [n]): The lists themselves, which numpy would make a table of."""
-    found = np.empty(len(items), object)
+    """Returns the lists themselves, which numpy would make a table of."""
+    array = np.empty(len(items), object)
     for k, item in enumerate(items):
-        found[k] = item
-    return found
+        array[k] = item
+    return array

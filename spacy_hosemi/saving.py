@@ -85,19 +85,19 @@ def load(path: str | Path, *, verify: bool = True, **settings: Any) -> Language:
 
 
 def digest_of(folder: Path) -> str:
-    """RETURNS (str): The SHA-256 of the files by which a saved pipeline is known."""
-    found = hashlib.sha256()
+    """Returns the SHA-256 of the files by which a saved pipeline is known."""
+    digest = hashlib.sha256()
     for pattern in _KNOWN_BY:
         for path in sorted(folder.glob(pattern)):
             data = path.read_bytes()
-            found.update(f"{path.relative_to(folder)} {len(data)} ".encode())
-            found.update(data)
-    return found.hexdigest()
+            digest.update(f"{path.relative_to(folder)} {len(data)} ".encode())
+            digest.update(data)
+    return digest.hexdigest()
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Exchange the names of two folders in one step. RETURNS (bool): Whether this
-    system and this file system can."""
+    """Exchanges the names of two folders in one step. Returns whether this system and
+    this file system can."""
     if not sys.platform.startswith("linux"):
         return False
     with suppress(OSError, AttributeError):
@@ -109,16 +109,16 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _tidy(path: Path) -> None:
-    """Remove what this save or interrupted ones have left beside: an old pipeline only
+    """Removes what this save or interrupted ones have left beside: an old pipeline only
     if there is a new one, which gets its files that are no part of it."""
-    for left in _beside(path, "new"):
-        shutil.rmtree(left, ignore_errors=True)
-    for left in _beside(path, "old") if path.exists() else ():
-        for entry in left.iterdir():
+    for folder in _beside(path, "new"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for folder in _beside(path, "old") if path.exists() else ():
+        for entry in folder.iterdir():
             if not (path / entry.name).exists():
                 with suppress(OSError):
                     entry.rename(path / entry.name)
-        shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _beside(path: Path, kind: str) -> list[Path]:
@@ -126,7 +126,7 @@ def _beside(path: Path, kind: str) -> list[Path]:
 
 
 def _flush(folder: Path) -> None:
-    """So that a power cut after the exchange does not leave empty files."""
+    """Writes all files to the disk: a power cut afterwards leaves none empty."""
     for root, _, names in os.walk(folder):
         for name in names:
             with open(Path(root) / name, "rb") as file:

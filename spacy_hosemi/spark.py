@@ -84,13 +84,13 @@ def extract(
     options = {"explode": explode, "verify": verify}
     worker = _Worker(model, text_col=_TEXT, id_col=_ID, **options)
     ids: Any = functions.monotonically_increasing_id() if id_col is None else df[id_col]
-    given = df.select(ids.alias(_ID), df[text_col].alias(_TEXT))
-    columns = _schema_of(given.schema[_ID].dataType, explode)
-    return given.mapInArrow(worker.batches, columns)
+    texts = df.select(ids.alias(_ID), df[text_col].alias(_TEXT))
+    columns = _schema_of(texts.schema[_ID].dataType, explode)
+    return texts.mapInArrow(worker.batches, columns)
 
 
 def _schema_of(id_type: DataType, explode: bool) -> StructType:
-    """RETURNS (StructType): That of `spacy_hosemi.extract`."""
+    """Returns the schema of `spacy_hosemi.extract`."""
     spans = StructField("spans", ArrayType(StructType([*_SPAN])))
     return StructType(
         [
@@ -116,7 +116,7 @@ class _Worker(TableExtractor):
         places = self._of_driver, path, Path(SparkFiles.get(self.model))
         return next((x for x in places if x.exists()), path)
 
-    def batches(self, given: Iterator[Any]) -> Iterator[pa.RecordBatch]:
-        """YIELDS (RecordBatch): A few for each batch, with its rows."""
-        for batch in given:
-            yield from self(batch).to_batches()
+    def batches(self, tables: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        """Yields a few batches for each table, with its rows."""
+        for table in tables:
+            yield from self(table).to_batches()

@@ -121,9 +121,8 @@ class TableExtractor:
         return Path(self.model)
 
     def _folder(self) -> Path | None:
-        """RETURNS (Optional[Path]): Of the model; None: a package.
-
-        RAISES (ValueError): HS336 there is nothing."""
+        """Returns the folder of the model; None: a package. Raises ValueError: HS336 if
+        there is nothing."""
         path = self.place()
         if path.is_file() and path.name.endswith(ARCHIVES):
             path = unpacked(path)
@@ -135,7 +134,7 @@ class TableExtractor:
 
 
 def check_columns(columns: Sequence[str], **names: str | None) -> None:
-    """RAISES (ValueError): HS335 a table has not these columns; names: by argument."""
+    """Raises ValueError: HS335 if a table has not these columns, by argument."""
     for argument, name in names.items():
         if name is not None and name not in columns:
             raise ValueError(
@@ -144,14 +143,10 @@ def check_columns(columns: Sequence[str], **names: str | None) -> None:
 
 
 def unpacked(archive: Path) -> Path:
-    """Unpack a model once a machine, for all processes of this user.
-
-    archive (Path): Has the files of a pipeline, or one folder with them.
-    RETURNS (Path): A folder that is named after the content of the archive.
-    RAISES (ValueError): HS316 it unpacks to too much; HS337 it has no pipeline, or
-        cannot be read.
-    RAISES (OSError): There is no room for it.
-    """
+    """Unpacks a model once a machine, for all processes of this user. Returns a folder
+    that is named after the content of the archive. Raises ValueError: HS316 if it
+    unpacks to too much; HS337 if it has no pipeline, or cannot be read. Raises OSError
+    if there is no room for it."""
     digest = hashlib.sha256()
     with open(archive, "rb") as file:
         while data := file.read(2**20):
@@ -175,7 +170,7 @@ def unpacked(archive: Path) -> Path:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """RAISES (ValueError): HS316, HS337."""
+    """Raises ValueError: HS316, HS337, see `unpacked`."""
     most = _MOST_BYTES + _MOST_TIMES * archive.stat().st_size
     n_files = n_bytes = 0
 
@@ -187,20 +182,20 @@ def _unpack(archive: Path, folder: Path) -> None:
             found = {"n": n_files, "found": n_bytes}
             raise ValueError(Errors.HS316.format(path=archive, **args, **found))
 
-    def member(one: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
-        checked(one.size)
+    def member(file: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+        checked(file.size)
         # no links or names that lead out of the folder, no devices
-        return tarfile.data_filter(one, path)
+        return tarfile.data_filter(file, path)
 
     try:
         if archive.suffix == ".zip":
-            with zipfile.ZipFile(archive) as whole:
-                for name in whole.infolist():  # no file is larger than it says
+            with zipfile.ZipFile(archive) as files:
+                for name in files.infolist():  # no file is larger than it says
                     checked(name.file_size)
-                whole.extractall(folder)
+                files.extractall(folder)
         else:
-            with tarfile.open(archive) as files:
-                files.extractall(folder, filter=member)
+            with tarfile.open(archive) as tar:
+                tar.extractall(folder, filter=member)
     except (*_UNREADABLE, OSError, ValueError) as error:
         is_ours = isinstance(error, ValueError) and str(error).startswith("[HS")
         if is_ours or getattr(error, "errno", None) in _OF_THE_DISK:
@@ -210,12 +205,12 @@ def _unpack(archive: Path, folder: Path) -> None:
 
 
 def _own_folder() -> Path:
-    """RETURNS (Path): A folder for temporary files in which nobody else can write."""
+    """Returns a folder for temporary files in which nobody else can write."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
     path = Path(tempfile.gettempdir()) / f"spacy_hosemi-{user}"
     path.mkdir(mode=0o700, exist_ok=True)
-    found = path.lstat()
-    is_own = not hasattr(os, "getuid") or found.st_uid == user
-    if is_own and stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o022:
+    status = path.lstat()
+    is_own = not hasattr(os, "getuid") or status.st_uid == user
+    if is_own and stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o022:
         return path
     return Path(tempfile.mkdtemp())  # of this process alone

@@ -152,7 +152,7 @@ def parse_cli(
     from ..component.extraction import extract_records
     from ..component.fingerprint import guarantee_in_force
     from ..formats.sources import check_encoding
-    from .verdicts import Marker
+    from .verdicts import ReviewMarks
 
     chosen = WRITERS.get(form)
     if chosen is None:
@@ -171,7 +171,7 @@ def parse_cli(
     fields, labels = _export_fields(chosen, pipe), labels_of(nlp, pipe)
     guarantee = guarantee_in_force(pipe)
     options = WriterOptions(version_of(nlp), fields, labels, guarantee is not None)
-    marker = Marker(guarantee)
+    marks = ReviewMarks(guarantee)
     with log_faults(errors, overwrite) as log:
         lines = _read_all(readers, max_chars, encoding, log)
         first = [*islice(lines, 1)]
@@ -185,9 +185,9 @@ def parse_cli(
         if chosen.is_for_tools:  # there is nothing to annotate in a blank line
             records = (record for record in records if record.text.strip())
         with open_output(output, overwrite) as file:
-            chosen.write(marker.mark(records), file, options)
-    if said := marker.summary():
-        say(said)
+            chosen.write(marks.mark(records), file, options)
+    if summary := marks.summary():
+        say(summary)
     if log.n:
         raise SystemExit(FAULTY)
 

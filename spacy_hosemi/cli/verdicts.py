@@ -1,4 +1,4 @@
-"""Marks records that need no eye, and looks whether they are like those before."""
+"""Marks records that need no eye, and says if they are unlike those before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..prediction.guarantee import Guarantee
 
 
-class Marker:
+class ReviewMarks:
     """Gives each record, or each of its fields, a verdict, and counts them.
 
     guarantee (Optional[Guarantee]): What is promised; None: nothing is marked.
@@ -35,33 +35,33 @@ class Marker:
             probabilities = [x.confidence for x in record.best.fields]
             if self._guarantee.is_of_records:
                 probabilities = [record.best.confidence]
-                found = [*map(self._guarantee.of_record, probabilities)]
-                record = replace(record, verdict=found[0])
+                verdicts: list[str] = [*map(self._guarantee.of_record, probabilities)]
+                record = replace(record, verdict=verdicts[0])
             else:
                 labels = [x.label for x in record.best.fields]
-                found = self._guarantee.of_spans([*zip(labels, probabilities)])
-                record = replace(record, verdicts=[*found])
-            self.n += len(found)
-            self.n_accepted += found.count("accept")
+                verdicts = [*self._guarantee.of_spans([*zip(labels, probabilities)])]
+                record = replace(record, verdicts=verdicts)
+            self.n += len(verdicts)
+            self.n_accepted += verdicts.count("accept")
             if (usual := self._guarantee.usual) is not None:
                 self.n_low += sum(map(usual.is_low, probabilities))
             yield record
 
     def summary(self) -> str:
         """Returns a text for people; empty if nothing was marked."""
-        promised = self._guarantee
-        if promised is None or not self.n:
+        guarantee = self._guarantee
+        if guarantee is None or not self.n:
             return ""
-        what = "records" if promised.is_of_records else "fields"
-        said = f"{self.n_accepted:,} of {self.n:,} {what} need no eye"
-        usual = promised.usual
-        if usual is not None and promised.departs(self.n, self.n_low):
+        what = "records" if guarantee.is_of_records else "fields"
+        text = f"{self.n_accepted:,} of {self.n:,} {what} need no eye"
+        usual = guarantee.usual
+        if usual is not None and guarantee.departs(self.n, self.n_low):
             now, then = self.n_low / self.n, usual.n_below / usual.n
-            said += (
+            text += (
                 f"\nWarning: {100 * now:.1f} % of the {what} are less probable than "
                 f"{usual.limit:.2g}, not {100 * then:.1f} % as when the threshold was "
                 "chosen. These texts are others than those, and what was promised may "
                 "not hold: annotate some of them, and run `python -m spacy hosemi "
                 "guarantee` with these."
             )
-        return said
+        return text

@@ -27,21 +27,21 @@ class ExtractedField(NamedTuple):
 class Fields(NamedTuple):
     """The fields of several texts, by what is known of each.
 
-    n_fields (List[int]), wholes (List[Optional[float]]): Of each text, how many fields
-        it has, and the probability of exactly these.
+    n_fields (List[int]), probabilities (List[Optional[float]]): Of each text, how many
+        fields it has, and the probability of exactly these.
     columns (Tuple[List[Any], ...]): Of all fields, one text after the other, what
         `ExtractedField` has, in its order.
     """
 
     n_fields: list[int]
-    wholes: list[float | None]
+    probabilities: list[float | None]
     columns: tuple[list[Any], ...]
 
     def by_text(self) -> Iterator[tuple[list[ExtractedField], float | None]]:
         """Yields the fields of each text, and the probability of exactly these."""
         fields = map(ExtractedField._make, zip(*self.columns))
-        for n_fields, whole in zip(self.n_fields, self.wholes):
-            yield [*islice(fields, n_fields)], whole
+        for n_fields, probability in zip(self.n_fields, self.probabilities):
+            yield [*islice(fields, n_fields)], probability
 
 
 class WordToken(NamedTuple):

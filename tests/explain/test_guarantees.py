@@ -14,7 +14,7 @@ from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
-from spacy_hosemi.cli.verdicts import Marker
+from spacy_hosemi.cli.verdicts import ReviewMarks
 from spacy_hosemi.component import seen_texts
 from spacy_hosemi.component.fingerprint import fingerprint, guarantee_in_force
 from spacy_hosemi.component.judging import DocumentResult
@@ -224,12 +224,12 @@ def test_texts_that_depart():
     assert OF_RECORDS.departs(100, 50) and OF_RECORDS.departs(1000, 10)
     assert not OF_RECORDS.departs(0, 0)
     record = ExtractedRecord(1, "x", Segmentation([], 0.3))
-    marker = Marker(OF_RECORDS)
+    marker = ReviewMarks(OF_RECORDS)
     assert {x.verdict for x in marker.mark([record] * 200)} == {"review"}
     assert "0 of 200 records need no eye" in marker.summary()
     said = "100.0 % of the records are less probable than 0.62, not 25.0 %"
     assert f"Warning: {said}" in marker.summary()
-    assert Marker(None).summary() == Marker(OF_RECORDS).summary() == ""
+    assert ReviewMarks(None).summary() == ReviewMarks(OF_RECORDS).summary() == ""
 
 
 def test_texts_that_depart_where_all_is_accepted():
@@ -239,7 +239,7 @@ def test_texts_that_depart_where_all_is_accepted():
     lax = replace(OF_RECORDS, record_threshold=0.0, n_accepted=400)
     of_spans = replace(OF_SPANS, span_limits=(SpanLimit("", 0.0, 9),), usual=USUAL)
     for guarantee, what in ((lax, "records"), (of_spans, "fields")):
-        marker = Marker(guarantee)
+        marker = ReviewMarks(guarantee)
         [*marker.mark([record] * 50)]
         assert f"50 of 50 {what} need no eye" in marker.summary()
         assert "Warning: 100.0 %" in marker.summary()
@@ -568,7 +568,7 @@ def test_spans_by_label():
     together, _ = promise_spans(answers, promise, "x")
     assert together.span_limits[0].threshold == 0.99
     fields = [ExtractedField(0, 3, "PER", "Ada", 0.99)]
-    (record,) = Marker(guarantee).mark(
+    (record,) = ReviewMarks(guarantee).mark(
         [ExtractedRecord(1, "Ada", Segmentation(fields, 1))]
     )
     assert record.verdicts == ["accept"] and record.verdict is None

@@ -39,15 +39,15 @@ def write_csv(
     rows = _CsvRows(file)
     rows.write((*COLUMNS, VERDICT) if options.has_verdicts else COLUMNS)
     for record in records:
-        whole = rounded(record.best.confidence)
+        confidence = rounded(record.best.confidence)
         before = record.line, record.text
-        own = record.verdicts or repeat(record.verdict)
-        for x, verdict in zip(record.best.fields, own):
+        verdicts = record.verdicts or repeat(record.verdict)
+        for x, verdict in zip(record.best.fields, verdicts):
             here: tuple[Any, ...] = x.start, x.end, x.label, x.value
-            row = (*before, *here, rounded(x.confidence), whole)
+            row = (*before, *here, rounded(x.confidence), confidence)
             rows.write((*row, verdict) if options.has_verdicts else row)
         if not record.best.fields:
-            row = (*before, "", "", "", "", "", whole)
+            row = (*before, "", "", "", "", "", confidence)
             rows.write((*row, record.verdict) if options.has_verdicts else row)
 
 
@@ -66,8 +66,8 @@ def write_table(
             if field.label in values:
                 values[field.label].append(field.value)
         cells = map(SEPARATOR.join, values.values())
-        whole = rounded(record.best.confidence)
-        row = (record.line, whole, *cells, record.text)
+        confidence = rounded(record.best.confidence)
+        row = (record.line, confidence, *cells, record.text)
         rows.write((*row, record.advice) if options.has_verdicts else row)
 
 
