@@ -38,7 +38,7 @@ _NEAR = 3
 
 
 def position(doc: Doc) -> NDArray[np.uint64]:
-    """RETURNS (uint64 [n]): The place of each token in the document, from 10: smaller
+    """Returns the place of each token in the document, uint64 [n], from 10: smaller
     values mean an absent value, or a place before or after the document."""
     n = len(doc)
     i = np.arange(n)
@@ -75,15 +75,14 @@ _TYPES = ("str", "bool", "int")
 
 
 def is_extension(attribute: str) -> bool:
-    """Whether an attribute of a template is one of Token._ ("_.x:IN" reads a list)."""
+    """Says whether an attribute of a template is one of Token._ ("_.x:IN" reads a
+    list)."""
     return attribute.startswith("_.") and ":" not in attribute
 
 
 class Extensions:
-    """Extension attributes of tokens; training fixes the type of each.
-
-    types (Mapping[str, str]): Types by name, such as {"topic": "str"}.
-    """
+    """Reads extension attributes of tokens; training fixes the type of each. types
+    (Mapping[str, str]): by name, such as {"topic": "str"}."""
 
     def __init__(self, types: Mapping[str, str] | None = None) -> None:
         self.types = dict(types or {})
@@ -92,26 +91,19 @@ class Extensions:
         return bool(self.types)
 
     def to_dict(self) -> dict[str, str]:
-        """RETURNS (Dict[str, str]): The types, for `load`."""
+        """Returns the types, for `load`."""
         return dict(self.types)
 
     def load(self, data: Mapping[str, str]) -> None:
-        """Take types from `to_dict`. RAISES (ValueError): Not of ours."""
+        """Takes types from `to_dict`; ValueError if it is not of ours."""
         if not all(isinstance(x, str) for pair in data.items() for x in pair):
             raise ValueError(f"types of extension attributes are {data}")
         self.types = dict(data)
 
     def texts(self, doc: Doc, name: str, is_train: bool = False) -> list[str | None]:
-        """The values of all tokens.
-
-        doc (Doc): n tokens.
-        name (str): Of the attribute, without "_.".
-        is_train (bool): Whether an attribute without a type gets the type of its
-            values.
-        RETURNS (List[Optional[str]]): None for the values None, False and "".
-        RAISES (ValueError): HS039 the attribute is not registered. (TypeError): HS048 a
-            value has another type than the attribute or than the values before.
-        """
+        """Returns the value of an attribute for each of n tokens, None for None, False
+        and "". In training an attribute gets the type of its values. Raises HS039 if it
+        is not registered, HS048 (TypeError) if a value has another type."""
         if not Token.has_extension(name):
             raise ValueError(Errors.HS039.format(name=name))
         values = [token._.get(name) for token in doc]
@@ -124,13 +116,14 @@ class Extensions:
         return [_as_text(value) for value in values]
 
     def values(self, doc: Doc, name: str, is_train: bool = False) -> NDArray[np.uint64]:
-        """RETURNS (uint64 [n]): Hashes of `texts`, 0 for None."""
+        """Returns hashes of `texts`, uint64 [n], 0 for None."""
         texts = self.texts(doc, name, is_train)
         return np.array([hash_or_0(text) for text in texts], np.uint64)
 
 
 def _type_of(doc: Doc, i: int, name: str, value: Any, expected: str | None) -> str:
-    """The type of a value of the i-th token; HS048 unless it is the expected one."""
+    """Returns the type of a value of the i-th token; raises HS048 unless it is the
+    expected one."""
     # No subclasses: str() of an enumeration member depends on the version of Python.
     kind = type(value)
     is_builtin = kind.__module__ == "builtins"
@@ -155,5 +148,5 @@ def _as_text(value: str | bool | int | None) -> str | None:
 
 
 def hash_or_0(text: str | None) -> int:
-    """RETURNS (int): The hash of a text; 0 for None and ""."""
+    """Returns the hash of a text; 0 for None and ""."""
     return hash_string(text) if text else 0

@@ -20,7 +20,7 @@ _LISTS = (list, tuple, *_SETS)
 
 
 def words_and_tags(doc: Doc | Span) -> list[tuple[str, str]]:
-    """RETURNS (List[Tuple[str, str]]): Text and fine-grained tag of each token."""
+    """Returns text and fine-grained tag of each token."""
     return [(token.text, token.tag_) for token in doc]
 
 

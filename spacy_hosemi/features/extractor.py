@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
-from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,12 +54,8 @@ CACHE_BYTES = 32_000_000
 
 @dataclass(frozen=True)
 class Reading:
-    """The features of a document.
-
-    keys (Dict[str, uint64 [n, T]]): Of tokens by role; 0: a template is not active.
-    segments (Segments): Features of the role "whole".
-    listed (Tuple[Listed, ...]): Features of functions.
-    """
+    """Has the features of documents: keys of tokens by role, uint64 [n, T], where 0
+    means that a template is not active; of segments; of functions."""
 
     keys: dict[str, Keys]
     segments: Segments
@@ -69,16 +63,12 @@ class Reading:
 
 
 class Values(NamedTuple):
-    """Attributes and features of concatenated documents, of n tokens together.
+    """Has attributes and features of concatenated documents, of n tokens together.
 
-    vocab (Vocab): The vocabulary of all documents.
     orths (uint64 [n]): The ORTH of each token.
     first (int32 [D + 1]): The first token of each document, and n.
     values (uint64 [n, A]): Attributes in the order of `Extractor.columns`, or only
-        those that were asked for.
-    segments (Segments): Features of the role "whole", document by document.
-    listed (Tuple[Listed, ...]): Features of functions.
-    is_partial (bool): Whether there are only those that were asked for.
+        those of a subset, if `is_partial`.
     on_lists (Optional[uint8 [n, 3 lists]]): If attributes of tokens that read lists are
         read, those of `Matches.on_tokens`; behind them the same of similar segments, if
         a list has these.
@@ -94,12 +84,9 @@ class Values(NamedTuple):
     on_lists: NDArray[np.uint8] | None = None
 
 
-class Asked(NamedTuple):
-    """Some attributes.
-
-    columns (int32 [K]): Attributes of lexemes; the caller fills in their values.
-    of_doc (List[str]): Attributes among `DOC_ATTRIBUTES`, in the columns after those.
-    """
+class AttributeSubset(NamedTuple):
+    """Names some attributes: columns of lexemes, int32 [K], whose values the caller
+    writes, and some of `DOC_ATTRIBUTES`, in the columns after those."""
 
     columns: Ints
     of_doc: list[str]
@@ -107,13 +94,8 @@ class Asked(NamedTuple):
 
 class Extractor:
     """Reads the features of a feature set from documents, in any number of threads.
-
-    features (FeatureSet): What to read.
-    gazetteers (Optional[Gazetteers]): Lists of names that templates read.
-    tables (Optional[Tables]): Tables of words that templates read.
-    extensions (Optional[Extensions]): Known types of extension attributes.
-    RAISES (ValueError): HS031 a template reads a list or table that does not exist;
-        HS049 a template reads two lists.
+    Raises HS031 if a template reads a list or table that does not exist, HS049 if it
+    reads two lists.
 
     columns (Dict[str, int]): The index of each attribute; those of lexemes come first.
     n_lexical (int): The number of attributes of lexemes.
@@ -182,97 +164,83 @@ class Extractor:
         self.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = self.features, self.gazetteers, self.tables, self.extensions
-        return Extractor, parts
+        args = self.features, self.gazetteers, self.tables, self.extensions
+        return Extractor, args
 
     def reading(self, features: FeatureSet) -> Extractor:
-        """RETURNS (Extractor): Reads other features, from the same lists and tables."""
+        """Returns an extractor of other features, from the same lists and tables."""
         return Extractor(features, self.gazetteers, self.tables, self.extensions)
 
     def read(self, docs: Sequence[Doc], is_train: bool = False) -> Reading:
-        """The features of concatenated documents.
-
-        docs (Sequence[Doc]): One or more, of n tokens together.
-        is_train (bool): Read lists as in training, see `Gazetteers.matches`.
-        RETURNS (Reading): Features of tokens, segments and functions. Tokens and
-            segments are numbered through all documents.
-        """
-        found = self.values_of(docs, is_train)
-        values, first = found.values, found.first
-        keys = {role: self.keys(values, role, first) for role in self._plans}
-        return Reading(keys, found.segments, found.listed)
+        """Returns the features of concatenated documents; tokens are numbered through
+        all of them. is_train: read lists as in training, see `Gazetteers.matches`."""
+        values = self.values_of(docs, is_train)
+        keys = {
+            role: self.keys(values.values, role, values.first) for role in self._plans
+        }
+        return Reading(keys, values.segments, values.listed)
 
     def keys(self, values: Keys, role: str, first: Ints | None = None) -> Keys:
-        """RETURNS (uint64 [n, T]): The keys of the templates of a role, from attributes
+        """Returns the keys of the templates of a role, uint64 [n, T], from attributes
         [n, A] of one document, or of documents that begin at the tokens `first`."""
-        found: Keys = template_keys(values, *self._plans[role], first)
+        keys: Keys = template_keys(values, *self._plans[role], first)
         bags = self.bags[role]
         if len(bags):
-            of_bags = found[:, bags]
-            found[:, bags] = np.where(of_bags == self._edges[role], 0, of_bags)
-        return found
+            of_bags = keys[:, bags]
+            keys[:, bags] = np.where(of_bags == self._edges[role], 0, of_bags)
+        return keys
 
     def values_of(
         self,
         docs: Sequence[Doc],
         is_train: bool = False,
-        asked: Asked | None = None,
+        subset: AttributeSubset | None = None,
     ) -> Values:
-        """Attributes of tokens, and the features of segments and functions.
-
-        docs (Sequence[Doc]): One or more, of the same vocabulary.
-        is_train (bool): As for `read`.
-        asked (Optional[Asked]): What alone is read, with `on_lists`, if the role
-            "whole" reads no tokens; None: all attributes. The columns of lexemes are
-            left as they are, to be written.
-        RETURNS (Values): Tokens and segments are numbered through all documents.
-        """
+        """Returns attributes of tokens, and the features of segments and functions.
+        subset: the only attributes to read, if the role "whole" reads no tokens; the
+        columns of lexemes are left for the caller to write."""
         vocab, (orths, first) = docs[0].vocab, words_of(docs)
         listed = self.listed(docs) if self.features.functions.functions else ()
-        if asked is not None and not self.segments.reads_tokens:
-            n_lexical = len(asked.columns)
-            values = np.empty((len(orths), n_lexical + len(asked.of_doc)), np.uint64)
-            self._read_docs(docs, asked.of_doc, values[:, n_lexical:])
-            segments, on_lists = self._read_lists(docs, first, values, is_train)
-            return Values(vocab, orths, first, values, segments, listed, True, on_lists)
-        values = self.lexical_values(vocab, orths)
-        if self.n_lexical == len(self.columns) and not self._has_segments:
-            return Values(vocab, orths, first, values, NO_SEGMENTS, listed)
-        values = self._with_others(docs, values, is_train)
+        is_partial = subset is not None and not self.segments.reads_tokens
+        if subset is not None and is_partial:
+            n_lexical = len(subset.columns)
+            values = np.empty((len(orths), n_lexical + len(subset.of_doc)), np.uint64)
+            self._read_docs(docs, subset.of_doc, values[:, n_lexical:])
+        else:
+            values = self._all_values(docs, orths, is_train)
         segments, on_lists = self._read_lists(docs, first, values, is_train)
-        return Values(vocab, orths, first, values, segments, listed, False, on_lists)
+        return Values(
+            vocab, orths, first, values, segments, listed, is_partial, on_lists
+        )
 
     def _read_lists(
         self, docs: Sequence[Doc], first: Ints, values: Keys, is_train: bool
     ) -> tuple[Segments, NDArray[np.uint8] | None]:
-        """Write the attributes that read lists, if `values` has all attributes.
-
-        RETURNS (Tuple[Segments, Optional[uint8 [n, 3 lists]]]): Of `Values`.
-        """
+        """Writes the attributes that read lists, if `values` has all attributes;
+        returns segments and `on_lists` of `Values`."""
         if not (self._has_segments or self._of_lists):
             return NO_SEGMENTS, None
         lists = self.gazetteers
-        found = lists.matches(docs, is_train), lists.similar(docs, is_train)
-        on_lists = self._on_lists(len(values), found) if self._of_lists else None
+        matches = lists.matches(docs, is_train), lists.similar(docs, is_train)
+        on_lists = self._on_lists(len(values), *matches) if self._of_lists else None
         if on_lists is not None and values.shape[1] == len(self.columns):
             values[:, -len(self._of_lists) :] = on_lists[:, self._list_columns]
-        return self.segments.read(docs, first, values, *found), on_lists
+        return self.segments.read(docs, first, values, *matches), on_lists
 
-    def asked(self, columns: Ints) -> Asked | None:
-        """RETURNS (Optional[Asked]): Some columns, ascending; None if they are not read
-        faster alone."""
+    def subset(self, columns: Ints) -> AttributeSubset | None:
+        """Returns some columns, ascending; None if they are not read faster alone."""
         names = [*self.columns]
         of_doc = [names[a] for a in columns.tolist() if a >= self.n_lexical]
         lexical = columns[columns < self.n_lexical].astype(np.int32)
         is_fast = not {*of_doc}.difference(self._of_doc)
-        return Asked(lexical, of_doc) if is_fast else None
+        return AttributeSubset(lexical, of_doc) if is_fast else None
 
     def read_of_docs(self) -> list[str]:
-        """RETURNS (List[str]): What is read of documents beside the words of tokens and
-        the spaces after them: names of attributes, "functions"."""
+        """Returns what is read of documents beside the words of tokens and the spaces
+        after them: names of attributes, "functions"."""
         lists = self.gazetteers.settings.values()
         whole = [x.attribute for t in self.features.roles["whole"] for x in t.atoms]
-        found = [
+        names = [
             *self._of_token,
             *(name for name in self._of_doc if name not in _OF_TEXT),
             *self._extended,
@@ -280,22 +248,18 @@ class Extractor:
             *(x for x, a in SEGMENT_ATTRIBUTES.items() if a.reads_docs and x in whole),
             *(["functions"] if self.features.functions.functions else []),
         ]
-        return [*dict.fromkeys(found)]
+        return [*dict.fromkeys(names)]
 
     def listed(self, docs: Sequence[Doc]) -> tuple[Listed, ...]:
-        """RETURNS (Tuple[Listed, ...]): Features of functions, of concatenated
-        documents."""
+        """Returns the features of functions, of concatenated documents."""
         return self.features.functions.read(docs, _seed)
 
     def plan(
         self, templates: Sequence[tuple[str, Template]], *, at_offset: bool = True
     ) -> Plan:
-        """RETURNS (Plan): Arrays by which kernels read templates from attributes.
-
-        templates (Sequence[Tuple[str, Template]]): Each with its role.
-        at_offset (bool): False: read the token itself, not the one at the offset; keys
-            are the same.
-        """
+        """Returns arrays by which kernels read templates from attributes; with
+        at_offset False, of the token itself instead of the one at the offset; keys are
+        the same."""
         sizes = [len(template.atoms) for _, template in templates]
         atoms = [atom for _, template in templates for atom in template.atoms]
         offsets = [atom.offset if at_offset else 0 for atom in atoms]
@@ -307,31 +271,23 @@ class Extractor:
         )
 
     def clear(self) -> None:
-        """Empty the cache of words: a table was replaced."""
+        """Empties the cache of words: a table was replaced."""
         self._cache = WordCache(self._lexemes.values, CACHE_BYTES)
 
-    def _with_others(
-        self,
-        docs: Sequence[Doc],
-        lexical: Keys,
-        is_train: bool,
-    ) -> Keys:
-        """All attributes [n, A]; those of lexemes come first, and those that read lists
-        are not yet read."""
+    def _all_values(self, docs: Sequence[Doc], orths: Keys, is_train: bool) -> Keys:
+        """Returns all attributes [n, A]; those of lexemes come first, and those that
+        read lists are not yet read."""
+        lexical = self.lexical_values(docs[0].vocab, orths)
         if self.n_lexical == len(self.columns):
             return lexical
-        read: list[Callable[[Doc], Any]] = [
-            *(methodcaller("to_array", name) for name in self._of_token),
-            *(
-                partial(self.extensions.values, name=name[2:], is_train=is_train)
-                for name in self._extended
-            ),
-        ]
         values = np.empty((len(lexical), len(self.columns)), np.uint64)
         values[:, : self.n_lexical] = lexical
-        for name, of_doc in zip((*self._of_token, *self._extended), read):
-            column = np.concatenate([of_doc(doc) for doc in docs])
+        for name in self._of_token:
+            column = np.concatenate([doc.to_array(name) for doc in docs])
             values[:, self.columns[name]] = column
+        for name in self._extended:
+            by_doc = [self.extensions.values(doc, name[2:], is_train) for doc in docs]
+            values[:, self.columns[name]] = np.concatenate(by_doc)
         if self._of_doc:
             at = self.columns[self._of_doc[0]]
             self._read_docs(docs, self._of_doc, values[:, at : at + len(self._of_doc)])
@@ -340,7 +296,7 @@ class Extractor:
     def _read_docs(
         self, docs: Sequence[Doc], names: Sequence[str], values: Keys
     ) -> None:
-        """Write attributes of documents, of n tokens, to values [n, names]."""
+        """Writes attributes of documents, of n tokens, to values [n, names]."""
         for a, name in enumerate(names):
             if name == "SPACY" and isinstance(docs, DocBatch):
                 np.multiply(docs.spaces, SPACE_AFTER, out=values[:, a])
@@ -349,33 +305,27 @@ class Extractor:
                 values[:, a] = np.concatenate(of_docs)
 
     def _on_lists(
-        self, n_tokens: int, found: tuple[Matches, FuzzyMatches]
+        self, n_tokens: int, matches: Matches, similar: FuzzyMatches
     ) -> NDArray[np.uint8]:
-        """See `Values`."""
-        matches, similar = found
+        """Returns `Values.on_lists`."""
         columns = matches.on_tokens(n_tokens)
         if not self.gazetteers.fuzzy:
             return columns
         return np.concatenate([columns, similar.on_tokens(n_tokens)], axis=1)
 
     def lexical_values(self, vocab: Vocab, orths: Keys) -> Keys:
-        """RETURNS (uint64 [K, n_lexical]): Attributes of words; 0: absent.
-
-        vocab (Vocab): The vocabulary with these words.
-        orths (uint64 [K]): The ORTH of each.
-        """
+        """Returns attributes of K words, uint64 [K, n_lexical]; 0: absent."""
         numbers, table = self._cache.find(vocab, orths)
         values: Keys = np.take(table, numbers, axis=0)
         return values
 
     def word_values(self, vocab: Vocab, orths: Keys) -> Keys:
-        """RETURNS (uint64 [K, n_lexical]): `lexical_values` of K distinct words for
-        another cache: they are not kept in the cache of all attributes."""
+        """Returns `lexical_values` of K distinct words for another cache: they are not
+        kept in the cache of all attributes."""
         return self._cache.rows(vocab, orths)
 
     def texts(self, doc: Doc, is_train: bool = False) -> dict[str, list[str | None]]:
-        """RETURNS (Dict[str, List[Optional[str]]]): By attribute, the values of all
-        tokens as readable text."""
+        """Returns by attribute the values of all tokens as readable text."""
         orths = words_of([doc])[0]
         texts = self._lexemes.texts(doc.vocab, orths)
         for name in self._of_token:
@@ -388,9 +338,9 @@ class Extractor:
             texts[name] = self.extensions.texts(doc, name[2:], is_train)
         if self._of_lists:
             lists = self.gazetteers
-            found = lists.matches([doc], is_train), lists.similar([doc], is_train)
-            of_lists = self._on_lists(len(doc), found)[:, self._list_columns].T.tolist()
-            for name, values in zip(self._of_lists, of_lists):
+            matches = lists.matches([doc], is_train), lists.similar([doc], is_train)
+            columns = self._on_lists(len(doc), *matches)[:, self._list_columns]
+            for name, values in zip(self._of_lists, columns.T.tolist()):
                 texts[name] = [size_name(v) if v else None for v in values]
         return texts
 

@@ -96,14 +96,9 @@ SETTINGS = (
 
 
 class FeatureSet:
-    """Templates and functions, by role.
-
-    inside, start, .. (Iterable[str]): Templates by role; min_count, width, all_labels:
-        See SETTINGS. A feature that a later update brings has weights for all labels.
-    functions (Optional[Functions]): List features of tokens beside the templates.
-    RAISES (ValueError): HS030, HS031, HS036 templates; HS033 min_count, width,
-        all_labels.
-    """
+    """Has templates and functions by role, and the numbers of SETTINGS. A feature that
+    a later update brings has weights for all labels. Raises HS030, HS031, HS036 for
+    templates; HS033 for min_count, width, all_labels."""
 
     def __init__(
         self,
@@ -120,9 +115,9 @@ class FeatureSet:
         all_labels: bool = True,
         functions: Functions | None = None,
     ) -> None:
-        given = locals()
-        read_all(_NUMBERS, given, message=Errors.HS033)
-        self.roles = {role: parse_templates(given[role]) for role in ROLES}
+        arguments = locals()
+        read_all(_NUMBERS, arguments, message=Errors.HS033)
+        self.roles = {role: parse_templates(arguments[role]) for role in ROLES}
         self.min_count = min_count
         self.width = width
         self.all_labels = all_labels
@@ -137,69 +132,64 @@ class FeatureSet:
         fuzzy: Sequence[str] = (),
         is_open: bool = False,
     ) -> None:
-        """Refuse attributes that do not exist, or have no meaning in their role.
-
-        lists (Sequence[str]): Names of gazetteers.
-        tables (Iterable[str]): Names of tables.
-        fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
-        is_open (bool): Whether more lists and tables may follow.
-        RAISES (ValueError): HS031 unknown attribute; HS036 wrong role; HS106 a function
-            has the name of a list or table.
-        """
+        """Refuses attributes that do not exist (HS031), or have no meaning in their
+        role (HS036), and functions with the name of a list or table (HS106). is_open:
+        whether more lists and tables may follow."""
         self.functions.check_names((*lists, *tables))
-        of_tables = (f"{name}:{VALUE}" for name in tables)
         on_token = (*KNOWN, *names_of(lists), *names_of(fuzzy, FUZZY_ON_TOKEN))
-        on_token += (*of_tables,)
+        on_token += tuple(f"{name}:{VALUE}" for name in tables)
         of_segment = (*SEGMENT_ATTRIBUTES, *names_of(lists, [MATCH]))
         of_segment += names_of(fuzzy, [FUZZY_MATCH, SIMILARITY])
         for role, templates in self.roles.items():
-            known = (*on_token, *of_segment) if role == "whole" else on_token
+            names = (*on_token, *of_segment) if role == "whole" else on_token
             for template in templates:
                 for atom in template.atoms:
                     _check_role(role, template, atom)
                     name = atom.attribute
                     may_come = is_open and ":" in name
-                    is_other = is_extension(name) or reads_table(name, tables)
-                    if name not in known and not may_come and not is_other:
+                    is_open_name = is_extension(name) or reads_table(name, tables)
+                    if name not in names and not may_come and not is_open_name:
                         raise ValueError(
                             Errors.HS031.format(
-                                template=str(template), found=name, expected=known
+                                template=str(template), found=name, expected=names
                             )
                         )
 
     @property
     def token_roles(self) -> tuple[str, ...]:
-        """TOKEN_ROLES, and those of MORE_ROLES that have templates or functions."""
+        """Returns TOKEN_ROLES, and those of MORE_ROLES that have templates or
+        functions."""
         listed = {*chain.from_iterable(self.functions.roles.values())}
         more = (role for role in MORE_ROLES if self.roles[role] or role in listed)
         return (*TOKEN_ROLES, *more)
 
     @property
     def templates(self) -> tuple[Template, ...]:
-        """The templates of all roles of tokens, without duplicates."""
+        """Returns the templates of all roles of tokens, without duplicates."""
         return self._read_as(self.token_roles)
 
     @property
     def reach(self) -> int:
-        """How far from a token its templates read, in tokens."""
+        """Returns how far from a token its templates read, in tokens."""
         offsets = (abs(x.offset) for template in self.templates for x in template.atoms)
         return max(offsets, default=0)
 
     @property
     def scored_roles(self) -> tuple[str, ...]:
-        """The roles of tokens whose features have weights for labels."""
+        """Returns the roles of tokens whose features have weights for labels."""
         return tuple(r for r in self.token_roles if r not in TRANSITION_ROLES)
 
     @property
     def transition_roles(self) -> tuple[str, ...]:
-        """The roles of tokens whose features have weights for label patterns."""
+        """Returns the roles of tokens whose features have weights for label
+        patterns."""
         return tuple(role for role in TRANSITION_ROLES if self.roles[role])
 
     def _read_as(self, roles: Iterable[str]) -> tuple[Template, ...]:
         return tuple(dict.fromkeys(t for role in roles for t in self.roles[role]))
 
     def on_tokens(self) -> FeatureSet:
-        """RETURNS (FeatureSet): For segments of one token: all templates in the role
+        """Returns the features for segments of one token: all templates in the role
         inside, those for label patterns in the role transition."""
         roles: dict[str, tuple[Template, ...]] = dict.fromkeys(ROLES, ())
         roles["inside"] = self._read_as(self.scored_roles)
@@ -209,7 +199,7 @@ class FeatureSet:
         return merged
 
     def with_transitions(self) -> FeatureSet:
-        """RETURNS (FeatureSet): With default templates in the role transition, if there
+        """Returns the features with default templates in the role transition, if there
         are none for label patterns."""
         if self.transition_roles:
             return self
@@ -228,14 +218,9 @@ class FeatureSet:
         *,
         fuzzy: Sequence[str] = (),
     ) -> FeatureSet:
-        """Add the default features of lists of names and tables.
-
-        lists (Sequence[str]): Names of gazetteers.
-        tables (Optional[Mapping[str, Table]]): By name.
-        fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
-        RETURNS (FeatureSet): A list or table that a template reads gets no others.
-        RAISES (ValueError): HS031, HS036 templates; HS106 names.
-        """
+        """Returns the features with default templates of those lists, tables and fuzzy
+        lists that no template reads. Raises HS031, HS036 for templates, HS106 for
+        names."""
         tables = tables or {}
         read = {
             atom.attribute.partition(":")[0]
@@ -308,15 +293,15 @@ def make_features(
     RETURNS (FeatureSet): The features.
     RAISES (ValueError): HS030 to HS033, HS036, HS042, HS106. (TypeError): HS105.
     """
-    given = read_all(SETTINGS[1:], locals(), message=Errors.HS033)
+    settings = read_all(SETTINGS[1:], locals(), message=Errors.HS033)
     preset = read("preset", SETTINGS[0].kind, preset, Errors.HS032)
-    sets = [PRESETS[preset], PIECES if given["pieces"] else {}, given]
+    sets = [PRESETS[preset], PIECES if settings["pieces"] else {}, settings]
     texts: dict[str, Any] = {
-        role: [*chain.from_iterable(one.get(role, ()) for one in sets)]
+        role: [*chain.from_iterable(by_role.get(role, ()) for by_role in sets)]
         for role in ROLES
     }
     return FeatureSet(
         **texts,
-        **{one.name: given[one.name] for one in _NUMBERS},
+        **{number.name: settings[number.name] for number in _NUMBERS},
         functions=Functions(functions, function_roles),
     )

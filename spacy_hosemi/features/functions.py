@@ -53,12 +53,11 @@ _NOTHING = np.uint64(hash_string(""))
 
 @dataclass(frozen=True)
 class Listed:
-    """Features that one function lists for n tokens, read in one role.
+    """Has the K features that one function lists for n tokens, read in one role.
 
-    role, function (str): Names.
     token (int32 [K]): The token of each feature, ascending.
-    keys (uint64 [K]): The key of each feature; 0: it is not active.
-    strength (Optional[float64 [K]]): The number of each feature; None: 1.0 for all.
+    keys (uint64 [K]): The key of each; 0: it is not active.
+    strength (Optional[float64 [K]]): The number of each; None: 1.0 for all.
     texts (Sequence[str]): The features as they were listed.
     """
 
@@ -70,11 +69,11 @@ class Listed:
     texts: Sequence[str]
 
     def name(self, k: int) -> str:
-        """RETURNS (str): The readable name of the k-th feature."""
+        """Returns the readable name of the k-th feature."""
         return f"{self.function}={self.texts[k]}"
 
     def part(self, start: int, end: int) -> Listed:
-        """RETURNS (Listed): Those of some tokens, which count from `start`."""
+        """Returns the features of some tokens, which count from `start`."""
         here = slice(*np.searchsorted(self.token, [start, end]).tolist())
         strength = None if self.strength is None else self.strength[here]
         token, keys, texts = self.token[here] - start, self.keys[here], self.texts[here]
@@ -83,21 +82,16 @@ class Listed:
 
 @dataclass
 class _Cache:
-    """Features by the id of a document, and how many more features may be cached. The
-    document is kept, so that no other object gets its id."""
+    """Keeps features by the id of a document, and the document, so that no other object
+    gets its id; counts how many more features may be cached."""
 
     found: dict[int, tuple[Doc, tuple[Listed, ...]]]
     n_left: int
 
 
 class Functions:
-    """The functions of a feature set.
-
-    functions (Mapping[str, Function]): By name.
-    roles (Mapping[str, Sequence[str]]): The FUNCTION_ROLES of each function; by default
-        "inside".
-    RAISES (TypeError): HS105 not a function. (ValueError): HS106 name; HS042 roles.
-    """
+    """Calls the functions of a feature set, by name, each in some FUNCTION_ROLES.
+    Raises HS105 (TypeError) if one is no function, HS106 for names, HS042 for roles."""
 
     def __init__(
         self,
@@ -105,18 +99,18 @@ class Functions:
         roles: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.functions: dict[str, Function] = dict(functions or {})
-        given = {name: tuple(of_name) for name, of_name in (roles or {}).items()}
+        by_name = {name: tuple(of_name) for name, of_name in (roles or {}).items()}
         for name, function in self.functions.items():
             if not callable(function):
                 found = repr(function)[:40]
                 raise TypeError(Errors.HS105.format(name=name, found=found))
         self.check_names(())
         key = "features.function_roles"
-        for name, of_name in given.items():
+        for name, of_name in by_name.items():
             read(key, Choice(tuple(self.functions)), name)
             for role in of_name or [""]:
                 read(f"{key}.{name}", Choice(FUNCTION_ROLES), role)
-        self.roles = {name: given.get(name, DEFAULT_ROLES) for name in self.functions}
+        self.roles = {name: by_name.get(name, DEFAULT_ROLES) for name in self.functions}
         self._caches: dict[int, _Cache] = {}  # of threads, see `once`
 
     def __getstate__(self) -> dict[str, Any]:
@@ -126,8 +120,8 @@ class Functions:
         return bool(self.functions)
 
     def check_names(self, others: Iterable[str]) -> None:
-        """RAISES (ValueError): HS106 a function has the name of an attribute, or one of
-        these names of gazetteers and tables."""
+        """Raises HS106 if a function has the name of an attribute, or one of these
+        names of gazetteers and tables."""
         taken = {*KNOWN, *others}
         for name in self.functions:
             is_taken = name in taken or is_extension(name)
@@ -136,9 +130,9 @@ class Functions:
 
     @contextmanager
     def once(self) -> Iterator[None]:
-        """A context in which this thread calls the functions only once for a document
-        that it reads several times and does not change; for documents that are read one
-        at a time. At most MOST_CACHED features are cached."""
+        """Makes a context in which this thread calls the functions only once for a
+        document that it reads several times and does not change; for documents that are
+        read one at a time. At most MOST_CACHED features are cached."""
         thread = get_ident()
         self._caches[thread] = _Cache({}, MOST_CACHED)
         try:
@@ -151,14 +145,10 @@ class Functions:
         docs: Sequence[Doc],
         seed: Callable[[str, str], int],
     ) -> tuple[Listed, ...]:
-        """The features that the functions list for concatenated documents.
-
-        docs (Sequence[Doc]): A function gets a sentence as a Span; it is not called for
-            one without tokens.
-        seed (Callable): (role, name of the function) -> 64 bits.
-        RETURNS (Tuple[Listed, ...]): One for each function and role.
-        RAISES (TypeError, ValueError): HS107 to HS109 a function returns anything else.
-        """
+        """Returns the features that the functions list for concatenated documents, one
+        Listed for each function and role; seed: (role, function) -> 64 bits. Raises
+        HS107 to HS109 if a function returns anything else. None is called without
+        tokens."""
         cache = self._caches.get(get_ident()) if self._caches else None
         if cache is None or len(docs) != 1:
             return self._listed(docs, seed)
@@ -194,7 +184,8 @@ class Functions:
 
 
 def _call(name: str, function: Function, doc: Doc) -> Sequence[Sequence[Feature]]:
-    """The lists of features that a function returns for the tokens of a document."""
+    """Returns the lists of features that a function has for the tokens of a
+    document."""
     found = function(doc if isinstance(doc, Doc) else doc[:])
     if not isinstance(found, (list, tuple)) or len(found) != len(doc):
         is_list = isinstance(found, (list, tuple))
@@ -213,7 +204,7 @@ def _call(name: str, function: Function, doc: Doc) -> Sequence[Sequence[Feature]
 def _split(
     name: str, by_token: Sequence[Sequence[Feature]], docs: Sequence[Doc]
 ) -> tuple[Sequence[str], NDArray[np.float64] | None]:
-    """The texts of features, and their numbers; None if all are 1."""
+    """Returns the texts of features, and their numbers; None if all are 1."""
     texts: list[Any] = [*chain.from_iterable(by_token)]
     others = [k for k, feature in enumerate(texts) if type(feature) is not str]
     if not others:
@@ -240,7 +231,7 @@ def _split(
 
 
 def _pair(feature: Any) -> tuple[str | None, float]:
-    """The text and the number of a feature; (None, 0) if it is none."""
+    """Returns the text and the number of a feature; (None, 0) if it is none."""
     if isinstance(feature, str):
         return feature, 1.0
     if isinstance(feature, (list, tuple)) and len(feature) == 2:
@@ -253,7 +244,7 @@ def _pair(feature: Any) -> tuple[str | None, float]:
 def _token_of(
     k: int, by_token: Sequence[Sequence[Feature]], docs: Sequence[Doc]
 ) -> Token:
-    """The token that has the k-th feature."""
+    """Returns the token that has the k-th feature."""
     ends = np.cumsum([*map(len, by_token)])
     tokens = [*chain.from_iterable(docs)]
     return tokens[int(np.searchsorted(ends, k, side="right"))]

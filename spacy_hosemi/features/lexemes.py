@@ -22,13 +22,8 @@ _WORD, _LOWERED, _LOWER = range(3)
 
 
 class LexemeReader:
-    """Reads attributes of words: the hashes of their values, or these as text.
-
-    names (Iterable[str]): The attributes, of lexemes or of tables.
-    tables (Tables): Those that attributes read.
-
-    names (Tuple[str, ...]): The attributes, in the order of `values`.
-    """
+    """Reads attributes of words, of lexemes or of tables: the hashes of their values,
+    or these as text, in the order of `names`."""
 
     def __init__(self, names: Iterable[str], tables: Tables) -> None:
         names = [*names]
@@ -57,11 +52,7 @@ class LexemeReader:
         self.names = (*strings, *flags, *of_characters, *tabular)
 
     def values(self, vocab: Vocab, orths: Keys) -> Keys:
-        """RETURNS (uint64 [K, A]): The hash of each attribute of each word; 0: absent.
-
-        vocab (Vocab): The vocabulary with the words.
-        orths (uint64 [K]): The ORTH of each.
-        """
+        """Returns the hash of each attribute of K words, uint64 [K, A]; 0: absent."""
         words, strings = orths.tolist(), vocab.strings
         rows = self._rows(vocab, words)
         values = np.empty((len(words), len(self.names)), np.uint64)
@@ -76,8 +67,7 @@ class LexemeReader:
         return values
 
     def texts(self, vocab: Vocab, orths: Keys) -> dict[str, list[str | None]]:
-        """RETURNS (Dict[str, List[Optional[str]]]): By attribute, the value of each
-        word. See `values`."""
+        """Returns the values of each attribute for K words, None where absent."""
         words, strings = orths.tolist(), vocab.strings
         rows = self._rows(vocab, words)
         columns = {name: self._column(rows, name) for name in self._read}
@@ -96,18 +86,19 @@ class LexemeReader:
         return dict(zip(self.names, found))
 
     def _rows(self, vocab: Vocab, words: Sequence[int]) -> list[tuple[int, ...]]:
-        """What the vocabulary has of each word: ORTH, and what `_read` names."""
+        """Returns what the vocabulary has of each word: ORTH, and what `_read`
+        names."""
         read = self._of_lexeme
         return [read(vocab[word]) for word in words]
 
     def _column(self, rows: Sequence[tuple[int, ...]], name: str) -> list[int]:
-        """An attribute of each word, of `_rows`."""
+        """Returns an attribute of each word, of `_rows`."""
         at = 1 + self._read.index(name)
         return [row[at] for row in rows]
 
 
 def _origin(form: str) -> int:
-    """What a form is a form of."""
+    """Returns what a form is a form of."""
     if form == "CORE":
         return _LOWERED
     return _LOWER if form.startswith(("PREFIX", "SUFFIX")) else _WORD

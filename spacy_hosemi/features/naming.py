@@ -20,14 +20,8 @@ Texts = Mapping[str, Sequence[str | None]]
 def namer(
     extractor: Extractor, doc: Doc, is_train: bool = False
 ) -> Callable[[str, int, int], str | None]:
-    """Names the features of the tokens of a document, in the order of `Reading.keys`.
-
-    extractor (Extractor): It reads the features.
-    doc (Doc): n tokens.
-    is_train (bool): As for `Extractor.read`.
-    RETURNS (Callable): (role, token, template) -> a name; None where the template is
-        not active.
-    """
+    """Returns a function (role, token, template) -> name of a feature of the document,
+    in the order of `Reading.keys`; None where the template is not active."""
     texts = extractor.texts(doc, is_train)
     roles = extractor.features.roles
     return lambda role, i, t: _token_name(roles[role][t], texts, i)
@@ -36,11 +30,8 @@ def namer(
 def segment_namer(
     extractor: Extractor, doc: Doc, is_train: bool = False
 ) -> Callable[[int], str]:
-    """Names the features of segments of a document, in the order of `Reading.segments`.
-
-    extractor (Extractor), doc (Doc), is_train (bool): As for `namer`.
-    RETURNS (Callable): The number of a feature -> its name.
-    """
+    """Returns a function from the number of a feature in `Reading.segments` of the
+    document to its name."""
     segments = extractor.values_of([doc], is_train).segments
     texts = extractor.texts(doc, is_train)
     templates = extractor.features.roles["whole"]
@@ -52,12 +43,8 @@ def segment_namer(
 def feature_names(
     extractor: Extractor, doc: Doc, role: str, is_train: bool = False
 ) -> Iterator[list[str | None]]:
-    """The names of the features of one role, in the order of `Reading.keys`.
-
-    extractor (Extractor), doc (Doc), is_train (bool): As for `namer`.
-    role (str): One of `FeatureSet.token_roles`.
-    YIELDS (List[Optional[str]]): For each token T names.
-    """
+    """Yields for each token the names of the features of one role, in the order of
+    `Reading.keys`."""
     name = namer(extractor, doc, is_train)
     n_templates = len(extractor.features.roles[role])
     for i in range(len(doc)):
@@ -67,19 +54,15 @@ def feature_names(
 def token_features(
     extractor: Extractor, doc: Doc, is_train: bool = False
 ) -> list[list[str]]:
-    """The features of each token in any role, for a token tagger.
-
-    extractor (Extractor), doc (Doc), is_train (bool): As for `namer`.
-    RETURNS (List[List[str]]): n lists of names, without roles, duplicates and the
-        numbers that functions give some features.
-    """
+    """Returns for each token the features in any role, for a token tagger: names
+    without roles, duplicates and the numbers that functions give some features."""
     roles = extractor.features.token_roles
     by_role = [list(feature_names(extractor, doc, role, is_train)) for role in roles]
-    found = [[name for of_role in token for name in of_role] for token in zip(*by_role)]
+    names = [[name for of_role in token for name in of_role] for token in zip(*by_role)]
     for listed in extractor.listed([doc]):
         for k in np.flatnonzero(listed.keys).tolist():
-            found[listed.token[k]].append(listed.name(k))
-    return [list(dict.fromkeys(filter(None, of_token))) for of_token in found]
+            names[listed.token[k]].append(listed.name(k))
+    return [list(dict.fromkeys(filter(None, of_token))) for of_token in names]
 
 
 def _token_name(template: Template, texts: Texts, i: int) -> str | None:
@@ -104,7 +87,7 @@ def _token_name(template: Template, texts: Texts, i: int) -> str | None:
 def _segment_name(
     template: Template, doc: Doc, segments: Segments, k: int, texts: Texts
 ) -> str:
-    """The name of the k-th feature of segments."""
+    """Returns the name of the k-th feature of segments."""
     start, end = int(segments.start[k]), int(segments.end[k])
     values = []
     for atom in template.atoms:
@@ -134,7 +117,7 @@ def _sequence_name(atom: Atom, values: Sequence[str | None]) -> str:
 
 
 def _escape(value: str | None) -> str:
-    """A value with spaces and "_" escaped; "_" stands for an absent value."""
+    """Returns a value with spaces and "_" escaped; "_" stands for an absent value."""
     if not value:
         return "_"
     value = value.replace("\\", "\\\\").replace(" ", "\\ ")

@@ -49,18 +49,15 @@ _KINDS = {"": AT, "*": ALL, "+": RUNS}
 
 
 def segment_attribute(atom: Atom) -> str:
-    """RETURNS (str): The attribute of segments that an atom reads; "": it reads
-    tokens."""
+    """Returns the attribute of segments that an atom reads; "" if it reads tokens."""
     kind = atom.attribute.partition(":")[2] or atom.attribute
     return kind if kind in _COLUMNS else ""
 
 
 @dataclass(frozen=True)
 class Segments:
-    """K features of segments.
+    """Has K features of segments, with the tokens of each, half-open.
 
-    start, end (int32 [K]): The tokens of the segment, half-open.
-    keys (uint64 [K]): The key of the feature.
     template (int32 [K]): The number of its template in the role whole.
     value (uint64 [K]): The value of its match with a list.
     strength (float64 [K]): The similarity if the template reads it, else 1.0.
@@ -86,7 +83,7 @@ NO_SEGMENTS = Segments(
 
 @dataclass(frozen=True)
 class _Plan:
-    """Templates that read the same kind of segments, with the list and the last
+    """Has templates that read the same kind of segments, with the list and the last
     arguments of `segment_keys` for each, and the SEGMENT_ATTRIBUTES that they read."""
 
     templates: Ints
@@ -97,28 +94,24 @@ class _Plan:
 
     @property
     def reads_match_alone(self) -> bool:
-        """RETURNS (bool): Whether each template is one atom, NAME:MATCH."""
+        """Says whether each template is one atom, NAME:MATCH."""
         seeds, _, kinds, indices, _ = self.arrays
         is_match = (kinds == OF_SEGMENT) & (indices == _COLUMNS[MATCH])
         return len(kinds) == len(seeds) and bool(is_match.all())
 
     @property
     def reads_tokens(self) -> bool:
-        """RETURNS (bool): Whether a template reads attributes of tokens."""
+        """Says whether a template reads attributes of tokens."""
         return bool((self.arrays[2] != OF_SEGMENT).any())
 
 
 class SegmentReader:
-    """Reads the templates of the role whole.
+    """Reads the T templates of the role whole: with a list of its matches, else all
+    segments up to a width. Raises HS049 if a template reads two lists.
 
-    templates (Sequence[Template]): T templates.
-    seeds (Sequence[int]): 64 bits for each.
+    seeds (Sequence[int]): 64 bits for each template.
     columns (Mapping[str, int]): The index of each attribute of tokens.
-    lists (Sequence[str]): Names of gazetteers.
-    width (int): The longest segment that templates without a list read, in tokens.
-
     reads_tokens (bool): Whether a template reads attributes of tokens.
-    RAISES (ValueError): HS049 a template reads two lists.
     """
 
     def __init__(
@@ -129,7 +122,6 @@ class SegmentReader:
         lists: Sequence[str],
         width: int,
     ) -> None:
-        self.templates = templates
         self.width = width
         seen = [_what_is_seen(template, lists) for template in templates]
         self._plans = {
@@ -142,7 +134,6 @@ class SegmentReader:
             )
             for what in dict.fromkeys(what for what, _ in seen)
         }
-
         self.reads_tokens = any(x.reads_tokens for x in self._plans.values())
 
     def __bool__(self) -> bool:
@@ -156,15 +147,9 @@ class SegmentReader:
         matches: Matches,
         similar: FuzzyMatches,
     ) -> Segments:
-        """The features of all segments.
-
-        docs (Sequence[Doc]): One or more, of n tokens together.
-        first (int32 [D + 1]): The first token of each document, and n.
-        values (uint64 [n, A]): Attributes of tokens; anything if no template reads
-            them.
-        matches (Matches), similar (FuzzyMatches): Of all lists.
-        RETURNS (Segments): Active features, document by document.
-        """
+        """Returns the active features of documents that begin at the tokens `first`,
+        document by document. values (uint64 [n, A]): attributes of tokens; anything if
+        no template reads them."""
         if not self._plans:
             return NO_SEGMENTS
         parts = []
@@ -177,10 +162,10 @@ class SegmentReader:
                 value, strength = np.zeros(len(start), np.uint64), np.ones(len(start))
                 of_list = np.full(len(start), -1, np.int32)
             else:
-                found = similar if what == SIMILAR else matches
-                start, end, match = _around(found)
-                value, strength = found.values[match], found.strength[match]
-                of_list = found.lists[match]
+                source = similar if what == SIMILAR else matches
+                start, end, match = _around(source)
+                value, strength = source.values[match], source.strength[match]
+                of_list = source.lists[match]
             of_segment = np.zeros((len(start), len(_COLUMNS)), np.uint64)
             for name in plan.attributes:
                 attribute = SEGMENT_ATTRIBUTES[name]
@@ -203,16 +188,17 @@ class SegmentReader:
 
 
 def _what_is_seen(template: Template, lists: Sequence[str]) -> tuple[str, int]:
-    """The kind of segments that a template reads, and the number of its list or -1."""
-    found = {
+    """Returns the kind of segments that a template reads, and the number of its list or
+    -1."""
+    sources = {
         (SIMILAR if kind in _FUZZY else MATCHES, lists.index(name))
         for atom in template.atoms
         for name, _, kind in [atom.attribute.partition(":")]
         if kind in (MATCH, *_FUZZY)
     }
-    if len(found) > 1:
+    if len(sources) > 1:
         raise ValueError(Errors.HS049.format(found=str(template)))
-    return found.pop() if found else (WINDOWS, -1)
+    return sources.pop() if sources else (WINDOWS, -1)
 
 
 def _plan(
@@ -250,7 +236,8 @@ def _plan(
 
 
 def _windows(first: Ints, width: int) -> tuple[Ints, Ints]:
-    """All segments up to a width, of documents that begin at the tokens `first`."""
+    """Returns start and end of all segments up to a width, of documents that begin at
+    `first`."""
     n, sizes = int(first[-1]), np.diff(first)
     width = min(width, int(sizes.max(initial=0)))
     start = np.repeat(np.arange(n, dtype=np.int32), width)
@@ -260,7 +247,7 @@ def _windows(first: Ints, width: int) -> tuple[Ints, Ints]:
 
 
 def _of_matches(matches: Matches, plan: _Plan) -> tuple[NDArray[Any], ...]:
-    """The arrays of `Segments`."""
+    """Returns the arrays of `Segments`."""
     where = matches.lists, matches.first, matches.start, matches.end, matches.last
     args = *where, matches.values, plan.arrays[0], plan.lists
     start, end, keys, t, value = match_keys(*args)
@@ -268,7 +255,8 @@ def _of_matches(matches: Matches, plan: _Plan) -> tuple[NDArray[Any], ...]:
 
 
 def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:
-    """Segments of matches, with and without wordless tokens; the match of each."""
+    """Returns the segments of matches, with and without wordless tokens; the match of
+    each."""
     n_ends = matches.last - matches.end + 1
     sizes = (matches.start - matches.first + 1) * n_ends
     match = np.repeat(np.arange(len(sizes)), sizes)

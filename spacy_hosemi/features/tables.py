@@ -67,8 +67,8 @@ def make_table(
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Hashes of words, ascending, and the index of the value of each word."""
+class _TableRows:
+    """Has hashes of words, ascending, and the index of the value of each word."""
 
     words: NDArray[np.uint64]
     value: NDArray[np.int32]
@@ -90,7 +90,7 @@ class _Rows:
         value.setflags(write=False)
 
     def find(self, words: NDArray[np.uint64]) -> list[str | None]:
-        """RETURNS (List[Optional[str]]): The value of each word."""
+        """Returns the value of each word, None if it has none."""
         if not len(self.words):
             return [None] * len(words)
         at = np.minimum(np.searchsorted(self.words, words), len(self.words) - 1)
@@ -98,14 +98,12 @@ class _Rows:
         return [self.values[v] if yes else None for v, yes in zip(values, is_known)]
 
 
-_NO_ROWS = _Rows(np.zeros(0, np.uint64), np.zeros(0, np.int32), [])
+_NO_ROWS = _TableRows(np.zeros(0, np.uint64), np.zeros(0, np.int32), [])
 
 
 class Tables:
-    """All tables of a component. A table is replaced as a whole.
-
-    settings (Mapping[str, Table]): By name.
-    """
+    """Has all tables of a component, with settings by name. A table is replaced as a
+    whole."""
 
     def __init__(self, settings: Mapping[str, Table] | None = None) -> None:
         self.settings = dict(settings or {})
@@ -117,13 +115,9 @@ class Tables:
     def compile(
         self, name: str, rows: Iterable[tuple[str, str]], clean_text: bool = False
     ) -> None:
-        """Replace the rows of a table.
-
-        name (str): Of the table.
-        rows (Iterable[Tuple[str, str]]): Words and their values; a word has the value
-            of its first row.
-        clean_text (bool): Whether documents are read by their words in a clean form.
-        """
+        """Replaces the rows of a table by words and their values; the first row of a
+        word counts. clean_text: whether documents are read by their words in a clean
+        form."""
         # Words of a file that differ in case only are one word.
         is_lower = self.settings[name].attr == "LOWER"
         words, value = [], []
@@ -133,19 +127,19 @@ class Tables:
             words.append(hash_string(word.lower() if is_lower else word))
             value.append(numbers.setdefault(text, len(numbers)))
         keys, first = np.unique(np.array(words, np.uint64), return_index=True)
-        found = _Rows(keys, np.array(value, np.int32)[first], list(numbers))
-        self._rows = {**self._rows, name: found}
+        table = _TableRows(keys, np.array(value, np.int32)[first], list(numbers))
+        self._rows = {**self._rows, name: table}
 
     def size(self, name: str) -> int:
-        """RETURNS (int): The number of words in a table."""
+        """Returns the number of words in a table."""
         return len(self._rows[name].words)
 
     def reader(
         self, attribute: str
     ) -> tuple[str, Callable[[NDArray[np.uint64]], list[str | None]]]:
-        """RETURNS (Tuple[str, Callable]): How an attribute of a template is read, such
-        as "clusters:VALUE" or "clusters:PREFIX4": the attribute of words that is looked
-        up, and what finds the values of K words from that, uint64 [K]."""
+        """Returns how an attribute such as "clusters:PREFIX4" is read: the attribute of
+        words that is looked up, and a function from K of these, uint64 [K], to their
+        values."""
         name, _, kind = attribute.partition(":")
         size = int(kind.removeprefix(PREFIX)) if kind != VALUE else None
 
@@ -155,23 +149,23 @@ class Tables:
         return self.settings[name].attr, read
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The rows, for `load`."""
+        """Returns the rows, for `load`."""
         return {
             name: {"words": rows.words, "value": rows.value, "values": rows.values}
             for name, rows in self._rows.items()
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Take rows from `to_dict`. RAISES (KeyError, ValueError): Not of ours."""
-        found = {}
+        """Takes rows from `to_dict`; KeyError or ValueError if it is not of ours."""
+        tables = {}
         for name in self.settings:
             rows = data[name]
             arrays = np.array(rows["words"]), np.array(rows["value"])
-            found[name] = _Rows(*arrays, list(rows["values"]))
-        self._rows = found
+            tables[name] = _TableRows(*arrays, list(rows["values"]))
+        self._rows = tables
 
 
 def reads_table(attribute: str, tables: Iterable[str]) -> bool:
-    """Whether an attribute of a template reads one of these tables."""
+    """Says whether an attribute of a template reads one of these tables."""
     name, _, kind = attribute.partition(":")
     return name in tables and bool(_KIND.fullmatch(kind))

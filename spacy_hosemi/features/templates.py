@@ -45,9 +45,9 @@ _FARTHEST = 1000
 
 @dataclass(frozen=True)
 class Atom:
-    """One attribute of the token `offset` places to the right; with `reach` "*" of all
-    tokens of a segment, with "+" of each run of equal values once. All offsets of a
-    `bag`, such as "{-30:30}", share one feature for each value."""
+    """Reads one attribute of the token `offset` places to the right; with `reach` "*"
+    of all tokens of a segment, with "+" of each run of equal values once. All offsets
+    of a `bag`, such as "{-30:30}", share one feature for each value."""
 
     attribute: str
     offset: int = 0
@@ -63,7 +63,7 @@ class Atom:
 
 @dataclass(frozen=True)
 class Template:
-    """A conjunction of attributes; it is active where all of them are present."""
+    """Joins attributes; it is active where all of them are present."""
 
     atoms: tuple[Atom, ...]
 
@@ -72,19 +72,14 @@ class Template:
 
     @property
     def is_bag(self) -> bool:
-        """Whether it is one of the offsets of a bag."""
+        """Says whether it is one of the offsets of a bag."""
         return bool(self.atoms[0].bag)
 
 
 def parse_templates(texts: Iterable[str]) -> tuple[Template, ...]:
-    """Read templates in their short form.
-
-    texts (Iterable[str]): See the head of this module.
-    RETURNS (Tuple[Template, ...]): In this order, windows expanded, without duplicates.
-    RAISES (ValueError): HS030 if one cannot be read.
-    """
-    found = [template for text in texts for template in _parse(text)]
-    return tuple(dict.fromkeys(found))
+    """Returns the templates of texts, see the head of this module, in this order with
+    windows expanded and without duplicates. Raises HS030 if one cannot be read."""
+    return tuple(dict.fromkeys(t for text in texts for t in _parse(text)))
 
 
 def _parse(text: str) -> list[Template]:

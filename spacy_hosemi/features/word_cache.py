@@ -25,8 +25,8 @@ Make = Callable[[Vocab, Keys], NDArray[Any]]
 
 
 def words_of(docs: Sequence[Doc]) -> tuple[Keys, NDArray[np.int32]]:
-    """RETURNS (Tuple[uint64 [n], int32 [D + 1]]): The ORTH of each token of
-    concatenated documents; the first token of each document, and n."""
+    """Returns the ORTH of each token of concatenated documents, uint64 [n], and the
+    first token of each, and n, int32 [D + 1]."""
     if isinstance(docs, DocBatch):
         return docs.orths, docs.first
     parts = [doc.to_array(ORTH) for doc in docs]
@@ -35,8 +35,8 @@ def words_of(docs: Sequence[Doc]) -> tuple[Keys, NDArray[np.int32]]:
 
 
 def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:
-    """RETURNS (int32 [K]): The document of each of some tokens of concatenated
-    documents; first (int32 [D + 1]): See `borders_of`."""
+    """Returns the document of each of some tokens, int32 [K]; first: see
+    `borders_of`."""
     return (np.searchsorted(first, start, side="right") - 1).astype(np.int32)
 
 
@@ -65,15 +65,10 @@ class WordCache:
         self._make = make
         self._n_bytes = n_bytes
         self._lock = Lock()
-        self._old, self._young = _Rows(), _Rows()
+        self._old, self._young = _WordRows(), _WordRows()
 
     def find(self, vocab: Vocab, orths: Keys) -> tuple[NDArray[np.int32], NDArray[Any]]:
-        """RETURNS (Tuple[int32 [n], array [K, ..]]): The row of each token, and all
-        rows.
-
-        vocab (Vocab): The vocabulary with the words.
-        orths (uint64 [n]): The ORTH of each token.
-        """
+        """Returns the row of each token, int32 [n], and all rows, [K, ..]."""
         if not self.is_on:
             words, of_tokens = np.unique(orths, return_inverse=True)
             return of_tokens.reshape(-1).astype(np.int32), self._make(vocab, words)
@@ -87,37 +82,37 @@ class WordCache:
         assert rows.table is not None
         return numbers, rows.table
 
-    def _add(self, vocab: Vocab, orths: Keys) -> _Rows:
-        """Rows of all these words."""
+    def _add(self, vocab: Vocab, orths: Keys) -> _WordRows:
+        """Makes rows of all these words."""
         young = self._young
         words = young.numbering.unknown(orths)
         # Those that are not among the young ones.
         table = self._made(self._old, vocab, words)
         bytes_of_row = table.itemsize * prod(table.shape[1:])
         most = self._n_bytes // 2 // (WORD_BYTES + bytes_of_row)
-        left = most - len(young.numbering)
-        if len(words) <= left:
+        n_free = most - len(young.numbering)
+        if len(words) <= n_free:
             young.append(words, table, most)
             return young
         # Not by `setdiff1d`: NumPy 2.0 fails there for some numbers of uint64.
-        others = np.unique(orths[np.isin(orths, words, invert=True, kind="sort")])
-        every, n_words = _Rows(), len(words) + len(others)
+        met = np.unique(orths[np.isin(orths, words, invert=True, kind="sort")])
+        every, n_words = _WordRows(), len(words) + len(met)
         every.append(words, table, max(most, n_words))
-        if len(others):
-            every.append(others, young.rows_of(others), most)
+        if len(met):
+            every.append(met, young.rows_of(met), most)
         if n_words <= most:
             self._old, self._young = young, every
         else:
-            young.append(words[:left], table[:left], most)
+            young.append(words[:n_free], table[:n_free], most)
         return every
 
     def rows(self, vocab: Vocab, words: Keys) -> NDArray[Any]:
-        """RETURNS (array [K, ..]): The rows of K distinct words for another cache:
-        those that are not known are computed, but not kept."""
+        """Returns rows [K, ..] of K distinct words for another cache: those that are
+        not there are computed, but not kept."""
         return self._made(self._young, vocab, words)
 
-    def _made(self, rows: _Rows, vocab: Vocab, words: Keys) -> NDArray[Any]:
-        """Rows of words: some of these, if they are there, else new ones."""
+    def _made(self, rows: _WordRows, vocab: Vocab, words: Keys) -> NDArray[Any]:
+        """Returns rows of words: some of these, if they are there, else new ones."""
         if not self.is_on or rows.table is None:
             return self._make(vocab, words)
         numbers, n_new = rows.numbering.find(words)
@@ -130,22 +125,22 @@ class WordCache:
         return table
 
 
-class _Rows:
-    """Words and their rows."""
+class _WordRows:
+    """Numbers words, and has their rows."""
 
     def __init__(self) -> None:
         self.numbering = Numbering()
         self.table: NDArray[Any] | None = None
 
     def rows_of(self, words: Keys) -> NDArray[Any]:
-        """RETURNS (array [K, ..]): The rows of words that are there."""
+        """Returns the rows [K, ..] of words that are there."""
         assert self.table is not None
         rows: NDArray[Any] = self.table[self.numbering.find(words)[0]]
         return rows
 
     def append(self, words: Keys, rows: NDArray[Any], room: int) -> None:
-        """Add words: first their rows, since a word with a number may be read at
-        once. `room` is for how many words there is room from the first ones on."""
+        """Adds words: first their rows, since a word with a number may be read at once.
+        `room`: for how many words, from the first ones on."""
         if self.table is None:
             # A table that grows would be copied, to memory that is new as well.
             shape = room, *rows.shape[1:]

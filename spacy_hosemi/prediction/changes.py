@@ -13,7 +13,7 @@ from typing import cast
 from spacy.tokens import Doc
 
 from ..features import Extractor, Gazetteers
-from ..features.gazetteers.one_entry import (
+from ..features.gazetteers.list_edits import (
     entry_at,
     entry_of,
     occurring,

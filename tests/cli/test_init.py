@@ -81,7 +81,7 @@ def test_each_kind_trains(kind, is_rich, folder, tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(lists, "installed_lists", lambda: ["tiny"] if is_rich else [])
     monkeypatch.setitem(lists.USEFUL, kind, ("tiny",))
     monkeypatch.setitem(
-        packages.SOURCES, "tiny", packages.Source("json", lambda *_: iter(["Ada"]))
+        packages.SOURCES, "tiny", packages.NameSource("json", lambda *_: iter(["Ada"]))
     )
     more = ["--lists", folder, "--lists", "packages"] if is_rich else []
     path = tmp_path / "new" / f"{kind}.cfg"

@@ -52,7 +52,7 @@ def test_installed_lists(monkeypatch):
 
 
 def test_blank_entries_are_left_out(monkeypatch):
-    source = packages.Source("json", lambda *_: iter(["a", None, "", " ", "b"]))
+    source = packages.NameSource("json", lambda *_: iter(["a", None, "", " ", "b"]))
     monkeypatch.setitem(packages.SOURCES, "own", source)
     assert importlib.util.find_spec("json")
     assert [*make_package_reader("own")()] == ["a", "b"]

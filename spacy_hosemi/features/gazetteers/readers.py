@@ -90,14 +90,14 @@ def _folder_readers(
 
 
 def _path_of(folder: Path, name: str) -> Path:
-    """The file of a list; if there is none, its first possible path."""
+    """Returns the file of a list; if there is none, its first possible path."""
     endings = [suffix + gz for gz in ("", ".gz") for suffix in SUFFIXES]
     paths = [folder / f"{name}{ending}" for ending in endings]
     return next((path for path in paths if path.exists()), paths[0])
 
 
 def no_entries() -> Iterator[str]:
-    """RETURNS (Iterator[str]): The entries of an empty list."""
+    """Returns the entries of an empty list."""
     return iter(())
 
 
@@ -150,7 +150,8 @@ def _read_entries(
 def _not_blank(
     path: Path, rows: Iterable[list[str]], wanted: str
 ) -> Iterator[list[str]]:
-    """Rows with normalized white space and no blank cell; HS082 if there are none."""
+    """Yields rows with normalized white space and no blank cell; raises HS082 if there
+    are none."""
     is_empty = True
     for row in rows:
         cells = [*map(_normalize, row)]
@@ -166,7 +167,8 @@ def _normalize(text: str) -> str:
 
 
 def _check_path(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
-    """The suffix of a file, without .gz; HS080, HS081 if it cannot be read."""
+    """Returns the suffix of a file, without .gz; raises HS080, HS081 if it cannot be
+    read."""
     if not path.exists():
         raise ValueError(Errors.HS080.format(path=path))
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
@@ -181,7 +183,7 @@ def _check_path(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
 def _check_arguments(
     path: Path, suffix: str, column: str | int | None, label: str | None
 ) -> None:
-    """Refuse a column or label that would be ignored."""
+    """Refuses a column or label that would be ignored."""
     for name, value, has_meaning, why in (
         ("column", column, suffix in DELIMITERS, "only .csv and .tsv have columns"),
         ("label", label, suffix == ".jsonl", "only .jsonl has labels"),
@@ -213,8 +215,8 @@ def _open(path: Path, encoding: str) -> IO[str]:
 
 
 class _Decompressed(gzip.GzipFile):
-    """A file that is decompressed while it is read. RAISES (ValueError): HS314 it grows
-    to much more than any list does."""
+    """Decompresses a file while it is read; raises HS314 if it grows to much more than
+    any list does."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "rb")
@@ -233,7 +235,7 @@ class _Decompressed(gzip.GzipFile):
 
 
 def _read_lines(path: Path, encoding: str) -> Iterator[str]:
-    """Lines with their ends; errors give the number of the line."""
+    """Yields lines with their ends; errors give the number of the line."""
     number = 0
     with _open(path, encoding) as lines:
         try:
@@ -295,7 +297,7 @@ def _read_patterns(
 
 
 def _parse_pattern(line: str) -> tuple[str, object]:
-    """The label and the pattern of one line."""
+    """Returns the label and the pattern of one line."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -338,7 +340,7 @@ def _shorten(value: object) -> str:
 def _read_columns(
     path: Path, lines: Iterator[str], columns: Sequence[str | int], delimiter: str
 ) -> Iterator[list[str]]:
-    """The cells of some columns, row by row."""
+    """Yields the cells of some columns, row by row."""
     rows = _read_rows(path, lines, delimiter)
     indices = [column if isinstance(column, int) else 0 for column in columns]
     if any(isinstance(column, str) for column in columns):
@@ -369,7 +371,7 @@ def _no_column(
 def _read_rows(
     path: Path, lines: Iterator[str], delimiter: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not blank, each with the number of its first line."""
+    """Yields rows that are not blank, each with the number of its first line."""
     # Unless strict, all text after an unclosed quote would become one cell.
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:

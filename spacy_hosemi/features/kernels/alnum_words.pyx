@@ -26,12 +26,10 @@ def find_words(
     const uint8_t[::1] has_space,       # IN  [n] whether words end with the text
     bint with_words=False,
 ):
-    """Words of n texts that follow each other, in linear time.
-
-    The lower case is that of the part of a word in each text.
-    RETURNS (Tuple[uint64 [W], int32 [W], int32 [W], List[str]]): The hash of each word,
-        the texts in which it begins and ends, and the words, if they are asked for.
-    """
+    """Finds the words of n texts that follow each other, in linear time: returns the
+    hash of each, uint64 [W], the texts in which it begins and ends, int32 [W], and the
+    words, if they are asked for. The lower case is that of the part of a word in each
+    text."""
     cdef Py_ssize_t most = 0, k
     cdef str text
     for text in texts:
@@ -46,11 +44,9 @@ def find_words(
 
 
 def word_rows(list texts):
-    """What `words_of_tokens` has to know of texts.
-
-    RETURNS (uint64 [K, 1 + MOST]): The number of words in each, and the flags that are
-        true of it; and the hashes of the words, if there are no more than MOST.
-    """
+    """Returns what `words_of_tokens` has to know of texts, uint64 [K, 1 + MOST]: how
+    many words each has, with flags; and their hashes, if there are no more than
+    MOST."""
     rows = np.zeros((len(texts), 1 + MOST), np.uint64)
     cdef uint64_t[:, ::1] rows_ = rows
     cdef const uint64_t[::1] values
@@ -79,11 +75,8 @@ def words_of_tokens(
     const int32_t[::1] numbers,         # IN  [n] the row of each
     const uint64_t[:, ::1] rows,        # IN  [K, 1 + MOST] from `word_rows`
 ):
-    """`find_words` of the texts of tokens, where only words that cross borders of
-    tokens, and tokens of more than MOST words, are read anew.
-
-    strings (StringStore): Of the texts.
-    """
+    """Makes `find_words` of the texts of tokens, where only words that cross borders of
+    tokens, and tokens of more than MOST words, are read anew."""
     cdef Py_ssize_t most = 0, k, w, n = orths.shape[0]
     cdef uint64_t row
     cdef bint goes_on = False, is_first
@@ -107,7 +100,7 @@ def words_of_tokens(
 
 
 cdef class _Words:
-    """Words that were found; the last one may be open."""
+    """Gathers words; the last one may be open."""
 
     cdef list words, arrays
     cdef bint with_words
@@ -124,7 +117,7 @@ cdef class _Words:
         self.open = np.empty(64, np.int8)
 
     cdef read(self, str text, int32_t k):
-        """Go on with text k."""
+        """Goes on with text k."""
         cdef Py_ssize_t i = 0, j, n = len(text)
         cdef bint is_ascii
         while i < n:
@@ -146,7 +139,7 @@ cdef class _Words:
             i = j if j < n and _is_cjk(text[j]) else j + 1
 
     cdef add(self, str text, Py_ssize_t i, Py_ssize_t j, bint is_ascii, int32_t k):
-        """Add text[i:j] of text k to the open word, or begin one."""
+        """Adds text[i:j] of text k to the open word, or begins one."""
         cdef bytes piece = b""
         cdef Py_ssize_t end, at
         cdef uint32_t c
@@ -169,7 +162,7 @@ cdef class _Words:
         self.size = end
 
     cdef close(self):
-        """End the open word, if there is one."""
+        """Ends the open word, if there is one."""
         if not self.size:
             return
         self.values[self.n_words] = hash_text(&self.open[0], self.size)
@@ -180,14 +173,14 @@ cdef class _Words:
 
 
 cdef inline bint _goes_on(Py_UCS4 c) noexcept nogil:
-    """Whether a word goes on with a character."""
+    """Says whether a word goes on with a character."""
     if c < 128:
         return u"a" <= c <= u"z" or u"A" <= c <= u"Z" or u"0" <= c <= u"9"
     return is_alnum(c) and not _is_cjk(c)
 
 
 cdef inline bint _is_cjk(Py_UCS4 c) noexcept nogil:
-    """Whether a character is Chinese or Japanese, and so a word."""
+    """Says whether a character is Chinese or Japanese, and so a word."""
     if c < 0x3041 or c > 0x9fff:
         return False
     return (

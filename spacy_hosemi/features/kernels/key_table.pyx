@@ -20,12 +20,9 @@ def template_keys(
     const int32_t[::1] offsets,         # IN  [atoms] read how far from the token
     const int32_t[::1] first=None,      # IN  [D + 1] of each document, and n; None: one
 ):
-    """Keys of all templates at all tokens of concatenated documents.
-
-    Before the first token of a document every attribute has the value 1, after the last
-    token the value 2.
-    RETURNS (uint64 [n, T]): Keys; 0 where an attribute is absent.
-    """
+    """Returns the keys of all templates at all tokens of concatenated documents, uint64
+    [n, T]; 0 where an attribute is absent. Before a document every attribute has the
+    value 1, after it the value 2."""
     keys = np.zeros((values.shape[0], seeds.shape[0]), np.uint64)
     cdef uint64_t[:, ::1] keys_ = keys
     cdef Py_ssize_t i, t, k, at, n = values.shape[0], d = 0, start = 0, end = n
@@ -53,14 +50,9 @@ def template_keys(
 
 
 cdef class RowTable:
-    """Exact dictionary from keys to rows, by open addressing.
-
-    Any number of threads may read a table that nobody extends: to extend a table that
-    others may read, `copy` it first.
-
-    keys (uint64 [R]): Distinct keys, none of them 0; the position of a key is its row.
-        Read-only.
-    """
+    """Finds the row of a key, by open addressing. Any number of threads may read a
+    table that nobody extends: `copy` it to extend it. keys (uint64 [R], read-only):
+    distinct keys, none of them 0; the position of a key is its row."""
 
     def __init__(self, keys):
         self.keys = np.zeros(0, np.uint64)
@@ -68,10 +60,8 @@ cdef class RowTable:
         self.extend(keys)
 
     def extend(self, keys):
-        """Add keys, whose rows come last. A table that is half full is built anew.
-
-        keys (uint64 [K]): Distinct and not in the table, none of them 0.
-        """
+        """Adds keys that are not in the table, uint64 [K], whose rows come last. A
+        table that is half full is built anew."""
         cdef Py_ssize_t n_old = len(self.keys)
         self.keys = np.concatenate([self.keys, np.asarray(keys, np.uint64)])
         self.keys.setflags(write=False)
@@ -94,7 +84,7 @@ cdef class RowTable:
                 self._slots[slot, 0], self._slots[slot, 1] = keys_[row], row
 
     def copy(self):
-        """RETURNS (RowTable): A table with the same rows, which may be extended."""
+        """Returns a table with the same rows, which may be extended."""
         cdef RowTable other = RowTable.__new__(RowTable)
         other.keys, other._mask = self.keys, self._mask
         other._slots = np.array(self._slots)
@@ -107,12 +97,8 @@ cdef class RowTable:
         return RowTable, (self.keys,)
 
     def rows(self, const uint64_t[:, ::1] keys):
-        """Rows of all known keys, token by token.
-
-        keys (uint64 [n, T]): Keys; 0 is never known.
-        RETURNS (Tuple[int32 [n + 1], int32 [K]]): The rows of token i are
-            rows[first[i]:first[i + 1]].
-        """
+        """Returns the rows of all keys [n, T] that are known, token by token: those of
+        token i are rows[first[i]:first[i + 1]]. Key 0 is never known."""
         cdef Py_ssize_t n = keys.shape[0], i, t, k = 0
         cdef int32_t row
         cdef const uint64_t* slots = &self._slots[0, 0]
@@ -132,7 +118,7 @@ cdef class RowTable:
         return first, rows[:k].copy()
 
     def find(self, const uint64_t[::1] keys):
-        """RETURNS (int32 [K]): The row of each key, -1 where it is not known."""
+        """Returns the row of each key, int32 [K], -1 where it is not known."""
         cdef Py_ssize_t k
         rows = np.empty(keys.shape[0], np.int32)
         cdef int32_t[::1] rows_ = rows

@@ -54,13 +54,9 @@ _EPSILON = 1e-9
 
 
 cdef class BagIndex:
-    """Bags, and the bags that each element points to. Any number of threads may `find`.
-
-    elements (uint64 [T]): The elements of concatenated bags.
-    first (int64 [E + 1]): Elements first[e]:first[e + 1] belong to bag e.
-    measure (str): "jaccard", "cosine" or "edit".
-    threshold (float): The least similarity; above 0, for "edit" above 1 - 1 / GRAM.
-    """
+    """Has bags, and the bags that each element points to; any number of threads may
+    `find`. Elements first[e]:first[e + 1], uint64, belong to bag e; measure: one of
+    MEASURES; threshold: above 0, for "edit" above 1 - 1 / GRAM."""
 
     cdef RowTable _table
     cdef int _measure
@@ -95,12 +91,13 @@ cdef class BagIndex:
 
     @property
     def nbytes(self):
-        """Memory of the arrays, in bytes."""
+        """Returns the memory of the arrays, in bytes."""
         arrays = *self._bags, *self._postings, *self._bounds, self._table.keys
         return sum(array.nbytes for array in arrays)
 
     def _limits(self, sizes):
-        """For each bag the least overlap, and the least and largest size of windows."""
+        """Returns for each bag the least overlap, and the least and largest size of
+        windows."""
         t = self._threshold
         ratio = t * t if self._measure == COSINE else t
         share = 1 - GRAM * (1 - t) if self._measure == EDIT else ratio
@@ -119,13 +116,10 @@ cdef class BagIndex:
         const uint8_t[::1] ends,        # IN  [W] .. and end with it
         bint only_best=False,
     ):
-        """Pairs of a window of words and a bag that it resembles.
-
-        only_best (bool): Of each window the bag that it resembles most; of equals the
-            first. Otherwise all, up to 100 for each element and 100,000.
-        RETURNS (Tuple[int32 [K], int32 [K], int32 [K], float64 [K]]): Start and end in
-            words, half-open, the bag, and the similarity (for "edit" 1.0).
-        """
+        """Returns windows of words and the bag that each resembles: start and end in
+        words, half-open, bag, all int32 [K], and similarity (for "edit" 1.0).
+        only_best: of each window the most similar bag, of equals the first; else all,
+        up to 100 for each element and 100,000."""
         most = STEPS + STEPS_EACH * elements.shape[0]
         rows = self._table.find(_mixed(elements))
         pointing = _within(
@@ -166,7 +160,7 @@ cdef class BagIndex:
 
 
 def _mixed(const uint64_t[::1] elements):
-    """RETURNS (uint64 [M]): Hashes of the elements, which vary in all bits."""
+    """Returns hashes of the elements, uint64 [M], which vary in all bits."""
     mixed = np.empty(elements.shape[0], np.uint64)
     cdef uint64_t[::1] mixed_ = mixed
     cdef Py_ssize_t m
@@ -177,8 +171,8 @@ def _mixed(const uint64_t[::1] elements):
 
 
 def _within(rows, first, most):
-    """RETURNS (int32 [M]): The elements of a sequence; -1 where those that point to
-    fewer bags, and equal ones before, already point to the most that there may be."""
+    """Returns the elements of a sequence, int32 [M]; -1 where those that point to fewer
+    bags, and equal ones before, already point to the most that there may be."""
     n_bags = np.where(rows >= 0, first[rows + 1] - first[rows], 0)
     if n_bags.sum() <= most:
         return rows
@@ -194,11 +188,8 @@ def _find_hits(
     const int32_t[::1] posting,     # IN  [P] element u points to first[u]:first[u + 1]
     const int32_t[::1] hits,        # IN  [E] how often elements must point to a bag
 ):
-    """Bags that enough elements point to, and the places of these elements.
-
-    RETURNS (Tuple[int32 [B], int64 [B + 1], int32]): The bags, and the places of the
-        elements that point to each, ascending.
-    """
+    """Lists the B bags that enough elements point to, where the positions of the
+    elements that point to bag b are place[first_hit[b]:first_hit[b + 1]], ascending."""
     cdef Py_ssize_t n_bags = hits.shape[0], n_total = 0, n = 0, m, k, b
     for m in range(rows.shape[0]):
         if rows[m] >= 0:
@@ -264,8 +255,8 @@ def _find_windows(
     int32_t[:, ::1] rows_of_best,   # OUT [2, W] zeros: the first slot of the windows
                                     # that begin with a word, and how many there are
 ):
-    """RETURNS (int): The number of pairs, or of slots; beyond the capacity none is
-    written, and slots are not counted to the end."""
+    """Returns the number of pairs, or of slots; beyond the capacity none is written,
+    and slots are not counted to the end."""
     cdef Py_ssize_t n_found = 0, n_words = begin.shape[0]
     cdef Py_ssize_t b, e, h, t, k, w, at, size, overlap, before, slot
     cdef Py_ssize_t capacity = similarity.shape[0]
@@ -353,8 +344,8 @@ cdef Py_ssize_t _enlarge(
     Py_ssize_t length,
     Py_ssize_t n_slots,
 ) noexcept nogil:
-    """Make room for longer windows from a word. RETURNS (int): The number of slots, or
-    more than there are."""
+    """Makes room for longer windows from a word; returns the number of slots, or more
+    than there are."""
     cdef Py_ssize_t i, old = rows_of_best[0, k], size = 2 * length + 2
     if n_slots + size > best.shape[0]:
         return best.shape[0] + 1

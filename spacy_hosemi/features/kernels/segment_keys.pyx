@@ -31,11 +31,9 @@ def segment_keys(
     const int32_t[::1] columns,         # IN  [atoms] of values, or of of_segment
     const int32_t[::1] offsets,         # IN  [atoms] AT: which token; < 0 from the end
 ):
-    """Keys of all templates for all segments.
-
-    RETURNS (uint64 [K, T]): Keys; 0 where the segment has no such token or the value is
-        absent. A sequence is absent if all of its values are.
-    """
+    """Returns the keys of all templates for all segments, uint64 [K, T]; 0 where the
+    segment has no such token or the value is absent. A sequence is absent if all of its
+    values are."""
     keys = np.zeros((start.shape[0], seeds.shape[0]), np.uint64)
     cdef uint64_t[:, ::1] keys_ = keys
     cdef Py_ssize_t k, t, a, at
@@ -74,11 +72,8 @@ def match_keys(
     const uint64_t[::1] seeds,          # IN  [T] of templates that read the value alone
     const int32_t[::1] of_lists,        # IN  [T] the list that each reads
 ):
-    """Keys of templates for segments that are a match of their list.
-
-    RETURNS (Tuple[int32 [M], int32 [M], uint64 [M], int32 [M], uint64 [M]]): Start and
-        end of each segment, its key, template and value; in the order of the matches.
-    """
+    """Returns for the M segments that are a match of a template's list, in the order of
+    the matches: start, end, key, template, value."""
     cdef Py_ssize_t k, t, n = 0
     cdef int32_t i, j
     for k in range(lists.shape[0]):
@@ -127,11 +122,8 @@ def balance(
     const int32_t[::1] quotes,          # IN  [n] quotation marks
     const int32_t[::1] has_marks,       # IN  [n] any brackets or quotation marks
 ):
-    """Whether brackets close and quotation marks pair up within segments.
-
-    RETURNS (uint64 [K]): NEITHER: the segment has none; BALANCED; or what is open:
-        OPEN_BRACKETS, OPEN_QUOTES, OPEN_BOTH.
-    """
+    """Says whether brackets close and quotation marks pair up within segments, uint64
+    [K]: NEITHER if there are none; BALANCED; or what is open."""
     found = np.zeros(start.shape[0], np.uint64)
     cdef uint64_t[::1] found_ = found
     cdef Py_ssize_t k, i

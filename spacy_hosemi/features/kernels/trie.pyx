@@ -22,7 +22,8 @@ _NO_ENTRIES, _NO_SOURCES = np.zeros((3, 0), np.int32), np.zeros(0, np.uint64)
 
 
 class Trie:
-    """Entries as sequences of words, which are 64-bit numbers. Nothing changes a trie.
+    """Has entries as sequences of words, which are 64-bit numbers. Nothing changes a
+    trie.
 
     keys (uint64 [N]): The nodes, sorted.
     source (uint8 or uint64 [N]): NO_ENTRY; SHARED; or the only document that the entry
@@ -41,19 +42,14 @@ class Trie:
             raise ValueError(f"{self.source.shape} sources, {self.keys.shape} nodes")
 
     def __len__(self):
-        """The number of distinct entries."""
+        """Returns the number of distinct entries."""
         return int(np.count_nonzero(self.source))
 
     @staticmethod
     def build(const uint64_t[::1] words, const int64_t[::1] first, sources=None):
-        """Compile entries.
-
-        words (uint64 [T]): The words of concatenated entries.
-        first (int64 [E + 1]): Words first[e]:first[e + 1] belong to entry e; an entry
-            without words is none.
-        sources (Optional[uint64 [E]]): The document that each was found in.
-        RETURNS (Trie): Duplicates are one entry.
-        """
+        """Compiles entries: words first[e]:first[e + 1] belong to entry e, which is
+        none without words; sources (Optional[uint64 [E]]): the document that each was
+        found in. Duplicates are one entry."""
         ways = np.empty(words.shape[0], np.uint64)
         _hash_ways(words, first, ways)
         first_ = np.asarray(first)
@@ -78,10 +74,7 @@ class Trie:
 
 cdef class EntryFinder:
     """Finds the entries of several lists at once: a word that begins no entry is looked
-    up once for all of them. Any number of threads may use it.
-
-    tries (Sequence[Trie]): The entries of each list.
-    """
+    up once for all of them. Any number of threads may use it."""
 
     cdef RowTable _nodes                # those of all lists, each once
     cdef const int32_t[::1] _first      # [N + 1] those that end there: _first[n] ..
@@ -111,12 +104,9 @@ cdef class EntryFinder:
         const uint8_t[::1] ends,            # IN  [W] .. and end with this word
         const int32_t[::1] docs,            # IN  [D + 1] first word of each, and W
     ):
-        """All entries in the words of documents, overlapping ones too.
-
-        RETURNS (Tuple[int32 [K], int32 [K], int32 [K], uint64 [K]]): The list of each,
-            its start and end in words, half-open, and its source; by list, start and
-            length.
-        """
+        """Returns all entries in the words of documents, overlapping ones too: list,
+        start and end in words, half-open, all int32 [K], and source, uint64 [K]; by
+        list, start and length."""
         cdef Py_ssize_t n, room = 256
         cdef int32_t[:, ::1] found
         while True:
@@ -143,7 +133,7 @@ cdef class EntryFinder:
         const int32_t[::1] docs,
         int32_t[:, ::1] found,              # OUT [3, room] entry, start and end
     ) noexcept nogil:
-        """RETURNS: How many entries there are; those without room are not written."""
+        """Returns how many entries there are; those without room are not written."""
         cdef const uint64_t* slots = &self._nodes._slots[0, 0]
         cdef Py_ssize_t d, i, j, k, n = 0, n_words = words.shape[0]
         cdef uint64_t way
@@ -177,11 +167,8 @@ def count_wordless(
     const int32_t[::1] docs,            # IN  [D + 1] first token of each, and n
     int most,
 ):
-    """Numbers of tokens without a word before and after each border of tokens.
-
-    RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most `most`; 0 at borders of
-        documents.
-    """
+    """Counts tokens without a word before and after each border of tokens, int32 [n +
+    1] each: at most `most`; 0 at borders of documents."""
     cdef Py_ssize_t d, k, i, n_tokens = docs[docs.shape[0] - 1]
     counts = np.zeros((2, n_tokens + 1), np.int32)
     cdef int32_t[:, ::1] counts_ = counts
@@ -211,11 +198,9 @@ def columns_of_matches(
     Py_ssize_t n_tokens,
     Py_ssize_t n_lists,
 ):
-    """Matches as attributes of tokens.
-
-    RETURNS (uint8 [n, 3 lists]): For each list the largest value of a match that
-        begins at the token, that covers it and that ends with it; 0: none does.
-    """
+    """Returns matches as attributes of tokens, uint8 [n, 3 lists]: for each list the
+    largest value of a match that begins at the token, that covers it and that ends with
+    it; 0: none does."""
     columns = np.zeros((n_tokens, 3 * n_lists), np.uint8)
     cdef uint8_t[:, ::1] columns_ = columns
     cdef Py_ssize_t k, i, c

@@ -112,14 +112,9 @@ cdef class FormReader:
         self._n_names, self._flag = n_names, flag
 
     def read(self, strings, list words, list rows, uint64_t[:, ::1] values):
-        """Write attributes of K words.
-
-        strings (StringStore): Has the words.
-        words (List[int]): Their numbers there.
-        rows (List[Tuple]): ORTH of each word, strings, flags, and others.
-        values (uint64 [K, strings + flags + F or more]): Set.
-        RETURNS (bool): Whether a string has a number of spaCy's own.
-        """
+        """Writes attributes of K words to values, uint64 [K, strings + flags + F or
+        more]; rows: ORTH of each word, strings, flags, and others. Returns whether a
+        string has a number of spaCy's own."""
         cdef Py_ssize_t k, a, f, n, first = self._n_strings + self._n_flags
         cdef bint has_own = False
         cdef Spellings spellings = Spellings([])
@@ -150,10 +145,7 @@ cdef class FormReader:
 
 
 cdef class Spellings:
-    """The characters of texts, to read their forms.
-
-    texts (List[str]): K texts.
-    """
+    """Reads the forms of K texts."""
 
     cdef list _texts
     # Work space for one text at a time
@@ -170,7 +162,7 @@ cdef class Spellings:
         free(self._form)
 
     cdef int _take(self, str text) except -1:
-        """Read this text from now on."""
+        """Reads this text from now on."""
         cdef Py_ssize_t i = 0
         cdef Py_UCS4 c
         self._n = len(text)
@@ -188,21 +180,8 @@ cdef class Spellings:
             i += 1
         return 0
 
-    def values(self, const int32_t[::1] forms, uint64_t[:, :] values):
-        """Hash forms.
-
-        forms (int32 [F]): Indices in FORMS.
-        values (uint64 [K, F]): Set to the value of each.
-        """
-        cdef Py_ssize_t k, f, n
-        for k, text in enumerate(self._texts):
-            self._take(text)
-            for f in range(forms.shape[0]):
-                n = self._read(forms[f])
-                values[k, f] = hash_text(self._form, n) if n else 0
-
     def texts(self, int form):
-        """RETURNS (List[Optional[str]]): A form of each text."""
+        """Returns a form of each text, None where it has none."""
         cdef Py_ssize_t n
         found = []
         for text in self._texts:
@@ -212,13 +191,10 @@ cdef class Spellings:
         return found
 
     def marks(self):
-        """Brackets and quotation marks, as `balance` reads them. Which quotation marks
-        open and which close depends on the language.
-
-        RETURNS (int32 [4, K]): Of each text the brackets opened less those closed; the
-            least such difference within it, at most 0; the number of quotation marks;
-            whether there are any marks.
-        """
+        """Counts brackets and quotation marks, as `balance` reads them, int32 [4, K]:
+        brackets opened less those closed; the least such difference within the text, at
+        most 0; quotation marks; whether there are any. (Which quotation marks open and
+        which close depends on the language.)"""
         found = np.zeros((4, len(self._texts)), np.int32)
         cdef int32_t[:, ::1] found_ = found
         cdef Py_ssize_t k, i
@@ -240,7 +216,7 @@ cdef class Spellings:
         return found
 
     cdef Py_ssize_t _read(self, int form) noexcept nogil:
-        """The number of bytes of a form of the text, which is written."""
+        """Writes a form of the text; returns its number of bytes."""
         cdef const Py_UCS4* x = self._points
         cdef Py_ssize_t n = self._n, size
         cdef char* start = self._form
@@ -274,7 +250,7 @@ cdef class Spellings:
 # --- what is written: each function returns where the next character goes ------------
 
 cdef inline char* _put(uint32_t c, char* out) noexcept nogil:
-    """Write a character in UTF-8."""
+    """Writes a character in UTF-8."""
     if c < 0x80:
         out[0] = <char>c
         return out + 1
@@ -427,7 +403,7 @@ cdef inline bint _is_word(Py_UCS4 c) noexcept nogil:
 
 
 cdef inline bint _is_mark(const Py_UCS4* x, Py_ssize_t n, Py_ssize_t i) noexcept nogil:
-    """Whether character i is a bracket or a quotation mark; no apostrophe between
+    """Says whether character i is a bracket or a quotation mark; no apostrophe between
     letters is one."""
     if x[i] in u"'’`" and 0 < i < n - 1:
         return not (_is_word(x[i - 1]) and _is_word(x[i + 1]))

@@ -8,13 +8,9 @@ from libc.stdint cimport int32_t, uint64_t
 
 
 def unwritten(Py_ssize_t n_bytes):
-    """Memory that is taken from the system page by page, as it is written.
-
-    For as much numpy asks for huge pages. To find one, the system may first move other
-    memory: 5 us for each 2 kB that are written, where small pages take 1 us.
-
-    RETURNS (uint8 [n_bytes]): Of any values.
-    """
+    """Returns memory, uint8 [n_bytes], that is taken from the system page by page, as
+    it is written. For as much numpy asks for huge pages, for which the system may first
+    move other memory: 5 us for each 2 kB written, where small pages take 1 us."""
     return np.asarray(view.array((n_bytes + 1,), 1, "B"))[:n_bytes]
 
 
@@ -23,7 +19,7 @@ def take_columns(
     const int32_t[::1] numbers,         # IN  [n] the word of each token
     uint64_t[:, ::1] values,            # OUT [n, C or more] the first C of each row
 ):
-    """values[i, c] = table[numbers[i], c]"""
+    """Sets values[i, c] = table[numbers[i], c]."""
     cdef Py_ssize_t i, c
     for i in range(numbers.shape[0]):
         for c in range(table.shape[1]):
@@ -31,13 +27,9 @@ def take_columns(
 
 
 cdef class Numbering:
-    """Dictionary that numbers keys 0, 1, 2, .. as they are added.
-
-    Any number of threads may call `find` while one calls `add`: the GIL is held while a
-    key is entered, and while larger arrays replace full ones.
-
-    keys (uint64 [K]): In this order; distinct.
-    """
+    """Numbers keys, uint64, 0, 1, 2, .. as they are added. Any number of threads may
+    call `find` while one calls `add`: the GIL is held while a key is entered, and while
+    larger arrays replace full ones."""
 
     cdef uint64_t[::1] _keys
     cdef int32_t[::1] _slots
@@ -53,7 +45,7 @@ cdef class Numbering:
         return self._n
 
     def add(self, const uint64_t[::1] keys):
-        """Number these keys; those that have a number keep it."""
+        """Numbers these keys; those that have a number keep it."""
         cdef Py_ssize_t k
         for k in range(keys.shape[0]):
             if self._find(keys[k]) >= 0:
@@ -65,8 +57,8 @@ cdef class Numbering:
             self._n += 1
 
     def find(self, const uint64_t[::1] keys):
-        """RETURNS (Tuple[int32 [K], int]): The number of each key, -1 where it has
-            none, and how many have none."""
+        """Returns the number of each key, int32 [K], -1 where it has none, and how many
+        have none."""
         cdef Py_ssize_t k, n_unknown = 0
         numbers = np.empty(keys.shape[0], np.int32)
         cdef int32_t[::1] numbers_ = numbers
@@ -76,7 +68,7 @@ cdef class Numbering:
         return numbers, n_unknown
 
     def unknown(self, const uint64_t[::1] keys):
-        """RETURNS (uint64 [K']): The keys that have no number, each once, in order."""
+        """Returns the keys that have no number, each once, in order."""
         cdef Py_ssize_t k
         cdef dict found = {}
         for k in range(keys.shape[0]):
@@ -85,7 +77,7 @@ cdef class Numbering:
         return np.array(list(found), np.uint64)
 
     cdef _resize(self, Py_ssize_t size):
-        """Make room for `size` keys, a power of 2."""
+        """Makes room for `size` keys, a power of 2."""
         cdef uint64_t[::1] keys = np.zeros(size, np.uint64)
         cdef int32_t[::1] slots = np.full(4 * size, -1, np.int32)
         cdef Py_ssize_t k

@@ -78,8 +78,8 @@ class DocScorer:
             return [score_rows(state, x, len(doc)) for x, doc in zip(rows, docs)]
         extractor, table, roles = state.extractor, state.table, of_tokens.roles
         # Roles of transitions read all attributes.
-        asked = None if state.n_observed else of_tokens.asked
-        values = extractor.values_of(docs, asked=asked)
+        subset = None if state.n_observed else of_tokens.subset
+        values = extractor.values_of(docs, subset=subset)
         task, scores = of_tokens.task(values)
         yield task
         for listed in values.listed:

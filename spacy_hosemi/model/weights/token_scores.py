@@ -41,7 +41,7 @@ class TokenScores:
         precision they are read as they lie, of others a copy is made.
 
     roles (Tuple[str, ...]): Roles that have templates.
-    asked (Optional[Asked]): What `task` needs of the attributes of tokens; None: all.
+    subset (Optional[AttributeSubset]): The attributes that `task` needs; None: all.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class TokenScores:
         seeds, first_atom, columns, offsets = extractor.plan(rest)
         # Only the columns that these templates read.
         self._columns, of_atoms = np.unique(columns, return_inverse=True)
-        self.asked = extractor.asked(self._columns)
+        self.subset = extractor.subset(self._columns)
         plan = seeds, first_atom, of_atoms.astype(np.int32), offsets
         self._templates = TemplateScores(*plan, self._indices(rest), *weights)
         # Where each is read, and whose scores are read there.
@@ -99,10 +99,12 @@ class TokenScores:
             np.array([offset for _, offset, _ in reads], np.int32),
             np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
         )
-        columns = _NONE if self.asked is None else self.asked.columns
+        columns = _NONE if self.subset is None else self.subset.columns
         row = [("values", "u8", (len(columns),)), ("scores", "f4", shape)]
         dtype = np.dtype(row, align=True)
-        read = extractor.lexical_values if self.asked is None else extractor.word_values
+        read = (
+            extractor.lexical_values if self.subset is None else extractor.word_values
+        )
         self._n_columns = len(columns)
 
         # Without a reference to self: weights are to be freed at once after an update.
@@ -112,7 +114,7 @@ class TokenScores:
             rows["scores"] = _block_scores(in_blocks, shape, values)
             return rows
 
-        # The scores of blocks of each word, and the attributes that are asked for.
+        # The scores of blocks of each word, and the attributes of `subset`.
         self._words = WordCache(make, n_bytes)
         # The rows that were read last, and their fields.
         self._fields: tuple[Any, Any, Any] = None, None, None
@@ -120,7 +122,7 @@ class TokenScores:
     def task(self, of_tokens: Values) -> tuple[Scoring, Floats]:
         """Returns the task that sums the scores of documents, of n tokens together, and
         the scores that it computes, by role [roles, n, L]. Of the attributes of tokens
-        those that are `asked` for are enough, and are completed here."""
+        those of `subset` are enough, and are completed here."""
         scores = np.zeros((len(self.roles), len(of_tokens.orths), self._n_labels))
         words, rows = self._words.find(of_tokens.vocab, of_tokens.orths)
         if (fields := self._fields)[0] is not rows:

@@ -16,19 +16,19 @@ from .words import words_of_text
 
 
 class Entry(NamedTuple):
-    """The words of an entry, and the values that a list compares."""
+    """Has the words of an entry, and the values that a list compares."""
 
     words: tuple[str, ...]
     values: tuple[int, ...]
 
     @property
     def text(self) -> str:
-        """RETURNS (str): As fuzzy lists have it."""
+        """Returns it as fuzzy lists have it."""
         return " ".join(self.words)
 
 
 def entry_at(lists: Gazetteers, name: str, doc: Doc, start: int, end: int) -> Entry:
-    """RETURNS (Entry): Some tokens of a document, as an entry of a list."""
+    """Returns some tokens of a document as an entry of a list."""
     attr = lists.settings[name].attr
     if attr == "ALNUM":
         return entry_of(words_of_text(doc[start:end].text))
@@ -37,55 +37,55 @@ def entry_at(lists: Gazetteers, name: str, doc: Doc, start: int, end: int) -> En
 
 
 def entry_of(words: Sequence[str]) -> Entry:
-    """RETURNS (Entry): With these words."""
+    """Returns the entry with these words."""
     return Entry(tuple(words), tuple(map(hash_string, words)))
 
 
 def occurring(lists: Gazetteers, docs: Iterable[Doc]) -> Gazetteers:
-    """RETURNS (Gazetteers): The lists with those entries alone that occur in some
-    documents, in which the same is found; fuzzy matches are with all entries."""
-    found: dict[str, set[tuple[int, ...]]] = {name: set() for name in lists.settings}
+    """Returns the lists with those entries alone that occur in some documents, in which
+    the same is found; fuzzy matches are with all entries."""
+    by_list: dict[str, set[tuple[int, ...]]] = {name: set() for name in lists.settings}
     for doc in docs:
         matches = lists.matches([doc])
         places = zip(matches.start.tolist(), matches.end.tolist())
         for k, (start, end) in zip(matches.lists.tolist(), places):
             name = matches.names[k]
-            found[name].add(entry_at(lists, name, doc, start, end).values)
-    for name, entries in found.items():
+            by_list[name].add(entry_at(lists, name, doc, start, end).values)
+    for name, entries in by_list.items():
         lists = lists.changed(name, _trie_of(entries), None)
     return lists
 
 
 def with_entry(lists: Gazetteers, name: str, entry: Entry) -> Gazetteers:
-    """RETURNS (Gazetteers): The lists, with one more entry in that of a name."""
-    trie, one = lists.tries[name], _trie_of([entry.values])
-    keys = np.union1d(trie.keys, one.keys)
+    """Returns the lists, with one more entry in that of a name."""
+    trie, added = lists.tries[name], _trie_of([entry.values])
+    keys = np.union1d(trie.keys, added.keys)
     source = np.zeros(len(keys), np.uint64)
-    for part in (trie, one):
+    for part in (trie, added):
         at = np.searchsorted(keys, part.keys)
         source[at] = np.where(part.source != NO_ENTRY, part.source, source[at])
     index = lists.fuzzy.get(name)
     if index is not None:
-        others = (text for text in index.texts if text != entry.text)
-        index = FuzzyIndex(index.fuzzy, [*others, entry.text])
+        texts = (text for text in index.texts if text != entry.text)
+        index = FuzzyIndex(index.fuzzy, [*texts, entry.text])
     return lists.changed(name, Trie(keys, source), index)
 
 
 def without_entry(lists: Gazetteers, name: str, entry: Entry) -> Gazetteers:
-    """RETURNS (Gazetteers): The lists, without an entry of that of a name."""
-    trie, one = lists.tries[name], _trie_of([entry.values])
+    """Returns the lists, without an entry of that of a name."""
+    trie, removed = lists.tries[name], _trie_of([entry.values])
     source = np.array(trie.source)
     # Not by a table of all numbers between: NumPy 2.0 fails there for some of uint64.
-    own = np.isin(trie.keys, one.keys[one.source != NO_ENTRY], kind="sort")
-    source[own] = NO_ENTRY
+    ends = removed.keys[removed.source != NO_ENTRY]
+    source[np.isin(trie.keys, ends, kind="sort")] = NO_ENTRY
     index = lists.fuzzy.get(name)
     if index is not None:
-        others = [text for text in index.texts if text != entry.text]
-        index = FuzzyIndex(index.fuzzy, others)
+        texts = [text for text in index.texts if text != entry.text]
+        index = FuzzyIndex(index.fuzzy, texts)
     return lists.changed(name, Trie(trie.keys, source), index)
 
 
 def _trie_of(entries: Iterable[tuple[int, ...]]) -> Trie:
-    known = [*entries]
-    values = np.array([x for entry in known for x in entry], np.uint64)
-    return Trie.build(values, np.cumsum([0, *map(len, known)], dtype=np.int64))
+    entries = [*entries]
+    values = np.array([x for entry in entries for x in entry], np.uint64)
+    return Trie.build(values, np.cumsum([0, *map(len, entries)], dtype=np.int64))
