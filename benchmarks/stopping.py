@@ -32,7 +32,9 @@ from thinc.api import Config
 from tqdm import tqdm
 from training import config_lang, make_splits
 
+from spacy_hosemi.component.initialize import read_scored
 from spacy_hosemi.component.judging import f1_of, only_spans, read_held_out
+from spacy_hosemi.component.settings import decoding_options
 from spacy_hosemi.configs import KINDS, make_config
 from spacy_hosemi.training import course
 from spacy_hosemi.training.lbfgs import make_lbfgs
@@ -103,10 +105,11 @@ def fit(config: Path, paths: Sequence[Path], l2: float, max_iter: int) -> Course
     predicted: list[list[Any]] = []
 
     def fit_and_look(batch: Any) -> Any:
-        trainer, options = component.trainer, only_spans(component._options_of_fit())
+        trainer, settings = component.trainer, component.settings
+        options = only_spans(decoding_options(settings, component.name, None))
         state = trainer.weights.state
         train, *judged = [
-            read_held_out(state, component._scored(part), options.scope)
+            read_held_out(state, read_scored(component, part), options.scope)
             for part in (examples, *others)
         ]
 

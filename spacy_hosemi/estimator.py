@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spacy.language import Language
 
 from .component.examples import Annotated, CharSpan, check_pair
-from .component.fitting import FitResult
+from .component.fit import FitResult
 from .component.scorer import score_spans
 from .component.settings import list_settings
 from .core.arguments import shown

@@ -175,7 +175,7 @@ def _say_what_gold_is(
     from ..inspection.pipelines import components_of
 
     pipes = components_of(nlp).values()
-    digests = [pipe.seen_texts for pipe in pipes if pipe.seen_texts is not None]
+    digests = [pipe.training_texts for pipe in pipes if pipe.training_texts is not None]
     if n := sum(any(texts.has(x.text) for texts in digests) for x in answers):
         say(
             f"Note: training or calibration of {model} has seen {n:,} of these "

@@ -128,7 +128,7 @@ def guarantee_cli(
     answers = without_copies(with_copies)
     if n := len(with_copies) - len(answers):
         say(f"Left out: {n:,} of {len(with_copies):,} documents, copies of others")
-    seen = pipe.seen_texts
+    seen = pipe.training_texts
     if seen is None:
         say("Note: this model does not know its training texts; DEV may have them.")
     is_of_training = None if seen is None else seen.has

@@ -1,4 +1,5 @@
-"""Answers of a component to questions about single documents."""
+"""Answers of a component to questions about single documents; HS230 says that it is
+none."""
 
 from __future__ import annotations
 
@@ -15,14 +16,13 @@ from ..features.instances import check_doc, instances
 from ..hierarchy.decoder import segment_decoder
 from ..labels.inventory import Span as SpanTriple
 from ..labels.partial import AnySpan
+from ..prediction.answers import Alternative, most_probable, posteriors, total_entropy
 from ..prediction.clean_decoder import CleanDecoder
 from ..prediction.corrections import read_corrections, read_span, unknown_label
-from ..prediction.explanation import (
-    Explanation,
-    Progress,
-    explain_words,
-)
+from ..prediction.explanation import Progress, explain_words, unseen
 from ..prediction.explanation import explain as explain_spans
+from ..prediction.ranked import Answer, make_rows
+from ..prediction.ranked import ranked as rank
 from ..prediction.records import entities_by_origin
 from .annotations import as_predicted, is_predicted, remove_excluded
 
@@ -30,8 +30,16 @@ if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
 
 
-def token_features(pipe: HighOrderSemiCRF, doc: Doc, is_train: bool) -> list[list[str]]:
-    """Returns the names of the features of each token."""
+def token_features(
+    pipe: HighOrderSemiCRF, doc: Doc, is_train: bool = False
+) -> list[list[str]]:
+    """List what the model reads at each token, in any role, without minimum count.
+
+    is_train (bool): Whether lists of names are read as in training: without the
+        entries that come from this document alone, and with dropout.
+    RETURNS (List[List[str]]): Names such as "LOWER[-1]=the" for each token; none
+        for whitespace, if clean_text is set.
+    """
     check_doc(doc)
     clean, extractor = as_read(pipe, doc), pipe.weights.extractor
     names = [
@@ -52,13 +60,70 @@ def as_read(pipe: HighOrderSemiCRF, doc: Doc) -> CleanDoc:
     return CleanDoc(starts, ends, n_tokens, doc)
 
 
+def marginals(pipe: HighOrderSemiCRF, doc: Doc) -> Any:
+    """Compute the distribution over segmentations of a document.
+
+    RETURNS (Marginals): Label index 0 is outside, then as in `labels`. In the scope
+        "sents" with the same attributes, but for all sentences together. With
+        labels in a tree that of the leaves, level by level without a gradient, else
+        with one that for label patterns of the same weight is right in sum.
+    """
+    check_doc(doc)
+    return pipe.decoder.posterior(doc).marginals()
+
+
+def kbest(pipe: HighOrderSemiCRF, doc: Doc, k: int) -> list[Alternative]:
+    """Find the k most probable segmentations of a document.
+
+    The most probable one is not what decoding = "mbr" predicts, and min_confidence
+    drops nothing. In the scope "sents" they are the best combinations of those of
+    the sentences. With tags on tokens, where whitespace at the ends of spans is cut
+    off, several of the k best may mean the same spans; they are one alternative
+    then, with the sum of their probabilities.
+
+    RETURNS (List[Alternative]): Spans in tokens, probability; best first, fewer
+        than k if no more are possible. Of an untrained model no spans, with
+        probability 1.
+    RAISES (ValueError): HS043 k; HS060 if no segmentation is possible.
+    """
+    check_doc(doc)
+    return most_probable(posteriors(pipe.decoder, doc), k)
+
+
+def entropy(pipe: HighOrderSemiCRF, doc: Doc) -> float:
+    """Compute how uncertain the segmentation of a document is.
+
+    RETURNS (float): Entropy of the distribution over segmentations (with tags on
+        tokens: over tag sequences) in nats, at least 0; in the scope "sents" the
+        sum over the sentences; 0 for an untrained model.
+    RAISES (ValueError): HS060 if no segmentation is possible.
+    """
+    check_doc(doc)
+    return total_entropy(posteriors(pipe.decoder, doc))
+
+
 def redecode(
     pipe: HighOrderSemiCRF,
     doc: Doc,
-    keep: Iterable[Span | SpanTriple],
-    forbid: Iterable[Span | AnySpan],
+    keep: Iterable[Span | SpanTriple] = (),
+    forbid: Iterable[Span | AnySpan] = (),
 ) -> Doc:
-    """Returns the document, annotated under a user's corrections."""
+    """Predict again under a user's corrections.
+
+    The best segmentation with all spans of `keep` and none of `forbid`; confidences
+    are conditional on the corrections (with tags on tokens on `keep` alone).
+    Corrections override hard lists; `keep` overrides sentence starts in the scope
+    "doc"; with `collective` a kept span also counts for its words elsewhere. A call
+    does not remember earlier ones: pass all corrections each time. In a label tree
+    the name of an inner node stands for all labels below it.
+
+    keep (Iterable[Union[Span, Tuple[int, int, str]]]): Spans that are entities.
+    forbid (Iterable[Union[Span, Tuple[int, int, Optional[str]]]]): Spans that are
+        no entities; label None: whatever their label.
+    RETURNS (Doc): The same document, with entities as the component writes them.
+    RAISES (ValueError): HS095 to HS098 keep or forbid; HS060 if no segmentation is
+        possible; the document is as it was then.
+    """
     check_doc(doc)
     decoder = pipe.decoder
     schema = decoder.state.schema
@@ -75,12 +140,35 @@ def redecode(
 def explain(
     pipe: HighOrderSemiCRF,
     doc: Doc,
-    span: Span | SpanTriple | None,
-    label: str | None,
-    changes: bool,
-    progress: Progress,
-) -> Explanation | list[Explanation]:
-    """Returns the explanation of a span, or those of all entities of the component."""
+    span: Span | SpanTriple | None = None,
+    *,
+    label: str | None = None,
+    changes: bool = False,
+    progress: Progress = unseen,
+) -> Any:
+    """Explain why a span was predicted, or why it was not: compare the most
+    probable segmentation with the span and the most probable one without it.
+
+    log P(best with the span) / P(best without it) is a sum: of features, with their
+    values and weights, entries of lists, label patterns, lengths and scores of a
+    tok2vec. Other spans are free in both, whatever `decoding` is. Weights and
+    settings are those of now; corrections of `redecode` are not remembered.
+
+    doc (Doc): As predicted by the component.
+    span (Optional[Union[Span, Tuple[int, int, str]]]): Any, predicted or not; None:
+        each entity that the component found. In a label tree the name of an inner
+        node stands for all labels below it.
+    label (Optional[str]): Without a span: explain only entities with this label, or
+        in a label tree with one below this name.
+    changes (bool): Whether to look for what would change the answer: an entry more
+        or less of a list, a rule more or less. Each is tried by a prediction.
+    progress (Callable): Shows how far it is, such as `tqdm.tqdm`: called with the
+        explanations as they are made, and `total`, their number; yields the same.
+    RETURNS (Union[Explanation, List[Explanation]]): Of the span; of each entity.
+    RAISES (ValueError): HS060 no segmentation is possible; HS095 no span of the
+        document; HS096 unknown label; HS317 labels in a tree have a tok2vec or
+        too many weights; HS318 the component has not predicted the document.
+    """
     check_doc(doc)
     decoder = pipe.decoder
     schema = decoder.state.schema
@@ -107,3 +195,36 @@ def explain(
     else:
         explanations = explain_words(flat, before, clean, *how)
     return explanations if span is None else explanations[0]
+
+
+def ranked(pipe: HighOrderSemiCRF, doc: Doc, k: int = 1) -> list[Answer]:
+    """List the segmentation that `doc.ents` gets, then the most probable others.
+
+    The first one is as `decoding` and `min_confidence` say, and need not be the
+    most probable one. Corrections of `redecode` are not remembered. Sentence starts
+    and entities that came after the prediction have no influence on it, unless they
+    have replaced one of its entities: then all that is in the document counts as
+    given. An entity that was removed is predicted again.
+
+    k (int): How many, with the first one; fewer if no more are possible.
+    RETURNS (List[Answer]): With `spans` in tokens, existing entities included, the
+        `confidences` of these spans (None: an existing one), and the `probability`
+        of the whole.
+    RAISES (ValueError): As `kbest`.
+    """
+    check_doc(doc)
+    return rank(pipe.decoder, *as_predicted(doc, pipe.name), k)
+
+
+def to_rows(pipe: HighOrderSemiCRF, doc: Doc, k: int = 1) -> list[dict[str, Any]]:
+    """List the spans of what `ranked` returns as rows of a table.
+
+    RETURNS (List[Dict[str, Any]]): Plain values by column: "rank" of the
+        segmentation from 1, which `doc.ents` has, and its "probability"; of the
+        span "start" and "end" in tokens, "start_char" and "end_char", "label",
+        "text", and as "confidence" the probability of the span itself, in whatever
+        segmentation; None for an entity of another component or a person. A
+        segmentation without spans has no row.
+    RAISES (ValueError): As `kbest`.
+    """
+    return make_rows(doc, pipe.ranked(doc, k))

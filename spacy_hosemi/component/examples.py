@@ -1,11 +1,11 @@
-"""Texts with spans in characters, as examples for training."""
+"""Examples for training: from texts with spans in characters, as features read them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -15,7 +15,14 @@ from ..errors import Errors
 from ..formats.checks import trimmed
 from ..formats.documents import make_doc
 from ..formats.texts import AnnotatedText, LabeledSpan, has_half
+from ..labels.alignment import read_annotations, with_clean_words
+from ..labels.partial import PartialLabels
+from ..training.corpus import Corpus, read_corpus
+from ..training.data_checks import check_reach
 from .arguments import list_examples
+
+if TYPE_CHECKING:
+    from .pipe import HighOrderSemiCRF
 
 _EXPECTED = (
     "a list of spaCy's examples, of documents with entities, or of pairs "
@@ -33,7 +40,7 @@ def read_examples(
 ) -> list[Example]:
     """Examples as they are; documents, and pairs of a text and its spans, as examples.
 
-    examples (Iterable[Union[Example, Tuple]]): See `Fitting.fit`.
+    examples (Iterable[Union[Example, Tuple]]): See `HighOrderSemiCRF.fit`.
     nlp (Optional[Language]): For documents and pairs.
     component (Any): What is trained: the components before it annotate the texts.
     RETURNS (List[Example]): In their order.
@@ -149,3 +156,35 @@ def check_pair(found: Any, name: str) -> Annotated:
         if other[0] < one[1]:
             raise refuse(f"the spans {one} and {other}, which overlap")
     return text, spans
+
+
+def read_gold(
+    pipe: HighOrderSemiCRF,
+    examples: Sequence[Example],
+    warned_labels: set[str] | None = None,
+) -> tuple[list[Doc], list[PartialLabels]]:
+    """Returns documents as features read them, and what is known of each; with
+    warned_labels warns of spans that no tokens can form."""
+    annotations = read_annotations(examples, pipe.settings.incorrect_spans_key)
+    if warned_labels is not None:
+        check_reach(examples, annotations, warned_labels)
+    examples, annotations = by_clean_words(pipe, examples, annotations)
+    return [example.predicted for example in examples], annotations
+
+
+def by_clean_words(
+    pipe: HighOrderSemiCRF,
+    examples: Sequence[Example],
+    annotations: list[PartialLabels],
+) -> tuple[Sequence[Example], list[PartialLabels]]:
+    """Returns both by clean words, if features read those."""
+    if not pipe.reads_clean:
+        return examples, annotations
+    is_inside = pipe.settings.outside == "none"
+    return with_clean_words(examples, annotations, is_inside)
+
+
+def read_gold_corpus(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> Corpus:
+    """Returns documents or sentences, and what is known of each."""
+    docs, annotations = read_gold(pipe, examples)
+    return read_corpus(docs, annotations, pipe.schema, pipe.settings.scope, pipe.name)

@@ -119,5 +119,5 @@ def make_hosemi(
         scorer=scorer,
         **settings,
     )
-    pipe.show_in(nlp)
+    pipe.config_blocks.add(pipe, nlp)
     return pipe

@@ -5,45 +5,34 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Warnings
 from ..prediction.guarantee import Guarantee
-from .configured import Configured
+from .settings import DECIDING_SPANS
 
-# Settings that change neither spans nor their probabilities.
-_WITHOUT = {
-    "confidence",
-    "export_fields",
-    "guarantee",
-    "incorrect_spans_key",
-    "spans_key",
-    "spans_threshold",
-    "threads",
-}
+if TYPE_CHECKING:
+    from .pipe import HighOrderSemiCRF
 
 
-def fingerprint(pipe: Configured) -> str:
-    """RETURNS (str): Another one if weights, lists, labels or settings are others. It
-    takes about as long as saving the component.
-
-    pipe (Configured): A component.
-    """
-    settings = {k: v for k, v in pipe.settings.cfg.items() if k not in _WITHOUT}
-    known = _rounded({**settings, **pipe.schema.to_cfg()})
-    found = hashlib.sha256(json.dumps(known, sort_keys=True).encode("utf8"))
-    found.update(pipe.model.to_bytes())
-    return found.hexdigest()[:32]
+def fingerprint(pipe: HighOrderSemiCRF) -> str:
+    """Returns another text if weights, lists, labels or settings are others. It takes
+    about as long as saving the component."""
+    settings = {name: pipe.settings.cfg[name] for name in DECIDING_SPANS}
+    values = _rounded({**settings, **pipe.schema.to_cfg()})
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode("utf8"))
+    digest.update(pipe.model.to_bytes())
+    return digest.hexdigest()[:32]
 
 
-def guarantee_in_force(pipe: Configured) -> Guarantee | None:
-    """RETURNS (Optional[Guarantee]): That of a component; None, with HSW73, if it was
-    given for other weights, lists or settings than the present ones."""
-    found = pipe.settings.guarantee
-    if found is not None and found.digest != fingerprint(pipe):
+def guarantee_in_force(pipe: HighOrderSemiCRF) -> Guarantee | None:
+    """Returns the guarantee of a component; None, with HSW73, if it was given for other
+    weights, lists or settings than the present ones."""
+    guarantee = pipe.settings.guarantee
+    if guarantee is not None and guarantee.digest != fingerprint(pipe):
         warnings.warn(Warnings.HSW73.format(name=pipe.name), stacklevel=2)
         return None
-    return found
+    return guarantee
 
 
 def _rounded(value: Any) -> Any:
@@ -51,5 +40,5 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.12g}"
     if isinstance(value, dict):
-        return {str(key): _rounded(one) for key, one in value.items()}
+        return {str(key): _rounded(x) for key, x in value.items()}
     return [*map(_rounded, value)] if isinstance(value, (list, tuple)) else value

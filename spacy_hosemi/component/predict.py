@@ -14,17 +14,18 @@ from ..features.doc_batch import DocBatch, as_batch
 from ..features.instances import check_doc
 from ..hierarchy.decoder import make_decoder
 from ..prediction.decoder import Decoder, Prediction, batches
+from ..prediction.posterior import Posterior
 from ..prediction.records import components
 from ..prediction.span_table import SpanTable, prediction_steps
 from .annotations import write_predictions, write_table
-from .configured import make_options
+from .settings import DECIDING_PROBABILITIES, decoding_options
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
 
 
-def decoder_of(pipe: HighOrderSemiCRF) -> Decoder:
-    """Returns the decoder of the state and the settings as they are now."""
+def present_decoder(pipe: HighOrderSemiCRF) -> Decoder:
+    """The decoder of the labels, weights and settings as they are now."""
     published = pipe.published
     settings, name, decoder = published.made
     if (
@@ -44,13 +45,18 @@ def _make_decoder(pipe: HighOrderSemiCRF) -> Decoder:
     published, state, settings = pipe.published, pipe.state, pipe.settings
     pipe.prediction_warnings.untrained(state.weights, pipe.name, pipe.facts)
     with published.making:  # one thread makes it, others wait
-        decoder: Decoder | None = published.made[2]
-        args = settings, pipe.name, pipe.hierarchy, pipe.decoder_number
-        options = make_options(*args)
+        decoder: Decoder | None
+        settings_before, name_before, decoder = published.made
+        args = settings, pipe.name, pipe.hierarchy
+        options = decoding_options(*args, pipe.decoder_number)
         if decoder is None or (decoder.state, decoder.options) != (state, options):
             if decoder is not None and (
                 decoder.state is not state
-                or decoder.options.deciding() != options.deciding()
+                or name_before != pipe.name
+                or any(
+                    getattr(settings_before, x) != getattr(settings, x)
+                    for x in DECIDING_PROBABILITIES
+                )
             ):
                 pipe.decoder_number += 1
                 options = options._replace(number=pipe.decoder_number)
@@ -61,13 +67,13 @@ def _make_decoder(pipe: HighOrderSemiCRF) -> Decoder:
 
 def _decoder_with(pipe: HighOrderSemiCRF, confidence: bool | None) -> Decoder:
     """Returns the decoder for another setting `confidence`; None: as it is."""
-    decoder, settings = decoder_of(pipe), pipe.settings
+    decoder, settings = present_decoder(pipe), pipe.settings
     if confidence is None or confidence == settings.confidence:
         return decoder
     settings = settings.changed("confidence", confidence)
     args = pipe.name, pipe.hierarchy, decoder.options.number
     return make_decoder(
-        decoder.state, make_options(settings, *args), pipe.model, decoder
+        decoder.state, decoding_options(settings, *args), pipe.model, decoder
     )
 
 
@@ -95,11 +101,21 @@ def predictions(
 def annotate_stream(
     pipe: HighOrderSemiCRF,
     stream: Iterable[Doc],
-    batch_size: int,
-    threads: int | None,
-    confidence: bool | None,
+    *,
+    batch_size: int = 128,
+    threads: int | None = None,
+    confidence: bool | None = None,
 ) -> Iterator[Doc]:
-    """Yields annotated documents; those that fail go to the error handler."""
+    """Annotate a stream of documents.
+
+    batch_size (int): Documents in a batch, at most; fewer if they are long, which
+        saves memory and costs no time.
+    threads (Optional[int]), confidence (Optional[bool]): Instead of the settings of
+        these names, which stay as they are; None: as they are. `nlp.pipe` passes
+        them on: `component_cfg={"hosemi": {"threads": 2}}`.
+    YIELDS (Doc): In their order; documents that fail go to the error handler.
+    RAISES (ValueError): HS043 threads, confidence.
+    """
     error_handler = pipe.get_error_handler()
     read = map(as_batch, batches(stream, batch_size))
     for docs, predict in predictions(pipe, read, threads, confidence):
@@ -118,26 +134,45 @@ def annotate_stream(
 
 
 def annotate(pipe: HighOrderSemiCRF, doc: Doc) -> Doc | None:
-    """Returns the annotated document, or None if the error handler returns."""
+    """Annotate a document.
+
+    RETURNS (Optional[Doc]): The same; None if it fails and the error handler
+        returns.
+    """
     check_doc(doc)
     try:
         docs = as_batch([doc])
-        write(pipe, docs, finish(prediction_steps(decoder_of(pipe), docs)))
+        write(pipe, docs, finish(prediction_steps(present_decoder(pipe), docs)))
     except Exception as e:
         pipe.get_error_handler()(pipe.name, pipe, [doc], e)
         return None
     return doc
 
 
+def predict(pipe: HighOrderSemiCRF, docs: Iterable[Doc]) -> list[Prediction]:
+    """RETURNS (List[Prediction]): Spans of each document; none for an untrained
+    model. RAISES (ValueError): HS060 if no segmentation is possible."""
+    return present_decoder(pipe).predict(docs)
+
+
 def set_annotations(
-    pipe: HighOrderSemiCRF, docs: Iterable[Doc], predictions: list[Prediction]
+    pipe: HighOrderSemiCRF, docs: Iterable[Doc], scores: list[Prediction]
 ) -> None:
-    """Write entities beside the preset ones, their probabilities, the span group."""
-    posteriors = [x.posterior for x in predictions if x.posterior is not None]
+    """Write entities beside the preset ones, their probabilities, the span group;
+    scores (List[Prediction]): what `predict` returned."""
+    posteriors = [x.posterior for x in scores if x.posterior is not None]
     docs, key = [*docs], pipe.settings.spans_key
-    decoder = posteriors[0].decoder if posteriors else decoder_of(pipe)
-    record = _record(pipe, decoder, docs)
-    write_predictions(docs, predictions, pipe.name, key, record)
+    decoder = posteriors[0].decoder if posteriors else present_decoder(pipe)
+    write_predictions(docs, scores, pipe.name, key, _record(pipe, decoder, docs))
+
+
+def posterior_of(
+    pipe: HighOrderSemiCRF, doc: Doc, number: int | None
+) -> Posterior | None:
+    """Returns the distribution over segmentations of a document, as it was before
+    it was predicted by the decoder of a number; None: there is another one now."""
+    decoder = present_decoder(pipe)
+    return decoder.posterior(doc) if decoder.options.number == number else None
 
 
 def write(

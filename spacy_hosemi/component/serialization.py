@@ -1,32 +1,32 @@
-"""Saving and loading a component, and a config that shows its settings.
-
-The settings are saved with the component. After loading they are in force, but for
-those that somebody has changed in the config since: in its file, or by an argument of
-spacy.load.
-"""
+"""Saves and loads a component."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
-from weakref import ref
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import srsly
 from numpy.typing import NDArray
-from spacy.language import Language
-from spacy.pipeline import TrainablePipe
 
 from ..core import PatternAutomaton
 from ..errors import Errors
+from ..model.tok2vec import set_output
 from ..model.weights.packing import truncated
 from ..model.weights.state import WeightState
 from ..model.weights.storage import beside
 from ..msgpack import collecting, read_msgpack
+from .configure import (
+    as_a_whole,
+    check_names,
+    choose_features,
+    make_schema,
+    read_features,
+)
+from .initialize import fitted
+from .prediction_warnings import PredictionWarnings
 from .saved_files import (
     FORMAT,
     checked,
@@ -37,170 +37,152 @@ from .saved_files import (
     unsealed,
     write_parts,
 )
-from .settings import NAMES
+from .settings import LEARNT, NAMES, Settings
+from .training_summary import read_summary, read_texts
 
-_REFERENCE = re.compile(r"\$\{|__SECTION__")
-
-
-@contextmanager
-def unreadable() -> Iterator[None]:
-    """Whatever goes wrong while a saved model is read gets one message."""
-    try:
-        with collecting():
-            yield
-    except Exception as e:
-        if str(e).startswith("[HS"):
-            raise
-        raise truncated(repr(e)) from e
+if TYPE_CHECKING:
+    from .pipe import HighOrderSemiCRF
 
 
-def save(pipe: TrainablePipe, path: Path | None, exclude: Sequence[str]) -> bytes:
-    """Write a component to a folder, or if there is none give it as bytes."""
-    cfg = {**pipe.cfg} if "cfg" not in exclude else {}
-    cfg["format"] = FORMAT
-    if path is None:
-        parts = {}
-        if "vocab" not in exclude:
-            parts["vocab"] = pipe.vocab.to_bytes(exclude=exclude)
-        if "model" not in exclude:
-            parts["model"] = pipe.model.to_bytes()
-        known = {name: {"sha256": digest_of(data)} for name, data in parts.items()}
-        found: bytes = srsly.msgpack_dumps({"cfg": sealed(cfg, known), **parts})
-        return found
-    path.mkdir(parents=True, exist_ok=True)
+def make_cfg(pipe: HighOrderSemiCRF) -> dict[str, Any]:
+    """What is saved beside the model: the settings, labels and label patterns, and what
+    is kept of the training documents."""
+    kept: dict[str, Any] = {}
+    if pipe.facts:
+        kept["trained_on"] = pipe.facts.to_cfg()
+    if pipe.training_texts is not None:
+        kept["seen_texts"] = pipe.training_texts.to_cfg()
+    return {"format": FORMAT, **pipe.settings.cfg, **pipe.schema.to_cfg(), **kept}
+
+
+def to_bytes(pipe: HighOrderSemiCRF, *, exclude: Sequence[str] = ()) -> bytes:
+    """RETURNS (bytes): The settings, labels and weights, for `from_bytes`."""
+    parts = {}
     if "vocab" not in exclude:
-        pipe.vocab.to_disk(path / "vocab", exclude=exclude)
+        parts["vocab"] = pipe.vocab.to_bytes(exclude=exclude)
+    if "model" not in exclude:
+        parts["model"] = pipe.model.to_bytes()
+    digests = {name: {"sha256": digest_of(data)} for name, data in parts.items()}
+    cfg = sealed(_cfg_without(pipe, exclude), digests)
+    packed: bytes = srsly.msgpack_dumps({"cfg": cfg, **parts})
+    return packed
+
+
+def to_disk(
+    pipe: HighOrderSemiCRF, path: str | Path, *, exclude: Sequence[str] = ()
+) -> None:
+    """Write settings, labels and weights to a folder, for `from_disk`."""
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    if "vocab" not in exclude:
+        pipe.vocab.to_disk(folder / "vocab", exclude=exclude)
     data: bytes | None = None
     weights: list[NDArray[np.float32]] = []
     if "model" not in exclude:
         with beside(weights):
             data = pipe.model.to_bytes()
-    write_parts(path, cfg, data, weights)
-    return b""
+    write_parts(folder, _cfg_without(pipe, exclude), data, weights)
 
 
-def load(
-    pipe: TrainablePipe, source: Path | bytes, exclude: Sequence[str]
-) -> dict[str, Any] | None:
-    """Read vocab and model of a saved component.
+def _cfg_without(pipe: HighOrderSemiCRF, exclude: Sequence[str]) -> dict[str, Any]:
+    """Returns what is saved as cfg."""
+    return pipe.cfg if "cfg" not in exclude else {"format": FORMAT}
 
-    RETURNS (Optional[Dict[str, Any]]): Its cfg, if that is not excluded.
-    RAISES (ValueError): HS061 a file is not there; HS062 it is not what was saved;
-        HS063 another version saved it.
+
+def from_bytes(
+    pipe: HighOrderSemiCRF, bytes_data: bytes, *, exclude: Sequence[str] = ()
+) -> HighOrderSemiCRF:
+    """Load what `to_bytes` gave, settings included. After an error the component is
+    as it was, but for the parameters of a tok2vec.
+
+    RAISES (ValueError): HS061 to HS064 it is none, or of another version; what
+        `Settings` raises.
     """
-    if isinstance(source, Path):
-        cfg = _from_folder(pipe, source, exclude)
-    else:
-        cfg = _from_bytes(pipe, source, exclude)
-    return cfg if "cfg" not in exclude and cfg.keys() != {"format"} else None
+    with _loading(pipe, exclude):
+        given = read_msgpack(bytes_data)
+        cfg, parts = unsealed(given["cfg"])
+        readers = {
+            "vocab": lambda x: pipe.vocab.from_bytes(x, exclude=exclude),
+            "model": pipe.model.from_bytes,
+        }
+        for name, read in readers.items():
+            if name in given and name not in exclude:
+                read(checked(given, parts, name))
+        _restore(pipe, cfg, exclude)
+    return pipe
 
 
-def _from_folder(
-    pipe: TrainablePipe, folder: Path, exclude: Sequence[str]
-) -> dict[str, Any]:
-    cfg, parts = unsealed(read_file(folder, "cfg"))
-    if "vocab" not in exclude:
-        pipe.vocab.from_disk(folder / "vocab", exclude=exclude)
-    if "model" not in exclude:
-        data, weights = read_parts(folder, parts)
-        with beside(weights):
-            pipe.model.from_bytes(data)
-    return cfg
+def from_disk(
+    pipe: HighOrderSemiCRF, path: str | Path, *, exclude: Sequence[str] = ()
+) -> HighOrderSemiCRF:
+    """Load what `to_disk` wrote, settings included; but settings that differ in the
+    config of the pipeline, because they were changed there, are the config's.
 
-
-def _from_bytes(
-    pipe: TrainablePipe, data: bytes, exclude: Sequence[str]
-) -> dict[str, Any]:
-    given = read_msgpack(data)
-    cfg, parts = unsealed(given["cfg"])
-    readers = {
-        "vocab": lambda x: pipe.vocab.from_bytes(x, exclude=exclude),
-        "model": pipe.model.from_bytes,
-    }
-    for name, read in readers.items():
-        if name in given and name not in exclude:
-            read(checked(given, parts, name))
-    return cfg
-
-
-def has_config(path: Path) -> bool:
-    """RETURNS (bool): Whether a component was saved as a part of a pipeline."""
-    return (path.parent / "config.cfg").is_file()
-
-
-class Configs:
-    """The blocks of pipelines' configs that show the settings of one component.
-
-    A pipeline names itself when it makes or initializes the component. A copy, or what
-    is read from a pickle, has the block of the copied pipeline.
+    RAISES (ValueError): As `from_bytes`.
     """
-
-    def __init__(self, blocks: Sequence[dict[str, Any]] = ()) -> None:
-        self._blocks = list(blocks)
-        self._owners: list[tuple[ref[Any], ref[Language]]] = []
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Configs, (self._find(),)
-
-    def add(self, pipe: TrainablePipe, nlp: Language) -> None:
-        """Note a pipeline that has the component."""
-        if all(known() is not nlp for _, known in self._owners):
-            self._owners.append((ref(pipe), ref(nlp)))
-
-    def show(self, settings: Mapping[str, Any]) -> None:
-        """Write settings into the blocks; those that are the same are left as they are,
-        since they may be variables such as ${vars.key}."""
-        for block in self._find():
-            for name, value in settings.items():
-                if name in block:
-                    block[name] = writable(value)
-
-    def changed(self, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): Settings in the config of a pipeline that is being
-        loaded, where they differ from what was saved."""
-        found = {}
-        for owner, nlp in self._loading():
-            config = getattr(nlp, "_config", {}).get("components", {})
-            block = config.get(owner, {})
-            for name in NAMES:
-                if name in saved and name in block:
-                    written = writable(saved[name])
-                    if block[name] not in (written, _doubled(written)):
-                        found[name] = block[name]
-        return found
-
-    def _loading(self) -> Iterator[tuple[str, Language]]:
-        for pipe, known in self._owners:
-            nlp = known()
-            for name, proc in nlp.components if nlp is not None else ():
-                if nlp is not None and proc is pipe():
-                    yield name, nlp
-
-    def _find(self) -> list[dict[str, Any]]:
-        blocks = [nlp.get_pipe_config(name) for name, nlp in self._loading()]
-        return [*self._blocks, *blocks]
+    folder = Path(path)
+    with _loading(pipe, exclude):
+        cfg, parts = unsealed(read_file(folder, "cfg"))
+        if "vocab" not in exclude:
+            pipe.vocab.from_disk(folder / "vocab", exclude=exclude)
+        if "model" not in exclude:
+            data, weights = read_parts(folder, parts)
+            with beside(weights):
+                pipe.model.from_bytes(data)
+        _restore(pipe, cfg, exclude, (folder.parent / "config.cfg").is_file())
+    return pipe
 
 
-def writable(value: Any) -> Any:
-    """A value as the config file can hold it: text that spaCy would take for a variable
-    or for a reference to a section is percent-encoded."""
-    if isinstance(value, str):
-        return quote(value, safe=" ") if _REFERENCE.search(value) else value
-    if isinstance(value, dict):
-        return {key: writable(one) for key, one in value.items()}
-    return [*map(writable, value)] if isinstance(value, list) else value
+@contextmanager
+def _loading(pipe: HighOrderSemiCRF, exclude: Sequence[str]) -> Iterator[None]:
+    """Change everything or nothing, with one message for whatever goes wrong while a
+    saved model is read."""
+    try:
+        with collecting(), as_a_whole(pipe):
+            if "model" not in exclude:  # the saved one may have other labels
+                set_output(pipe.model, None)
+            yield
+    except Exception as e:
+        if str(e).startswith("[HS"):
+            raise
+        raise truncated(repr(e)) from e
+    fitted.discard(pipe)
 
 
-def _doubled(value: Any) -> Any:
-    """What a config file makes of a value: it writes $ as $$, and spaCy reads that
-    without undoing it."""
-    if isinstance(value, str):
-        return re.sub(r"\$(?!\{)", "$$", value)
-    return [*map(_doubled, value)] if isinstance(value, list) else value
+def _restore(
+    pipe: HighOrderSemiCRF,
+    cfg: dict[str, Any],
+    exclude: Sequence[str],
+    in_pipeline: bool = False,
+) -> None:
+    """Take what was saved beside the model, which is loaded already; in_pipeline: and
+    settings that the config has changed since. Raises HS029, HS064, HS091 if they do
+    not go with the model."""
+    if "cfg" in exclude or cfg.keys() == {"format"}:
+        cfg = pipe.cfg
+    changes = pipe.config_blocks.changed(cfg) if in_pipeline else {}
+    saved = {**pipe.settings.cfg, **{x: cfg[x] for x in NAMES if x in cfg}}
+    free = {name: value for name, value in changes.items() if name not in LEARNT}
+    pipe.settings = Settings(**{**saved, **free})
+    pipe.facts = read_summary(cfg.get("trained_on"))
+    pipe.prediction_warnings = PredictionWarnings()
+    pipe.training_texts = read_texts(cfg.get("seen_texts"))
+    pipe.config_blocks.show(pipe.settings.cfg)
+    # Before initialization rules may name labels that there are not yet.
+    rules = saved["label_rules"] if pipe.trainer.is_initialized else []
+    pipe.schema = make_schema(pipe, {**saved, **cfg, "label_rules": rules})
+    pipe.trainer.connect()
+    choose_features(pipe)
+    weights = pipe.trainer.weights
+    if pipe.inventory.on_tokens:
+        read_features(pipe, weights.state.extractor.features.on_tokens())
+    if weights.state.is_trained:
+        check_names(pipe)
+        _check_shapes(weights.state, pipe.automaton)
 
 
-def check_shapes(weights: WeightState, automaton: PatternAutomaton) -> None:
-    """RAISES (ValueError): HS064 weights and settings are not of the same model."""
+def _check_shapes(weights: WeightState, automaton: PatternAutomaton) -> None:
+    """Raise HS064 if weights and settings are not of the same model."""
     expected = len(automaton.patterns), automaton.n_labels, len(automaton.observed)
     found = len(weights.pattern), len(weights.tail), weights.n_observed
     if found != expected:

@@ -16,7 +16,9 @@ from ..core.automaton.grammar import check_forms
 from ..errors import Errors
 from ..features.instances import SCOPES
 from ..formats.references.fields import KEYS
+from ..hierarchy.hierarchy import Hierarchy
 from ..labels.inventory import ENCODINGS, OUTSIDES, SELECTIONS, SMOOTHINGS
+from ..prediction.decoder import DecodingOptions
 from ..prediction.guarantee import Guarantee, GuaranteeKind
 from ..prediction.thresholds import Thresholds, ThresholdsKind, write_thresholds
 from ..values import (
@@ -52,7 +54,7 @@ class FieldNames:
     expected = "[label, field] for some labels, with field one of " + ", ".join(KEYS)
 
     def read(self, found: Any) -> tuple[tuple[str, str], ...]:
-        """RETURNS (Tuple[Tuple[str, str], ...]): See `Kind`."""
+        """Returns the pairs, see `Kind`."""
         pairs = [*found.items()] if isinstance(found, Mapping) else found
         pairs = ListOf(ListOf(Text())).read(pairs)
         if not all(len(pair) == 2 and pair[1] in KEYS for pair in pairs):
@@ -60,13 +62,15 @@ class FieldNames:
         return pairs
 
 
-def _key(kind: Kind, default: Any, meaning: str, *, is_learnt: bool = False) -> Any:
-    """One setting. is_learnt: the weights are made for it, so that it cannot change
-    after initialization."""
-    return field(
-        default=default,
-        metadata={"kind": kind, "meaning": meaning, "is_learnt": is_learnt},
-    )
+# What a setting decides, and with it all that follows here. Where it is the weights, it
+# cannot change after initialization.
+WEIGHTS, PROBABILITIES, SPANS, NO_PREDICTION = range(4)
+
+
+def _key(kind: Kind, default: Any, meaning: str, decides: int) -> Any:
+    """Returns a row of the table of settings."""
+    metadata = {"kind": kind, "meaning": meaning, "decides": decides}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class Settings:
         Choice(SCOPES),
         "doc",
         "What one segmentation covers: the whole document, or one sentence.",
-        is_learnt=True,
+        WEIGHTS,
     )
     clean_text: bool = _key(
         Flag(),
@@ -90,103 +94,104 @@ class Settings:
         "Whether features read the clean form of each word (NFKC, without invisible "
         "characters and hyphens at line ends) and step over whitespace. Not with a "
         "tok2vec, which reads all tokens as they are.",
-        is_learnt=True,
+        WEIGHTS,
     )
     encoding: str = _key(
         Choice(ENCODINGS),
         "segments",
         "How spans are coded: as labelled segments (semi-Markov), or as tags of single "
         "tokens (linear chain).",
-        is_learnt=True,
+        WEIGHTS,
     )
     outside: str = _key(
         Choice(OUTSIDES),
         "run",
         "How text outside all spans is segmented: in maximal runs, token by token, or "
         "not at all, because every token is in a span.",
-        is_learnt=True,
+        WEIGHTS,
     )
     max_order: int = _key(
         Whole(0, MAX_ORDER),
         2,
         "Order of the label patterns: the longest has max_order + 1 labels.",
-        is_learnt=True,
+        WEIGHTS,
     )
     pattern_min_count: int = _key(
         Whole(1),
         1,
         "How often a pattern of three or more labels must occur in training to have a "
         "weight.",
-        is_learnt=True,
+        WEIGHTS,
     )
     pattern_max: int | None = _key(
         OrNull(Whole(0)),
         None,
         "At most this many patterns of three or more labels; null: no limit.",
-        is_learnt=True,
+        WEIGHTS,
     )
     pattern_selection: str = _key(
         Choice(SELECTIONS),
         "count",
         "Which patterns those are: the most frequent ones.",
-        is_learnt=True,
+        WEIGHTS,
     )
     observed_order: int = _key(
         Whole(0, MAX_ORDER),
         0,
         "Above 0: features in the roles transition and transition_inside have weights "
         "for the label patterns up to this order that occur in training.",
-        is_learnt=True,
+        WEIGHTS,
     )
     observed_patterns: tuple[tuple[str, ...], ...] = _key(
         ListOf(ListOf(Text())),
         (),
         'Longer label patterns with such weights. "*" matches any label; "*1", "*2", '
         "... any label too, but the same one wherever the number occurs.",
-        is_learnt=True,
+        WEIGHTS,
     )
     observed_min_count: int = _key(
         Whole(1),
         1,
         "How often a feature must occur with a label pattern for such a weight.",
-        is_learnt=True,
+        WEIGHTS,
     )
     observed_max: int | None = _key(
         OrNull(Whole(1)),
         None,
         "Each feature has such weights for at most this many label patterns, those it "
         "occurs with most; null: no limit.",
-        is_learnt=True,
+        WEIGHTS,
     )
     label_rules: tuple[str, ...] = _key(
         ListOf(Text()),
         (),
         'What the labels of a document must satisfy, such as "author at most once".',
-        is_learnt=True,
+        WEIGHTS,
     )
     explicit_length: int = _key(
         Whole(1, MAX_LENGTH),
         1,
         "Above 1: each length of a segment up to this one has a weight for each label.",
-        is_learnt=True,
+        WEIGHTS,
     )
     length_smoothing: int = _key(
         Choice(SMOOTHINGS),
         0,
         "Must be 0 for training; saved models with 1 or 2 predict as before.",
-        is_learnt=True,
+        WEIGHTS,
     )
     max_length: int | None = _key(
         OrNull(Whole(1, MAX_LENGTH)),
         None,
         "Longest span in tokens; null: no limit.",
-        is_learnt=True,
+        WEIGHTS,
     )
     decoding: str = _key(
         Choice(DECODINGS),
         "viterbi",
         '"viterbi": the most probable segmentation; "mbr": the spans with the highest '
         "expected F1, in 1.3 to 1.6 times the time.",
+        SPANS,
     )
     expected_f1: float | None = _key(
         OrNull(Number(0.0, 1.0)),
@@ -194,54 +199,63 @@ class Settings:
         'For decoding = "mbr": the F1 that you expect over all documents; spans that '
         "are more probable than half of it are chosen. null: each document has an "
         "expected F1 of its own.",
+        SPANS,
     )
     collective: float = _key(
         Number(least=0.0),
         0.0,
         "Above 0: a second pass, in which a word counts with this weight for the same "
         "word elsewhere in the document.",
+        PROBABILITIES,
     )
     spans_key: str | None = _key(
         OrNull(Text()),
         None,
         "Also write the spans to doc.spans[spans_key], with their probabilities in "
         'attrs["scores"].',
+        NO_PREDICTION,
     )
     incorrect_spans_key: str | None = _key(
         OrNull(Text()),
         None,
         "A group of doc.spans in training documents: its spans are known not to be "
         "entities with their label.",
+        NO_PREDICTION,
     )
     spans_threshold: float | None = _key(
         OrNull(Number(above=0.0, most=1.0)),
         None,
         "Write all spans with at least this probability to doc.spans[spans_key], not "
         "the entities; they may overlap.",
+        NO_PREDICTION,
     )
     confidence: bool = _key(
         Flag(),
         False,
         "Compute the probability of each entity with the prediction; otherwise it is "
         "computed when span._.confidence is read.",
+        NO_PREDICTION,
     )
     min_confidence: Thresholds = _key(
         ThresholdsKind(),
         0.0,
         "Drop entities that are less probable: one number, or numbers by label, as "
         "keys or in pairs; labels that are not named keep all entities.",
+        SPANS,
     )
     temperature: float = _key(
         Number(above=0.0),
         1.0,
         "Divides all scores before probabilities are computed: values above 1 make the "
         "model less sure. Viterbi finds the same segmentation.",
+        PROBABILITIES,
     )
     threads: int = _key(
         Whole(1, MAX_THREADS),
         1,
         "Threads of nlp.pipe: one does what needs Python's lock, the others compute "
         "scores, best segmentations and probabilities.",
+        NO_PREDICTION,
     )
 
     guarantee: Guarantee | None = _key(
@@ -249,18 +263,20 @@ class Settings:
         None,
         "The threshold above which records or spans need no eye, and what is promised "
         "of them; null: none was chosen.",
+        NO_PREDICTION,
     )
     export_fields: tuple[tuple[str, str], ...] | None = _key(
         OrNull(FieldNames()),
         None,
         "For each label the field of BibTeX that it is, for `hosemi parse` with the "
         "formats bib and csl; null: those of common labels, such as author and title.",
+        NO_PREDICTION,
     )
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = read(one.name, one.metadata["kind"], getattr(self, one.name))
-            object.__setattr__(self, one.name, value)
+        for row in fields(self):
+            value = read(row.name, row.metadata["kind"], getattr(self, row.name))
+            object.__setattr__(self, row.name, value)
         _check_encoding(self)
 
     @property
@@ -269,53 +285,60 @@ class Settings:
         return bool(self.observed_order or self.observed_patterns)
 
     def changed(self, name: str, value: Any) -> Settings:
-        """RETURNS (Settings): With another value of one setting. RAISES (ValueError):
-        See `Settings`."""
+        """Returns settings with another value of one of them."""
         return replace(self, **{name: value})
 
     @cached_property
-    def cfg(self) -> Mapping[str, Any]:
-        """By name, as JSON and a config can have them."""
-        found = {name: getattr(self, name) for name in NAMES}
-        found["min_confidence"] = write_thresholds(self.min_confidence)
+    def cfg(self) -> dict[str, Any]:
+        """By name, as JSON and a config can have them; not to be changed."""
+        values = {name: getattr(self, name) for name in NAMES}
+        values["min_confidence"] = write_thresholds(self.min_confidence)
         if self.guarantee is not None:
-            found["guarantee"] = self.guarantee.to_cfg()
+            values["guarantee"] = self.guarantee.to_cfg()
         for name in ("label_rules", "observed_patterns", "export_fields"):
-            found[name] = _as_list(found[name])
-        return found
+            values[name] = _as_list(values[name])
+        return values
 
 
-NAMES = tuple(one.name for one in fields(Settings))
-LEARNT = frozenset(x.name for x in fields(Settings) if x.metadata["is_learnt"])
+def _deciding(most: int) -> tuple[str, ...]:
+    """Returns the names of settings that decide this, or what precedes it."""
+    return tuple(x.name for x in fields(Settings) if x.metadata["decides"] <= most)
+
+
+LEARNT, DECIDING_PROBABILITIES = _deciding(WEIGHTS), _deciding(PROBABILITIES)
+DECIDING_SPANS, NAMES = _deciding(SPANS), _deciding(NO_PREDICTION)
 
 
 def list_settings() -> list[Setting]:
-    """RETURNS (List[Setting]): For the reference of the config."""
+    """Returns all settings, for the factory and the reference of the config."""
     return [
         Setting(x.name, x.metadata["kind"], x.default, x.metadata["meaning"])
         for x in fields(Settings)
     ]
 
 
-class FunctionKind:
-    """The kind of the setting objective."""
+def decoding_options(
+    settings: Settings, name: str, hierarchy: Hierarchy | None, number: int = 0
+) -> DecodingOptions:
+    """Returns what the decoder of a component of this name reads of its settings."""
+    lists_ents = settings.spans_key is not None and settings.spans_threshold is None
+    return DecodingOptions(
+        name=name,
+        hierarchy=hierarchy,
+        number=number,
+        has_scores=settings.confidence or lists_ents,
+        has_whole=settings.confidence,
+        **{x: getattr(settings, x) for x in NAMES if x in DecodingOptions._fields},
+    )
 
-    expected = "a function, such as @misc = spacy_hosemi.log_likelihood.v1 makes"
 
-    def read(self, found: Any) -> Any:
-        """See `Kind`."""
-        if not callable(found):
-            raise Unfit
-        return found
-
-
-def _as_list(found: Any) -> Any:
-    return [*map(_as_list, found)] if isinstance(found, tuple) else found
+def _as_list(value: Any) -> Any:
+    return [*map(_as_list, value)] if isinstance(value, tuple) else value
 
 
 def _check_encoding(settings: Settings) -> None:
-    """RAISES (ValueError): HS046, HS047, HS093, HS099 settings that need spans to be
-    segments; HS070 label_rules."""
+    """Raise HS046, HS047, HS093, HS099 for settings that need spans to be segments;
+    HS070 for label_rules."""
     encoding = settings.encoding
     is_tags, key = encoding != "segments", settings.incorrect_spans_key
     if settings.label_rules and is_tags:
@@ -334,13 +357,8 @@ def _check_encoding(settings: Settings) -> None:
 def check_tree(
     settings: Settings, is_smooth: bool, gazetteers: Mapping[str, Any]
 ) -> None:
-    """Whether labels in a tree are possible beside the other settings.
-
-    settings (Settings): Of the component.
-    is_smooth (bool): Whether its objective is.
-    gazetteers (Mapping[str, Gazetteer]): Its lists, by name.
-    RAISES (ValueError): HS118 one of them has no meaning for labels in a tree.
-    """
+    """Raise HS118 if settings, the objective (is it smooth?) or a list has no meaning
+    for labels in a tree."""
     expected = {
         "encoding": "segments",
         "label_rules": [],
@@ -348,24 +366,23 @@ def check_tree(
         "observed_patterns": [],
         "pattern_selection": "count",
     }
-    given = settings.cfg
     needs = [
-        (f"{name} = {value!r}", f"it is {given[name]!r}")
+        (f"{name} = {value!r}", f"it is {settings.cfg[name]!r}")
         for name, value in expected.items()
-        if given[name] != value
+        if settings.cfg[name] != value
     ]
     if not is_smooth:
         objective = 'the objective "spacy_hosemi.log_likelihood.v1"'
         needs.append((objective, "it is that of the perceptron"))
     if hard := [name for name, x in gazetteers.items() if x.label is not None]:
         needs.append(('gazetteers without mode = "hard"', f"{hard} have it"))
-    for what, found in needs:
-        raise ValueError(Errors.HS118.format(expected=what, found=found))
+    for need, found in needs:
+        raise ValueError(Errors.HS118.format(expected=need, found=found))
 
 
 def check_trainable(settings: Settings, name: str) -> None:
-    """RAISES (ValueError): HS079, HS042 settings with which saved models predict, but
-    which no training has any more."""
+    """Raise HS079 or HS042 for settings with which saved models predict, but which no
+    training has any more."""
     if settings.pattern_selection != "count":
         raise ValueError(Errors.HS079.format(name=name))
     read("length_smoothing", Choice((0,)), settings.length_smoothing, Errors.HS042)

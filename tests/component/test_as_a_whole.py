@@ -38,7 +38,7 @@ def look(nlp):
     """All that can be known of a component."""
     pipe = nlp.get_pipe("hosemi")
     doc = nlp(TEXT)
-    texts = None if pipe.seen_texts is None else pipe.seen_texts.to_cfg()
+    texts = None if pipe.training_texts is None else pipe.training_texts.to_cfg()
     found = triples(doc.ents), [ent._.confidence for ent in doc.ents], texts
     settings = pipe.settings.cfg, pipe.labels, pipe.facts, nlp.config["components"]
     weights = pipe.get_weights().tolist() if pipe.weights.is_trained else None

@@ -18,8 +18,8 @@ import pytest
 from spacy.tokens import DocBin
 from spacy.training import Example
 
-from spacy_hosemi.component import predicting
-from spacy_hosemi.component.fitting import fitted
+from spacy_hosemi.component import predict
+from spacy_hosemi.component.initialize import fitted
 
 from ..helpers import MANY_EXISTING, lbfgs, make_nlp
 
@@ -68,14 +68,14 @@ class Recorder:
 
     def __init__(self, monkeypatch):
         self.decoders = []
-        make = predicting.make_decoder
+        make = predict.make_decoder
 
         def make_and_keep(*args):
             decoder = make(*args)
             self.decoders.append(decoder)
             return decoder
 
-        monkeypatch.setattr(predicting, "make_decoder", make_and_keep)
+        monkeypatch.setattr(predict, "make_decoder", make_and_keep)
 
 
 def predict_all(nlp, texts, recorder, found, failed):

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.cli.verdicts import ReviewMarks
-from spacy_hosemi.component import seen_texts
+from spacy_hosemi.component import training_summary
 from spacy_hosemi.component.fingerprint import fingerprint, guarantee_in_force
 from spacy_hosemi.component.judging import DocumentResult
-from spacy_hosemi.component.seen_texts import SeenTexts, read_seen
+from spacy_hosemi.component.training_summary import TrainingTexts, read_texts
 from spacy_hosemi.explain.guarantees import (
     choose_for_records,
     choose_for_spans,
@@ -245,17 +245,17 @@ def test_texts_that_depart_where_all_is_accepted():
         assert "Warning: 100.0 %" in marker.summary()
 
 
-def test_seen_texts(monkeypatch):
-    monkeypatch.setattr(seen_texts, "MOST_SAVED", 50)
-    few, many = SeenTexts(), SeenTexts()
+def test_training_texts(monkeypatch):
+    monkeypatch.setattr(training_summary, "MOST_SAVED", 50)
+    few, many = TrainingTexts(), TrainingTexts()
     few.add(["In Paris .", "Łódź"])
     assert few.has("In  Paris.") and not few.has("in Paris.")
-    assert read_seen(few.to_cfg()).has("Łódź")
+    assert read_texts(few.to_cfg()).has("Łódź")
     many.add(str(k) for k in range(1000))
-    kept = read_seen(many.to_cfg())
+    kept = read_texts(many.to_cfg())
     assert sum(kept.has(str(k)) for k in range(1000)) == 50
     assert not any(kept.has(f"x{k}") for k in range(1000))
-    assert read_seen(None) is None
+    assert read_texts(None) is None
 
 
 # --- pipelines --------------------------------------------------------------------
@@ -531,16 +531,16 @@ def test_what_commands_have_seen(command, folder, tmp_path):
 def test_updates_have_seen(folder):
     nlp = spacy.load(folder / "model")
     pipe = nlp.get_pipe("hosemi")
-    assert pipe.seen_texts.has("Nobody wrote a letter.")
-    assert not pipe.seen_texts.has("Eve slept")
+    assert pipe.training_texts.has("Nobody wrote a letter.")
+    assert not pipe.training_texts.has("Eve slept")
     example = references(["[PER Eve] slept"])[0]
     nlp.update([spacy.training.Example(nlp.make_doc(example.text), example)])
-    assert pipe.seen_texts.has("Eve slept")
+    assert pipe.training_texts.has("Eve slept")
 
 
 def test_older_models_cannot_be_checked(folder, tmp_path):
     nlp = spacy.load(folder / "model")
-    nlp.get_pipe("hosemi").seen_texts = None
+    nlp.get_pipe("hosemi").training_texts = None
     nlp.to_disk(tmp_path / "old")
     args = tmp_path / "old", folder / "dev.spacy", "--record-error", "0.05"
     assert "does not know its training texts" in run(*args).stderr

@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
-from spacy_hosemi.component.advice import FIRST, LAST
+from spacy_hosemi.component.prediction_warnings import FIRST, LAST
 
 from ..helpers import (
     TRAIN,

@@ -1,0 +1,151 @@
+"""Makes a component follow its settings: its features and its labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Errors
+from ..features import FeatureSet
+from ..hierarchy.projection import make_projection
+from ..labels.label_schema import LabelSchema, read_schema
+from ..prediction.thresholds import check_labels
+from ..training.objectives import Objective, is_smooth
+from ..values import Choice, Unfit, read
+from .settings import LEARNT, NAMES, Settings, check_tree, list_settings
+
+if TYPE_CHECKING:
+    from .pipe import HighOrderSemiCRF
+
+
+class _FunctionKind:
+    """The kind of the setting objective."""
+
+    expected = "a function, such as @misc = spacy_hosemi.log_likelihood.v1 makes"
+
+    def read(self, found: Any) -> Any:
+        """See `Kind`."""
+        if not callable(found):
+            raise Unfit
+        return found
+
+
+def change_setting(pipe: HighOrderSemiCRF, name: str, value: Any) -> None:
+    """Change one setting, as setting the attribute of this name does.
+
+    RAISES (ValueError): As `Settings`; HS042 name; HS090, HS091, HS118 the
+        features, labels or label tree do not allow it; HS150 the weights depend on
+        it. The component is as it was then.
+    """
+    read("the name of a setting", Choice(NAMES), name)
+    settings, old = pipe.settings.changed(name, value), getattr(pipe.settings, name)
+    check(pipe, settings, pipe.objective)
+    new = getattr(settings, name)
+    if pipe.trainer.is_initialized and name in LEARNT and new != old:
+        args = {"name": name, "component": pipe.name, "found": old}
+        raise ValueError(Errors.HS150.format(expected=new, **args))
+    if pipe.trainer.is_initialized and name == "min_confidence":
+        names = pipe.schema.projection.names()
+        check_labels(settings.min_confidence, names, pipe.name)
+    pipe.settings = settings
+    pipe.config_blocks.show({name: settings.cfg[name]})
+    if name in LEARNT and new != old:
+        choose_features(pipe)
+        use_labels(pipe, pipe.labels, pipe.schema.projection.parents)
+
+
+def change_settings(pipe: HighOrderSemiCRF, cfg: Mapping[str, Any]) -> None:
+    """Change settings that differ: `spacy find-threshold` assigns the whole `cfg`."""
+    for name in NAMES:
+        if name in cfg and cfg[name] != pipe.settings.cfg[name]:
+            change_setting(pipe, name, cfg[name])
+
+
+def add_attributes(component: type) -> None:
+    """Make each setting an attribute, which is checked when it is set."""
+    for setting in list_settings():
+        get = attrgetter(f"settings.{setting.name}")
+        change = partial(_set_attribute, setting.name)
+        attribute = property(get, change, doc=setting.meaning)
+        setattr(component, setting.name, attribute)
+
+
+def _set_attribute(name: str, pipe: HighOrderSemiCRF, value: Any) -> None:
+    change_setting(pipe, name, value)
+
+
+def check(pipe: HighOrderSemiCRF, settings: Settings, objective: Objective) -> None:
+    """Raise HS043 for an objective, HS090 or HS118 for settings that the features or
+    the label tree of a component do not allow."""
+    read("objective", _FunctionKind(), objective)
+    if pipe.hierarchy is not None:
+        lists = pipe.trainer.weights.state.extractor.gazetteers.settings
+        check_tree(settings, is_smooth(objective), lists)
+    features = pipe.configured_features
+    if features.transition_roles and not settings.has_observed:
+        role = features.transition_roles[0]
+        names = ", ".join(dict.fromkeys(map(str, features.roles[role])))
+        raise ValueError(Errors.HS090.format(role=role, found=names))
+
+
+def choose_features(pipe: HighOrderSemiCRF) -> None:
+    """Read features of label patterns if there are such patterns."""
+    features = pipe.configured_features
+    if pipe.settings.has_observed:
+        features = features.with_transitions()
+    read_features(pipe, features)
+
+
+def read_features(pipe: HighOrderSemiCRF, features: FeatureSet) -> None:
+    """Read these features from now on."""
+    extractor = pipe.trainer.weights.state.extractor
+    if features is not extractor.features:
+        pipe.trainer.weights.read_with(extractor.reading(features))
+
+
+def use_labels(
+    pipe: HighOrderSemiCRF,
+    labels: Iterable[str],
+    parents: Mapping[str, str] | None = None,
+) -> None:
+    """Take labels without patterns, or raise HS040 or HS115."""
+    without: dict[str, Any] = {"patterns": [], "observed": [], "label_rules": []}
+    cfg = {**pipe.settings.cfg, **without, "labels": [*labels], "tree": parents or {}}
+    pipe.schema = make_schema(pipe, cfg)
+
+
+def make_schema(pipe: HighOrderSemiCRF, cfg: Mapping[str, Any]) -> LabelSchema:
+    """Returns the schema that was saved as `cfg`."""
+    parents = cfg.get("tree", {})
+    return read_schema(cfg, make_projection(pipe.hierarchy, cfg["labels"], parents))
+
+
+def check_names(pipe: HighOrderSemiCRF) -> None:
+    """Raise HS029 or HS091 if a list or a threshold has a label that we have not."""
+    lists = pipe.trainer.weights.state.extractor.gazetteers.settings
+    for name, gazetteer in lists.items():
+        if gazetteer.label is not None and gazetteer.label not in pipe.labels:
+            args = {"found": gazetteer.label, "expected": pipe.labels}
+            raise ValueError(Errors.HS029.format(name=name, **args))
+    names = pipe.schema.projection.names()
+    check_labels(pipe.settings.min_confidence, names, pipe.name)
+
+
+@contextmanager
+def as_a_whole(pipe: HighOrderSemiCRF) -> Iterator[None]:
+    """Change everything or nothing: after an error labels, weights and settings are as
+    they were before, but for the parameters of a tok2vec."""
+    with pipe.published.change(is_long=True):
+        names = "settings", "facts", "prediction_warnings", "training_texts"
+        values, give_back = [getattr(pipe, x) for x in names], pipe.trainer.kept()
+        try:
+            yield
+        except BaseException:
+            give_back()
+            for name, value in zip(names, values):
+                setattr(pipe, name, value)
+            pipe.config_blocks.show(pipe.settings.cfg)
+            raise

@@ -1,0 +1,272 @@
+"""Initialization of a component: reads and checks what it is given, and trains."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from spacy.language import Language
+from spacy.training import Example, validate_get_examples
+
+from ..errors import Errors, Warnings
+from ..features import Extractor
+from ..features.gazetteers.readers import no_entries
+from ..hierarchy.projection import read_parents
+from ..labels.alignment import as_scored, is_complete, labels_of, read_annotations
+from ..labels.partial import PartialLabels
+from ..model.weights.storage import unread
+from ..training.corpus import annotate, read_corpus
+from ..training.data_checks import (
+    check_corpus_ends,
+    check_fit,
+    check_reach,
+    is_init_labels,
+    warn_crossing,
+    warn_given_tokens,
+    warn_unseen,
+    warn_unset,
+)
+from ..training.lbfgs import FitReport, Lbfgs
+from .arguments import check_examples, check_initialization, check_readers
+from .configure import as_a_whole, change_setting, check_names, use_labels
+from .examples import by_clean_words
+from .judging import GoldDoc, check_patience, watching
+from .parameters import check_sparse
+from .penalty_search import PenaltySearch
+from .prediction_warnings import PredictionWarnings
+from .settings import check_trainable, decoding_options
+from .training_summary import TrainingTexts, summarize
+
+if TYPE_CHECKING:
+    from .pipe import HighOrderSemiCRF
+
+Readers = Mapping[str, Callable[..., Iterable[Any]]]
+
+# Components that `initialize` has just given the best weights: online steps would only
+# lead away from them. Copies and saved models are not in it, so they train on.
+fitted: WeakSet[HighOrderSemiCRF] = WeakSet()
+
+
+def initialize(
+    pipe: HighOrderSemiCRF,
+    get_examples: Callable[[], Iterable[Example]],
+    *,
+    nlp: Language | None = None,
+    labels: list[str] | None = None,
+    gazetteers: dict[str, Any] | Callable[..., Any] | None = None,
+    tables: dict[str, Any] | None = None,
+    fit: Callable[..., Any] | None = None,
+    hierarchy: Callable[[], dict[str, str]] | None = None,
+    dev: Callable[..., Any] | None = None,
+) -> None:
+    """Collect labels, patterns and features; train, if a fit is given.
+
+    labels (Optional[List[str]]): All labels; by default those of the examples.
+    gazetteers (Optional[Union[Dict[str, Callable], Callable]]): For each list of
+        the model a function that gives its entries, such as read_gazetteer.v1; if
+        it needs an argument, it gets the examples. Or one function for all lists.
+    tables (Optional[Dict[str, Callable]]): Likewise, for the rows of each table.
+    fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
+    hierarchy (Optional[Callable]): Gives the parent of each label, such as
+        spacy_hosemi.read_label_tree.v1, if it is not in the names of the labels.
+    dev (Optional[Callable]): Gives examples by which l2 = "auto" of fit chooses.
+    RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS079
+        to HS112 settings; HS050 to HS053 no fit is possible; HS232, HS233 types.
+        The component is as it was then, but for the parameters of a tok2vec.
+    """
+    validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
+    given = labels, gazetteers, tables, fit, hierarchy, dev
+    readers = check_initialization(nlp, *given)
+    examples = list(get_examples())
+    with as_a_whole(pipe):
+        reports = learn(pipe, examples, nlp, labels, readers, fit, hierarchy, dev)
+        fitted.discard(pipe) if reports is None else fitted.add(pipe)
+
+
+def learn(
+    pipe: HighOrderSemiCRF,
+    examples: list[Example],
+    nlp: Language | None,
+    labels: list[str] | None,
+    readers: tuple[Any, Any],
+    fit: Callable[..., Any] | None,
+    hierarchy: Callable[[], dict[str, str]] | None,
+    dev: Callable[..., Any] | None,
+    *,
+    is_from_config: bool = True,
+) -> list[FitReport] | None:
+    """Learn labels, features and patterns of examples, and if there is a fit weights.
+
+    Returns what the fit says of each minimization; None if there was no fit.
+    is_from_config: Whether the config says where the examples come from."""
+    if nlp is not None:
+        pipe.config_blocks.add(pipe, nlp)
+    annotations = read_annotations(examples, pipe.settings.incorrect_spans_key)
+    present = labels_of(annotations)
+    if labels is None:
+        labels = [*pipe.labels, *sorted(present.difference(pipe.labels))]
+    if is_init_labels():
+        fit = None
+    else:
+        check_trainable(pipe.settings, pipe.name)
+        check_reach(examples, annotations)
+        warn_given_tokens(examples, nlp)
+    if isinstance(fit, Lbfgs):
+        fit.check(pipe.objective)
+    if fit is not None:
+        check_sparse(pipe, "a fit")
+        check_fit(examples, bool(present))
+        if is_from_config:
+            check_corpus_ends(nlp, pipe.name)
+    annotate(nlp, examples)
+    docs = [example.predicted for example in examples]
+    summary = summarize(docs, annotations, pipe.name)
+    if pipe.reads_clean:
+        warn_unseen(examples, annotations, pipe.name)
+    search, is_watched = _make_search(pipe, fit)
+    dev_examples = _read_dev(pipe, dev, nlp) if search or is_watched else []
+    dev_docs = read_scored(pipe, dev_examples)
+    if isinstance(fit, Lbfgs):
+        check_patience(fit.patience, dev_docs)
+    if search is not None:
+        search.use(read_scored(pipe, examples, annotations), dev_docs)
+    clean, annotations = by_clean_words(pipe, examples, annotations)
+    docs = [example.predicted for example in clean]
+    extractor = unread(pipe.trainer.weights.state.extractor)
+    warn_unset(extractor, docs)
+    use_labels(pipe, labels, read_parents(pipe.hierarchy, labels, hierarchy))
+    check_names(pipe)
+    nlp = nlp or Language(pipe.vocab)
+    read_sources(extractor, *readers, nlp, clean, pipe.name, pipe.reads_clean)
+    pipe.trainer.weights.read_with(extractor)
+    scope = pipe.settings.scope
+    corpus = read_corpus(docs, annotations, pipe.schema, scope, pipe.name)
+    warn_crossing(clean, annotations, scope, pipe.name)
+    reports = None
+    if fit is not None:
+        fit, reports = _noting(search or fit)
+        if is_watched and dev_docs:
+            options = decoding_options(pipe.settings, pipe.name, pipe.hierarchy)
+            fit = watching(fit, pipe.trainer, options, dev_docs)
+    pipe.trainer.initialize(corpus, docs, pipe.settings.cfg, pipe.objective, fit)
+    pipe.facts, pipe.prediction_warnings = summary, PredictionWarnings()
+    pipe.training_texts = TrainingTexts()
+    pipe.note_seen([*examples, *dev_examples])
+    if search is not None:
+        _use_choice(pipe, search)
+    return reports
+
+
+def _noting(
+    fit: Callable[[Any], Any],
+) -> tuple[Callable[[Any], None], list[FitReport]]:
+    """Returns the same fit, and a list that gets its report of each minimization."""
+    reports: list[FitReport] = []
+
+    def fit_and_note(batch: Any) -> None:
+        report = fit(batch)
+        if isinstance(report, FitReport):
+            reports.append(report)
+
+    return fit_and_note, reports
+
+
+def _make_search(pipe: HighOrderSemiCRF, fit: Any) -> tuple[PenaltySearch | None, bool]:
+    """Returns what chooses l2, if the fit leaves that open, and whether the fit looks
+    at the scores of dev."""
+    if not isinstance(fit, Lbfgs):
+        return None, False
+    is_watched = fit.records.log is not None or fit.patience is not None
+    if fit.l2 is not None:
+        return None, is_watched
+    is_on_tokens = pipe.settings.encoding != "segments"
+    options = decoding_options(pipe.settings, pipe.name, pipe.hierarchy)
+    return PenaltySearch(pipe.trainer, fit, options, is_on_tokens), is_watched
+
+
+def _read_dev(
+    pipe: HighOrderSemiCRF, dev: Callable[..., Any] | None, nlp: Language | None
+) -> list[Example]:
+    """Returns the examples of dev as the components before this one leave them."""
+    if dev is None:
+        return []
+    examples = check_examples(dev(nlp or Language(pipe.vocab)), "initialize")
+    annotate(nlp, examples)
+    return examples
+
+
+def read_scored(
+    pipe: HighOrderSemiCRF,
+    examples: Sequence[Example],
+    annotations: Sequence[PartialLabels] | None = None,
+) -> list[GoldDoc]:
+    """Returns documents as features read them, and what a scorer counts of each."""
+    key = pipe.settings.incorrect_spans_key
+    pairs = zip(examples, annotations or read_annotations(examples, key))
+    scored = [as_scored(*pair) for pair in pairs]
+    clean, labels = by_clean_words(pipe, examples, [x for x, _ in scored])
+    docs = [example.predicted for example in clean]
+    columns = docs, labels, [n for _, n in scored], map(is_complete, examples)
+    return [GoldDoc(*row) for row in zip(*columns)]
+
+
+def _use_choice(pipe: HighOrderSemiCRF, search: PenaltySearch) -> None:
+    """Keep what was chosen, and note what was tried."""
+    best, settings = search.best, pipe.settings
+    if best is None or pipe.facts is None:
+        return
+    trials = [{**x.to_cfg(), "is_chosen": x is best} for x in search.trials]
+    pipe.facts = replace(pipe.facts, trials=trials, judged_by=search.judged_by)
+    if (best.decoding, best.expected_f1) != (settings.decoding, settings.expected_f1):
+        change_setting(pipe, "decoding", best.decoding)
+        if best.decoding == "mbr":
+            change_setting(pipe, "expected_f1", best.expected_f1)
+
+
+def read_sources(
+    extractor: Extractor,
+    gazetteers: Readers | Callable[[Iterable[str]], Readers],
+    tables: Readers,
+    nlp: Language,
+    examples: Sequence[Example],
+    name: str,
+    is_clean: bool,
+) -> None:
+    """Store the entries of all lists and the rows of all tables, and forget what was
+    read before. Raises HS035 for another list or table than the model has."""
+    lists = extractor.gazetteers
+    if callable(gazetteers):
+        gazetteers = gazetteers(lists.settings)
+        check_readers("gazetteers", gazetteers)
+    _check_sources("gazetteers", gazetteers, lists.settings, name)
+    _check_sources("tables", tables, extractor.tables.settings, name)
+    for key, read in gazetteers.items():
+        lists.compile(key, _call(read, examples), nlp, is_clean)
+        if not len(lists.tries[key]) and read is not no_entries:
+            attr = lists.settings[key].attr
+            warnings.warn(Warnings.HSW04.format(name=key, attr=attr), stacklevel=3)
+    for key, read in tables.items():
+        extractor.tables.compile(key, _call(read, examples), is_clean)
+    extractor.extensions.load({})
+    extractor.clear()
+
+
+def _check_sources(
+    kind: str, readers: Readers, settings: Mapping[str, Any], name: str
+) -> None:
+    if set(readers) != set(settings):
+        lists = {"found": list(settings), "given": list(readers)}
+        raise ValueError(Errors.HS035.format(what=kind, name=name, **lists))
+
+
+def _call(
+    read: Callable[..., Iterable[Any]], examples: Sequence[Example]
+) -> Iterable[Any]:
+    """Returns what a reader reads from a file, or if it asks for them from examples."""
+    parameters = signature(read).parameters.values()
+    wants_examples = any(p.default is p.empty for p in parameters)
+    return read(examples) if wants_examples else read()

@@ -1,0 +1,108 @@
+"""The weights of a component as one vector, and the loss, for other optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from spacy.training import Example
+
+from ..core import Potentials
+from ..errors import Errors
+from ..model.weights.penalty_groups import by_penalty_group
+from ..model.weights.state import Floats
+from ..values import ByName, Unfit, read
+from .arguments import check_examples
+from .examples import read_gold_corpus
+
+if TYPE_CHECKING:
+    from .pipe import HighOrderSemiCRF
+
+
+class _Vector:
+    """Numbers."""
+
+    expected = "an array of numbers, as get_weights gives it"
+
+    def read(self, found: Any) -> Floats:
+        try:
+            return np.asarray(found, np.float64)
+        except (TypeError, ValueError):
+            raise Unfit from None
+
+
+class _Least:
+    """A number from 0 to infinity."""
+
+    expected = "a number at least 0"
+
+    def read(self, found: Any) -> float:
+        is_number = isinstance(found, Real) and not isinstance(found, bool)
+        if not is_number or not found >= 0.0:
+            raise Unfit
+        return float(found)
+
+
+def get_loss(
+    pipe: HighOrderSemiCRF, examples: Iterable[Example], scores: Sequence[Potentials]
+) -> tuple[float, list[Potentials]]:
+    """RETURNS (Tuple[float, List[Potentials]]): The summed loss of a batch, and its
+    derivatives by the scores of each document; by sentence in that scope."""
+    corpus = read_gold_corpus(pipe, check_examples(examples, "get_loss"))
+    return pipe.trainer.losses(corpus.golds, scores, pipe.objective)
+
+
+def value_and_gradient(
+    pipe: HighOrderSemiCRF, examples: Iterable[Example]
+) -> tuple[float, Floats]:
+    """Compute loss and gradient at the present weights, for other optimizers.
+
+    RETURNS (Tuple[float, float64 [N]]): Without regularisation; the gradient in
+        the order of `get_weights`.
+    RAISES (ValueError): HS053 the model has a tok2vec; HS056 impossible gold.
+    """
+    check_sparse(pipe, "value_and_gradient")
+    corpus = read_gold_corpus(pipe, check_examples(examples, "value_and_gradient"))
+    return pipe.trainer.batch(corpus, pipe.objective).value_and_gradient()
+
+
+def get_weights(pipe: HighOrderSemiCRF) -> Floats:
+    """RETURNS (float64 [N]): All weights of features, label patterns and lengths
+    that are learnt, as one vector."""
+    return pipe.trainer.weights.vector()
+
+
+def set_weights(pipe: HighOrderSemiCRF, weights: Floats) -> None:
+    """Replace all weights; weights (float64 [N]): in the order of `get_weights`.
+
+    RAISES (ValueError): HS043 no numbers; HS055 wrong length.
+    """
+    with pipe.published.change():
+        pipe.trainer.weights.set_vector(read("weights", _Vector(), weights))
+
+
+def prune(pipe: HighOrderSemiCRF, below: float | Mapping[str, float] = 0.0) -> None:
+    """Forget weights near 0, features and label patterns that have none left;
+    nothing before initialization.
+
+    What has weight 0 changes no prediction: a fit with l1 ends in this. Training
+    can go on, with the weights that are left. Those of lengths all stay.
+
+    below (Union[float, Dict[str, float]]): The largest absolute value of a weight
+        that is forgotten; or by group (a role such as inside, or transition, or
+        pattern), 0 for those that are not named.
+    RAISES (ValueError): HS043 below 0; HS054 unknown group; HS118 labels in a
+        tree.
+    """
+    values = by_penalty_group("below", read("below", ByName(_Least()), below))
+    with pipe.published.change():
+        if pipe.trainer.is_initialized:
+            pipe.trainer.prune(values, pipe.settings.cfg)
+
+
+def check_sparse(pipe: HighOrderSemiCRF, method: str) -> None:
+    """Raise HS053 if the model has more than weights of features."""
+    if pipe.model.layers:
+        raise ValueError(Errors.HS053.format(what=method, name=pipe.name))

@@ -1,0 +1,123 @@
+"""What is kept of the training documents, and saved beside the weights."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..labels.partial import PartialLabels
+from ..prediction.existing_entities import preset_entities
+
+# At most this many digests of texts are saved, 8 bytes each: the smallest ones, a
+# random sample of the texts. Some of any large file that was seen will be among them.
+MOST_SAVED = 100_000
+
+
+@dataclass(frozen=True)
+class TrainingSummary:
+    """Numbers of the documents that a component was initialized with.
+
+    n_documents, n_tokens (int): All of them.
+    n_preset_tokens (int): Tokens that entities took before the component, set by other
+        components or by people.
+    n_spans (Mapping[str, int]): The annotated spans of each label.
+    trials (Sequence[Mapping[str, Any]]): What l2 = "auto" has tried: settings, scores,
+        and whether it was chosen; see `Trial`.
+    judged_by (str): What the scores of the trials are of.
+    """
+
+    n_documents: int
+    n_tokens: int
+    n_preset_tokens: int
+    n_spans: Mapping[str, int]
+    trials: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    judged_by: str = ""
+
+    @property
+    def preset_share(self) -> float:
+        """The share of tokens that entities took before the component."""
+        return self.n_preset_tokens / max(1, self.n_tokens)
+
+    def to_cfg(self) -> dict[str, Any]:
+        """Returns a block for JSON, see `read_summary`."""
+        return asdict(self)
+
+
+def summarize(
+    docs: Sequence[Doc], annotations: Sequence[PartialLabels], name: str
+) -> TrainingSummary | None:
+    """Returns the numbers of documents as they are before a component of this name;
+    None if there are no documents."""
+    if not docs:
+        return None
+    labels = Counter(label for x in annotations for *_, label in x.required)
+    n_preset = sum(map(len, (x for doc in docs for x in preset_entities(doc, name))))
+    return TrainingSummary(len(docs), sum(map(len, docs)), n_preset, dict(labels))
+
+
+def read_summary(cfg: Any) -> TrainingSummary | None:
+    """Returns what `to_cfg` gave, None if a model was saved without it; raises
+    ValueError or TypeError if it is something else."""
+    if not isinstance(cfg, Mapping):
+        return None
+    summary = TrainingSummary(**cfg)
+    n_spans = summary.n_spans
+    numbers = summary.n_documents, summary.n_tokens, summary.n_preset_tokens
+    if not (
+        isinstance(n_spans, dict)
+        and all(isinstance(label, str) for label in n_spans)
+        and all(type(n) is int and n >= 0 for n in (*numbers, *n_spans.values()))
+        and isinstance(summary.judged_by, str)
+        and all(isinstance(trial, Mapping) for trial in summary.trials)
+    ):
+        raise ValueError("trained_on has no numbers of documents")
+    return summary
+
+
+class TrainingTexts:
+    """Digests of the texts that training or calibration has seen: a component must not
+    be judged by these."""
+
+    def __init__(self, digests: Iterable[int] = ()) -> None:
+        self._digests = {*digests}
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Note texts."""
+        for text in texts:
+            self._digests.add(_digest(text))
+            if len(self._digests) > 2 * MOST_SAVED:
+                self._digests = {*self._saved()}
+
+    def has(self, text: str) -> bool:
+        """Returns whether a text was noted, whatever whitespace it had; of more than
+        `MOST_SAVED` texts only some are remembered."""
+        return _digest(text) in self._digests
+
+    def to_cfg(self) -> str:
+        """Returns a text for JSON, see `read_texts`."""
+        return b64encode(np.array(self._saved(), "<u8").tobytes()).decode("ascii")
+
+    def _saved(self) -> list[int]:
+        return sorted(self._digests)[:MOST_SAVED]
+
+
+def _digest(text: str) -> int:
+    """Tokens that came without a text have other spaces between them."""
+    words = "".join(text.split()).encode("utf8", "surrogatepass")
+    return int.from_bytes(blake2b(words, digest_size=8).digest(), "little")
+
+
+def read_texts(cfg: Any) -> TrainingTexts | None:
+    """Returns what `to_cfg` gave, None if a model was saved without it; raises
+    ValueError if it is something else."""
+    if not isinstance(cfg, str):
+        return None
+    data = b64decode(cfg, validate=True)
+    return TrainingTexts(np.frombuffer(data, "<u8").tolist())
