@@ -101,11 +101,11 @@ def errors_cli(
         )
     mistakes = find_mistakes(answers, seen)
     if html is not None:
-        from ..explain.mistakes_page import MistakesPage
+        from ..explain.page import mistakes_page
 
         n = 50 if n_examples is None else n_examples
         title = f"Mistakes of {model}"
-        page = MistakesPage(mistakes, answers, n_examples=n, title=title)
+        page = mistakes_page(mistakes, answers, n_examples=n, title=title)
         with open_output(html, overwrite) as file:
             file.write(str(page))
         say_written(html)

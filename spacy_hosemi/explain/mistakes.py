@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,10 +158,10 @@ def find_mistakes(
     )
 
 
-def most_frequent(counts: Counter[str], most: int = 4) -> str:
-    """RETURNS (str): The most frequent labels, and how often each is there."""
-    found = [f"{label} {n:,}" for label, n in counts.most_common(most)]
-    return ", ".join(found) + (", ..." if len(counts) > most else "")
+def most_frequent(counts: Mapping[str, int], most: int = 4) -> str:
+    """Returns the most frequent labels, and how often each is there."""
+    shown = [f"{label} {n:,}" for label, n in Counter(counts).most_common(most)]
+    return ", ".join(shown) + (", ..." if len(counts) > most else "")
 
 
 def mistakes_of(answer: DocumentResult, document: int = 0) -> Iterator[Mistake]:

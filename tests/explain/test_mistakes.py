@@ -18,7 +18,7 @@ from spacy_hosemi.explain.mistakes import (
     mistakes_of,
     seen_in,
 )
-from spacy_hosemi.explain.mistakes_page import MistakesPage, excerpt
+from spacy_hosemi.explain.page import excerpt, mistakes_page
 
 from ..helpers import make_trained, references
 
@@ -246,11 +246,11 @@ def test_excerpts_are_the_text():
         False,
         True,
     ) in shown.pieces
-    assert shown.is_cut == (True, True) and (shown.gold, shown.found) == (
+    assert shown.is_cut == (True, True) and (shown.gold, shown.predicted) == (
         "<PER>",
         "LOC",
     )
-    page = str(MistakesPage(find_mistakes([one, short]), [one, short], title="<i>"))
+    page = str(mistakes_page(find_mistakes([one, short]), [one, short], title="<i>"))
     assert "<PER>" not in page and "&lt;PER&gt;" in page and "&lt;i&gt;" in page
     assert "25 %" in page and page.count('<td class="here"') == 2
     assert "<script" not in page and "http" not in page

@@ -10,13 +10,13 @@ from html.parser import HTMLParser
 import pytest
 from spacy.tokens import Doc, Span
 
-from spacy_hosemi.explain.html_page import percent
 from spacy_hosemi.explain.page import (
     N_BARS,
     N_EXPLAINED,
     N_LINES,
     Page,
     in_lines,
+    percent,
 )
 
 from ..helpers import make_trained, randomize
