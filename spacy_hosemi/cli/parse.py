@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from .streams import (
     FAULTY,
     FaultLog,
     check_different,
-    check_file,
+    check_outputs,
     fail,
     is_file,
     log_faults,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..component.pipe import HighOrderSemiCRF
     from ..formats.inputs import TextReader
     from ..formats.lines import Line
+    from ..formats.texts import Fault
 
 _TABLES = {".csv": None, ".tsv": "\t"}
 _OBJECTS = (".jsonl", ".ndjson")
@@ -158,14 +159,13 @@ def parse_cli(
     if chosen is None:
         fail(f"There is no format {form!r}", f"Expected one of: {', '.join(WRITERS)}.")
     if k > 1 and not chosen.has_alternatives:
-        others = ", ".join(x for x, one in WRITERS.items() if one.has_alternatives)
-        fail(f"{form!r} has no place for alternatives", f"-k needs one of: {others}.")
+        names = ", ".join(x.name for x in WRITERS.values() if x.has_alternatives)
+        fail(f"{form!r} has no place for alternatives", f"-k needs one of: {names}.")
     check_encoding(encoding)
     readers = [(path, _reader_of(path, column, text_key, max_chars)) for path in files]
     for path in files:
         check_different({"FILE": path, "--output": output, "--errors": errors})
-    if output != "-":
-        check_file(output, overwrite)
+    check_outputs({}, {"--output": output}, overwrite)
     nlp, pipe = load_component(model, component)
     nlp.max_length = max(nlp.max_length, max_chars)
     fields, labels = _export_fields(chosen, pipe), labels_of(nlp, pipe)
@@ -195,8 +195,8 @@ def parse_cli(
 def _reader_of(
     path: str, column: str | None, text_key: str | None, max_chars: int
 ) -> TextReader:
-    """What reads the texts of a file. Exit if that is not clear, or if it is not
-    there."""
+    """Returns what reads the texts of a file; exits if that is not clear, or if it is
+    not there."""
     from ..formats.inputs import read_column, read_json_lines, read_plain
 
     suffix = Path(path).suffix.lower()
@@ -205,8 +205,10 @@ def _reader_of(
     if column is not None and text_key is not None:
         fail("--column and --text-key are given", "Expected at most one of them.")
     if column is not None:
-        given = {"delimiter": _TABLES.get(suffix), "max_chars": max_chars}
-        return partial(read_column, column=column, **given)
+        delimiter = _TABLES.get(suffix)
+        return partial(
+            read_column, column=column, delimiter=delimiter, max_chars=max_chars
+        )
     if text_key is not None or suffix in _OBJECTS:
         return partial(read_json_lines, key=text_key or "text")
     if suffix in _TABLES:
@@ -217,7 +219,8 @@ def _reader_of(
 
 
 def _export_fields(form: RecordFormat, pipe: HighOrderSemiCRF) -> Mapping[str, str]:
-    """For each label the field of a reference. Exit if references cannot be written."""
+    """Returns for each label the field of a reference; exits if references cannot be
+    written."""
     from ..formats.references.fields import COMMON_LABELS
     from ..formats.writers.references import check_libraries
 
@@ -243,56 +246,41 @@ def _read_all(
     encoding: str,
     log: FaultLog,
 ) -> Iterator[Line]:
-    """The lines of all files, numbered through; those that are bad go to the log. With
-    a bar on a terminal."""
+    """Yields the lines of all files, numbered through; those that are bad go to the
+    log. With a bar on a terminal."""
     from tqdm import tqdm
 
     from ..formats.inputs import NoColumn
+    from ..formats.lines import Line, read_lines
 
     # Pipes have no size.
     sizes = [Path(x).stat().st_size for x, _ in readers if Path(x).is_file()]
     total = sum(sizes) if len(sizes) == len(readers) else None
+    n_before = n_lines = 0  # of the files before, and of the one that is read
+
+    def counted(lines: Iterable[Line | Fault]) -> Iterator[Line | Fault]:
+        nonlocal n_lines
+        for line in lines:
+            n_lines = line.line or n_lines
+            yield line
+
     # disable=None: shown on a terminal only.
     look: dict[str, Any] = {"unit": "B", "unit_scale": True, "leave": False}
     with tqdm(total=total, disable=None, **look) as bar:
-        before = 0
         for path, read in readers:
-            try:
-                args = max_chars, encoding, before, log, bar
-                last = yield from _read_one(path, read, *args)
-            except NoColumn as e:
-                names = ", ".join(map(repr, e.names[:20])) or "none"
-                fail(f"{path!r} has not the column of --column", f"It has: {names}.")
-            before += last
-
-
-def _read_one(
-    path: str,
-    read: TextReader,
-    max_chars: int,
-    encoding: str,
-    before: int,
-    log: FaultLog,
-    bar: Any,
-) -> Generator[Line, None, int]:
-    """The lines of one file. RETURNS (int): How many there were."""
-    from ..formats.lines import read_lines
-    from ..formats.texts import Fault
-
-    last = 0
-
-    def counted(file: Any) -> Iterator[Any]:
-        nonlocal last
-        for line in read_lines(file, path, max_chars, bar.update, encoding):
-            last = line.line or last
-            yield line
-
-    with open_input(path) as file:
-        for line in read(counted(file)):
-            if isinstance(line, Fault):
-                log.add(line)
-                if line.line is None:  # of the file as a whole
-                    return last
-            else:
-                yield line._replace(number=before + line.line)
-    return last
+            with open_input(path) as file:
+                args = path, max_chars, bar.update, encoding
+                try:
+                    for line in read(counted(read_lines(file, *args))):
+                        if isinstance(line, Line):
+                            yield line._replace(number=n_before + line.line)
+                            continue
+                        log.add(line)
+                        if line.line is None:  # of the file as a whole
+                            break
+                except NoColumn as e:
+                    names = ", ".join(map(repr, e.names[:20])) or "none"
+                    fail(
+                        f"{path!r} has not the column of --column", f"It has: {names}."
+                    )
+            n_before, n_lines = n_before + n_lines, 0
