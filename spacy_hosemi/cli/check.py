@@ -81,7 +81,8 @@ def check_cli(
 
 
 def _read(path: str, nlp: Language, encoding: str | None) -> Part:
-    """Documents; of standard input a copy is read, whose suffix says what it is."""
+    """Returns documents; of standard input a copy is read, whose suffix says what it
+    is."""
     from ..inspection.corpus import read_part
 
     if path != "-":
@@ -138,9 +139,9 @@ def _print_part(part: PartReport) -> None:
         f"{count(part.n_tokens, 'token')}, {count(part.n_spans, 'span')}"
     )
     for title, findings in (("fault", part.faults), ("remark", part.remarks)):
-        for one in findings:
-            print(f"\n{title}: {clean(one.text)} [{one.name}]")
-            for example in one.examples:
+        for finding in findings:
+            print(f"\n{title}: {clean(finding.text)} [{finding.name}]")
+            for example in finding.examples:
                 print(f"    {clean(example)}")
     if not part.findings:
         print("nothing to remark")
@@ -150,17 +151,17 @@ def _print_part(part: PartReport) -> None:
 def _print_labels(report: Report) -> None:
     rows = [
         (
-            one.label,
-            f"{one.n:,}",
-            "-" if one.n_dev is None else f"{one.n_dev:,}",
-            f"{100 * one.share:.1f}",
-            f"{one.n_docs:,}",
-            one.median,
-            one.most_95,
-            one.most,
-            " | ".join(text[:18] for text in one.examples[:2]),
+            counts.label,
+            f"{counts.n:,}",
+            "-" if counts.n_dev is None else f"{counts.n_dev:,}",
+            f"{100 * counts.share:.1f}",
+            f"{counts.n_docs:,}",
+            counts.median,
+            counts.most_95,
+            counts.most,
+            " | ".join(text[:18] for text in counts.examples[:2]),
         )
-        for one in report.labels
+        for counts in report.labels
     ]
     header = ("label", "spans", "dev", "%", "docs", "tokens: half", "95 %", "all")
     print_table("Labels", (*header, "examples"), rows, "lrrrrrrrl")
@@ -198,8 +199,8 @@ def _print_cost(cost: Cost, config: Path | None) -> None:
         )
 
 
-def _shown(found: Range, form: Callable[[float], str]) -> str:
-    return f"{form(found.about)} ({form(found.low)} to {form(found.high)})"
+def _shown(values: Range, form: Callable[[float], str]) -> str:
+    return f"{form(values.about)} ({form(values.low)} to {form(values.high)})"
 
 
 def _seconds(x: float) -> str:

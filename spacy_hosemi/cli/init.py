@@ -83,21 +83,21 @@ def init_cli(
         fail(f"{len(folders)} folders are given", "Expected at most one as --lists.")
     with_packages = PACKAGES in (lists or [])
     folder = Path(folders[0]) if folders else None
-    found, unread = _read_folder(folder)
+    named_lists, unread = _read_folder(folder)
     if with_packages:
-        found += _from_packages(kind, lang, found)
+        named_lists += _from_packages(kind, lang, named_lists)
     config = make_config(
         kind,
         lang=lang,
-        lists=found,
+        lists=named_lists,
         folder=folder,
         tables=package_tables(lang) if with_packages and kind == "names" else [],
         name="config.cfg" if output == "-" else Path(output).name,
     )
     with open_output(output, overwrite) as file:
         file.write(config)
-    if found:
-        say(f"Lists: {', '.join(one.name for one in found)}")
+    if named_lists:
+        say(f"Lists: {', '.join(x.name for x in named_lists)}")
     if unread:
         raise SystemExit(FAULTY)
 
@@ -115,7 +115,8 @@ def _check_language(lang: str) -> None:
 
 
 def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:
-    """The lists of a folder; exit if it has none."""
+    """Returns the lists of a folder, and why files cannot be read; exits if it has no
+    list."""
     from ..configs.lists import NO_FOLDER, find_lists, unfit_for_config
 
     if folder is None:
@@ -127,24 +128,24 @@ def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:
             f"Cannot name {str(folder)!r} in a config",
             f"{wrong[0].upper()}{wrong[1:]}.",
         )
-    found, unread = find_lists(folder)
+    named_lists, unread = find_lists(folder)
     for name, message in unread.items():
         say(f"{folder / name}: left out: {message}")
-    if not found:
+    if not named_lists:
         fail(
             f"No list in {str(folder)!r}",
             "Expected files that end in .txt, .jsonl, .csv or .tsv, or these and .gz.",
         )
-    return found, unread
+    return named_lists, unread
 
 
-def _from_packages(kind: str, lang: str, taken: list[NamedList]) -> list[NamedList]:
+def _from_packages(kind: str, lang: str, of_folder: list[NamedList]) -> list[NamedList]:
     from ..configs import package_lists
     from ..configs.lists import USEFUL
 
-    found = package_lists(kind, lang, [one.name for one in taken])
+    named_lists = package_lists(kind, lang, [x.name for x in of_folder])
     if not USEFUL.get(kind, True):
         say(f"No list of a package has helped with {kind}: none is named.")
-    elif not found:
+    elif not named_lists:
         say('No package with lists is installed: pip install "spacy_hosemi[lists]"')
-    return found
+    return named_lists

@@ -42,10 +42,10 @@ class CommandGroup(TyperGroup):
         _write_utf8()
         try:
             with _warnings_for_people():
-                found = super().invoke(ctx)
+                result = super().invoke(ctx)
             if sys.stdout is not None:
                 sys.stdout.flush()
-            return found
+            return result
         except BrokenPipeError:
             _forget_output()
             raise SystemExit(UNREAD) from None
@@ -58,31 +58,31 @@ class CommandGroup(TyperGroup):
 
 @contextmanager
 def _warnings_for_people() -> Iterator[None]:
-    """Warnings that have a code, ours and spaCy's, are shown without the place in the
+    """Shows warnings that have a code, ours and spaCy's, without the place in the
     program that gives them."""
-    before = warnings.formatwarning
+    format_warning = warnings.formatwarning
 
     def shown(message: Warning | str, *where: Any, **more: Any) -> str:
         if re.match(r"\[(HS)?W\d+\]", str(message)):
             return f"Warning: {clean(str(message))}\n"
-        return before(message, *where, **more)
+        return format_warning(message, *where, **more)
 
     warnings.formatwarning = shown
     try:
         yield
     finally:
-        warnings.formatwarning = before
+        warnings.formatwarning = format_warning
 
 
 class ClosedOutput(io.TextIOBase):
-    """Standard output that was closed when Python began."""
+    """Stands for standard output that was closed when Python began."""
 
     def write(self, text: str) -> int:
         raise OSError("Cannot write to standard output. It is closed.")
 
 
 def _end(error: Exception) -> NoReturn:
-    """Exit after an error that the command did not expect."""
+    """Exits after an error that the command did not expect."""
     if hasattr(error, "exit_code") or isinstance(error, typer.Abort):
         raise error  # typer knows what to do
     if isinstance(error, OSError):
@@ -94,7 +94,7 @@ def _end(error: Exception) -> NoReturn:
 
 
 def _write_utf8() -> None:
-    """Files and other programs get UTF-8, whatever the platform's encoding is."""
+    """Makes files and other programs get UTF-8, whatever the platform's encoding is."""
     if sys.stdout is None:  # Python would print to nowhere
         sys.stdout = ClosedOutput()
     out = sys.stdout
@@ -104,17 +104,17 @@ def _write_utf8() -> None:
 
 
 def _forget_output() -> None:
-    """Write what is left to nowhere: Python flushes it when it exits."""
+    """Sends the rest to nowhere: Python flushes standard output when it exits."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(title: str, text: str = "") -> NoReturn:
-    """Say on standard error why a command cannot run, and exit with 2."""
+    """Says on standard error why a command cannot run, and exits with 2."""
     error = typer.style("Error:", fg="red", bold=True)
     end = f". {text}" if text else ""
     title = title.rstrip(".") if text else title
-    message = clean(title + end, kept="\n")
+    message = clean(title + end, keep="\n")
     _echo(f"{error} {message}")
     raise SystemExit(FAILED)
 
@@ -130,17 +130,17 @@ def failing(title: str) -> Iterator[None]:
 
 def say(text: str) -> None:
     """Writes a note on standard error."""
-    _echo(clean(text, kept="\n"))
+    _echo(clean(text, keep="\n"))
 
 
 def say_written(path: str | Path) -> None:
-    """A note on standard error that a file is there, unless it is standard output."""
+    """Says on standard error that a file is there, unless it is standard output."""
     if str(path) != "-":
         say(f"Wrote {path}")
 
 
 def _echo(text: str) -> None:
-    """Write to standard error. Colours are left out where it is no terminal."""
+    """Writes to standard error, with colours on a terminal."""
     with suppress(OSError):
         typer.echo(text, err=True, color=colour())
 
@@ -162,7 +162,7 @@ def is_terminal(stream: IO[Any] | None = None) -> bool:
 def with_progress(
     stream: Iterable[Any], total: int | None, unit: str = " docs"
 ) -> Iterable[Any]:
-    """The items of a stream, with a bar on standard error if that is a terminal."""
+    """Yields the items of a stream, with a bar if standard error is a terminal."""
     from tqdm import tqdm
 
     # disable=None: shown on a terminal only.
@@ -170,18 +170,14 @@ def with_progress(
 
 
 class FaultLog:
-    """Faults as they are found: the first twenty on standard error, all of them as
-    lines of JSON in a file, if there is one.
-
-    file (TextIO | None): Where lines {"path", "line", "message"} are written.
-    n (int): The number of faults so far.
-    """
+    """Shows the first twenty faults on standard error, writes all of them to a file, if
+    there is one, as lines {"path", "line", "message"}, and counts them as `n`."""
 
     def __init__(self, file: TextIO | None) -> None:
         self.file, self.n = file, 0
 
     def add(self, fault: Fault) -> None:
-        """Show or count a fault, and write it to the file."""
+        """Shows or counts a fault, and writes it to the file."""
         self.n += 1
         if self.n <= MAX_SHOWN:
             say(clean(str(fault)))
@@ -193,7 +189,7 @@ class FaultLog:
 
 @contextmanager
 def log_faults(path: str | Path | None, overwrite: bool = True) -> Iterator[FaultLog]:
-    """A log for faults that are found one by one; in the end it says how many were not
+    """Opens a log for faults that come one by one; in the end it says how many were not
     shown."""
     with open_output(path, overwrite) if path is not None else nullcontext() as file:
         log = FaultLog(cast(TextIO | None, file))
@@ -224,7 +220,7 @@ def _is(kind: Callable[[Path], bool], path: str | Path) -> bool:
 
 @contextmanager
 def open_input(path: str | Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, or of standard input for "-"; exit if they cannot be read.
+    """Opens the bytes of a file, or of standard input for "-"; exits if that fails.
 
     Bytes, not text: readers find encodings and byte order marks.
     """
@@ -243,7 +239,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def say_waiting() -> None:
-    """Say that standard input is read, if a person has to type it."""
+    """Says that standard input is read, if a person has to type it."""
     if sys.stdin is not None and is_terminal(sys.stdin):
         say("Reading standard input; Ctrl-D ends it.")
 
@@ -265,7 +261,7 @@ def as_file(path: Path, suffix: str) -> Path:
 def open_output(
     path: str | Path, overwrite: bool = False, *, binary: bool = False
 ) -> Iterator[IO[Any]]:
-    """A file to write to, as a whole or not at all; "-" is standard output.
+    """Opens a file to write to, as a whole or not at all; "-" is standard output.
 
     What is written goes to a temporary file beside it, which gets the name in the end;
     after an error it is removed, and a file that was there stays as it is. Text is
@@ -291,17 +287,17 @@ def open_output(
 
 
 class _Tried(Exception):
-    """A file could be opened."""
+    """Says that a file could be opened."""
 
 
 def try_output(path: str | Path, overwrite: bool = False) -> None:
-    """Exit with a message if `open_output` would; what is there stays as it is."""
+    """Exits with a message if `open_output` would; what is there stays as it is."""
     with suppress(_Tried), open_output(path, overwrite):
         raise _Tried
 
 
 def check_file(path: str | Path, overwrite: bool) -> None:
-    """Exit with a message if nothing may be written to a file."""
+    """Exits with a message if nothing may be written to a file."""
     if Path(path).is_dir():
         fail(f"{str(path)!r} is a folder", "Expected a file to write to.")
     if Path(path).is_file() and not overwrite:
@@ -309,17 +305,17 @@ def check_file(path: str | Path, overwrite: bool) -> None:
 
 
 def check_different(paths: Mapping[str, str | Path | None]) -> None:
-    """Exit with a message if two arguments or options name one file, and it would be
+    """Exits with a message if two arguments or options name one file, and it would be
     written to."""
-    found: dict[Path, str] = {}
+    names: dict[Path, str] = {}
     for name, path in paths.items():
         if path is None or str(path) == "-":
             continue
         target = Path(path).resolve()
-        if target in found and (target.is_file() or not target.exists()):
-            title = f"{found[target]} and {name} are the same file, {str(path)!r}"
+        if target in names and (target.is_file() or not target.exists()):
+            title = f"{names[target]} and {name} are the same file, {str(path)!r}"
             fail(title, "Expected two files.")
-        found[target] = name
+        names[target] = name
 
 
 def check_outputs(
@@ -336,7 +332,7 @@ def check_outputs(
 
 
 def refuse_existing(path: str | Path) -> NoReturn:
-    """Exit: something is there already."""
+    """Exits, as something is there already."""
     text = "Choose another one, or give --overwrite to write to it."
     fail(f"{str(path)!r} exists already", text)
 
@@ -363,9 +359,9 @@ def reason(error: OSError) -> str:
     return f"{error.strerror or error}."
 
 
-def clean(text: str, kept: str = "") -> str:
-    """Escape control characters but some: texts and labels of users may have any."""
-    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
+def clean(text: str, keep: str = "") -> str:
+    """Escapes control characters but those to keep: texts of users may have any."""
+    return "".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in text)
 
 
 def shortened(text: str, limit: int) -> str:
