@@ -28,14 +28,10 @@ Borders = tuple[list[int], list[int]]
 def read_annotations(
     examples: Iterable[Example], incorrect_key: str | None = None
 ) -> list[PartialLabels]:
-    """The annotation of references on the tokens of the predicted documents.
-
-    examples (Iterable[Example]): Predicted and reference documents.
-    incorrect_key (Optional[str]): The group in reference.spans with spans that are no
-        entities.
-    RETURNS (List[PartialLabels]): Tokens outside gold spans are blocked. Tokens of a
-        gold span that is not aligned with token borders are unknown.
-    """
+    """Returns the annotation of references on the tokens of the predicted documents:
+    tokens outside gold spans are blocked, those of a gold span that is not aligned with
+    token borders unknown. incorrect_key: the group in reference.spans of spans that are
+    no entities."""
     return [_read_annotation(example, incorrect_key) for example in examples]
 
 
@@ -62,7 +58,7 @@ def _read_annotation(example: Example, incorrect_key: str | None) -> PartialLabe
 
 
 def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
-    """The spans of the group that are aligned with token borders."""
+    """Returns the spans of the group that are aligned with token borders."""
     if key is None or key not in example.reference.spans:
         return []
     group = example.reference.spans[key]
@@ -71,7 +67,7 @@ def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
 
 
 def labels_of(annotations: Iterable[PartialLabels]) -> set[str]:
-    """RETURNS (Set[str]): The labels of required spans."""
+    """Returns the labels of required spans."""
     return {label for a in annotations for *_, label in a.required}
 
 
@@ -80,54 +76,42 @@ def with_clean_words(
     annotations: Sequence[PartialLabels],
     trims: bool = False,
 ) -> tuple[list[Example], list[PartialLabels]]:
-    """Examples and their annotations by words in a clean form, see `clean_doc`.
-
-    annotations (Sequence[PartialLabels]): From `read_annotations`.
-    trims (bool): Whether spans may begin or end with whitespace, which they lose.
-    RETURNS (Tuple[List[Example], List[PartialLabels]]): Those whose documents are clean
-        are as before. No border of a gold span is within a word.
-    RAISES (ValueError): HS103 a span begins or ends with whitespace.
-    """
-    pairs = [*zip(examples, annotations)]
-    for k, (example, known) in enumerate(pairs):
+    """Returns examples and annotations by words in a clean form, see `clean_doc`; those
+    of clean documents are as before. No border of a gold span is within a word. Raises
+    HS103 if a span begins or ends with whitespace, unless spans are trimmed."""
+    by_words = [*zip(examples, annotations)]
+    for k, (example, partial) in enumerate(by_words):
         doc = example.predicted
         if not are_clean([doc])[0]:
             if not trims:
-                check_ends(known.required, doc)
-            spans = (*known.required, *known.excluded)
+                check_ends(partial.required, doc)
+            spans = (*partial.required, *partial.excluded)
             clean = clean_doc(doc, {i for *both, _ in spans for i in both})
-            other = Example(clean.doc, example.reference)
-            pairs[k] = other, known.of_words(clean)
-    return [x for x, _ in pairs], [known for _, known in pairs]
+            example = Example(clean.doc, example.reference)
+            by_words[k] = example, partial.of_words(clean)
+    return [example for example, _ in by_words], [partial for _, partial in by_words]
 
 
 def out_of_reach(example: Example, annotation: PartialLabels) -> list[DocSpan]:
-    """RETURNS (List[Span]): Reference entities that begin or end inside a token of the
-    predicted document.
-
-    annotation (PartialLabels): From `read_annotations`.
-    """
+    """Returns reference entities that begin or end inside a token of the predicted
+    document."""
     ents = example.reference.ents
     if len(ents) == len(annotation.required):
         return []
     (starts, ends), of_reference = _places(example)
-    known = {(starts[i], ends[j - 1], y) for i, j, y in annotation.required}
+    required = {(starts[i], ends[j - 1], y) for i, j, y in annotation.required}
     starts, ends = of_reference
     return [
         ent
         for ent in ents
-        if (starts[ent.start], ends[ent.end - 1], ent.label_) not in known
+        if (starts[ent.start], ends[ent.end - 1], ent.label_) not in required
     ]
 
 
 def as_scored(example: Example, annotation: PartialLabels) -> tuple[PartialLabels, int]:
-    """What a scorer counts of a document: predictions beside a span that is out of
-    reach are wrong, though training does not know what such tokens are.
-
-    annotation (PartialLabels): From `read_annotations`.
-    RETURNS (Tuple[PartialLabels, int]): With the tokens of such spans blocked; how many
-        such spans there are.
-    """
+    """Returns what a scorer counts of a document, and how many gold spans are out of
+    reach: predictions beside these are wrong, so their tokens are blocked, though
+    training does not know what such tokens are."""
     spans = out_of_reach(example, annotation)
     if not spans or annotation.blocked is None:
         return annotation, len(spans)
@@ -142,20 +126,17 @@ def as_scored(example: Example, annotation: PartialLabels) -> tuple[PartialLabel
 
 
 def given_tokens(example: Example) -> list[str] | None:
-    """RETURNS (Optional[List[str]]): The tokens of a document that came as tokens,
-    without a text: nobody knows the spaces between them."""
+    """Returns the tokens of a document that came as tokens, without a text: nobody
+    knows the spaces between them."""
     if not example.reference.has_unknown_spaces:
         return None
     return [token.text for token in example.reference]
 
 
 def _places(example: Example) -> tuple[Borders, Borders]:
-    """Where the tokens of the predicted and of the reference document start and end.
-
-    RETURNS (Tuple[Tuple[List[int], List[int]], ..]): For each document starts and ends
-        in characters. If the two texts differ, which they may do in whitespace,
-        whitespace is not counted.
-    """
+    """Returns where the tokens of the predicted and of the reference document start and
+    end, in characters. If the two texts differ, which they may do in whitespace,
+    whitespace is not counted."""
     predicted, reference = example.predicted, example.reference
     if predicted.text == reference.text:
         return _in_text(predicted), _in_text(reference)
@@ -176,17 +157,10 @@ def _without_whitespace(doc: Doc) -> Borders:
 def compare(
     example: Example, spans: Iterable[Span]
 ) -> tuple[list[Characters | None], list[Characters]]:
-    """Predicted spans and the entities of the reference, character by character: equal
-    spans have the same start, end and label.
-
-    A span within a token of the reference, or across several, stays what it is.
-
-    example (Example): Predicted and reference document.
-    spans (Iterable[Tuple[int, int, str]]): Predicted spans, in tokens.
-    RETURNS (Tuple[List[Optional[Tuple[int, int, str]]], List[Tuple[int, int, str]]]):
-        Both in characters, see `_places`. None for predicted spans with a character
-        whose annotation is missing.
-    """
+    """Returns predicted spans, given in tokens, and the entities of the reference, both
+    in characters (see `_places`), where equal spans have the same start, end and label;
+    None for predicted spans with a character whose annotation is missing. A span within
+    a token of the reference, or across several, stays what it is."""
     reference = example.reference
     of_predicted, (starts, ends) = _places(example)
     gold = [(starts[x.start], ends[x.end - 1], x.label_) for x in reference.ents]
@@ -195,52 +169,47 @@ def compare(
     for i in missing:
         is_missing[starts[i] : ends[i]] = True
     starts, ends = of_predicted
-    found: list[Characters | None] = []
+    predicted: list[Characters | None] = []
     for i, j, label in spans:
         start, end = starts[i], ends[j - 1]
         is_unknown = is_missing[start:end].any() or len(missing) == len(reference)
-        found.append(None if is_unknown else (start, end, label))
-    return found, gold
+        predicted.append(None if is_unknown else (start, end, label))
+    return predicted, gold
 
 
 def judge(
     example: Example, spans: Iterable[Span]
 ) -> tuple[list[bool | None], list[str]]:
-    """Whether predicted spans are right, see `compare`.
-
-    example (Example): Predicted and reference document.
-    spans (Iterable[Tuple[int, int, str]]): Predicted spans, in tokens.
-    RETURNS (Tuple[List[Optional[bool]], List[str]]): Whether each is an entity of the
-        reference, None where annotation is missing; the labels of these entities.
-    """
-    found, gold = compare(example, spans)
+    """Returns whether each predicted span, in tokens, is an entity of the reference,
+    None where annotation is missing, and the labels of these entities; see
+    `compare`."""
+    predicted, gold = compare(example, spans)
     right = {*gold}
-    verdicts = [None if span is None else span in right for span in found]
+    verdicts = [None if span is None else span in right for span in predicted]
     return verdicts, [label for *_, label in gold]
 
 
 def scored_entities(example: Example) -> tuple[list[Characters], list[Characters]]:
-    """RETURNS (Tuple[List[Tuple[int, int, str]], List[Tuple[int, int, str]]]):
-    Predicted entities where annotation is not missing, and reference entities; see
-    `compare`."""
+    """Returns predicted entities where annotation is not missing, and reference
+    entities; see `compare`."""
     spans = [(ent.start, ent.end, ent.label_) for ent in example.predicted.ents]
-    found, gold = compare(example, spans)
-    return [span for span in found if span is not None], gold
+    predicted, gold = compare(example, spans)
+    return [span for span in predicted if span is not None], gold
 
 
 def is_annotated(example: Example) -> bool:
-    """Whether the reference has entities, or says that it has none."""
+    """Says whether the reference has entities, or says that it has none."""
     return bool(example.reference.has_annotation(ENT_IOB))
 
 
 def is_complete(example: Example) -> bool:
-    """Whether the reference has tokens, and annotation of all of them."""
+    """Says whether the reference has tokens, and annotation of all of them."""
     reference = example.reference
     return len(reference) > 0 and bool((reference.to_array(ENT_IOB) != 0).all())
 
 
 def group_of(example: Example, key: str) -> str | None:
-    """RETURNS (Optional[str]): What the reference has under a key of `user_data`."""
+    """Returns what the reference has under a key of `user_data`."""
     data = example.reference.user_data
     return str(data[key]) if key in data else None
 
@@ -264,8 +233,3 @@ def make_training_spans(
                     yield span.text, example.predicted
 
     return read
-
-
-def with_prediction(example: Example, predicted: Doc) -> Example:
-    """RETURNS (Example): With the same gold, and another predicted document."""
-    return Example(predicted, example.reference)

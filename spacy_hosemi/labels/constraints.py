@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.attrs import SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 
@@ -16,38 +17,32 @@ from .partial import Bools, Ints, PartialLabels
 
 
 def to_constraints(
-    known: PartialLabels, inventory: LabelInventory, n_tokens: int
+    partial: PartialLabels, inventory: LabelInventory, n_tokens: int
 ) -> Constraints | None:
-    """Constraints under which segmentations agree with what is known.
-
-    Tags on tokens may still form an excluded span: see `prediction.permitted_tags`.
-
-    known (PartialLabels): Of n tokens.
-    inventory (LabelInventory): Labels and encoding.
-    n_tokens (int): n.
-    RETURNS (Optional[Constraints]): None if there are none. With `outside = "none"`
-        blocked tokens, and no others, are outside; use potentials `with_outside`.
-    """
-    found = _not_across(known.borders, inventory, n_tokens)
-    if known.required:
-        found = require(known.required, inventory, found, n_tokens)
-    is_outside = known.outside()
+    """Returns constraints under which segmentations agree with what is known of n
+    tokens, or None. Tags may still form an excluded span, see `permitted_tags`. With
+    `outside = "none"` blocked tokens, and no others, are outside; use potentials
+    `with_outside`."""
+    constraints = _not_across(partial.borders, inventory, n_tokens)
+    if partial.required:
+        constraints = require(partial.required, inventory, constraints, n_tokens)
+    is_outside = partial.outside()
     if is_outside is not None:
-        found = _block(is_outside, inventory, found)
-    if known.excluded and not inventory.on_tokens:
+        constraints = _block(is_outside, inventory, constraints)
+    if partial.excluded and not inventory.on_tokens:
         names = inventory.names
         forbidden = [
             (i, j, -1 if label is None else names.index(label))
-            for i, j, label in known.excluded
+            for i, j, label in partial.excluded
         ]
-        found = replace(found or Constraints(), forbidden=forbidden)
-    return found
+        constraints = replace(constraints or Constraints(), forbidden=forbidden)
+    return constraints
 
 
 def borders_of(doc: Doc, inventory: LabelInventory) -> Ints | None:
-    """RETURNS (Optional[int [K]]): The tokens that begin sentences, which spans do not
-    cross; None if no sentence start is set, or with IO, whose tags do not distinguish
-    a span that crosses one from two spans."""
+    """Returns the tokens that begin sentences, which spans do not cross; None if no
+    sentence start is set, or with IO, whose tags do not distinguish a span that crosses
+    one from two spans."""
     if inventory.encoding == "IO" or not doc.has_annotation(SENT_START):
         return None
     starts: Ints = sentence_starts(doc)
@@ -60,11 +55,8 @@ def require(
     constraints: Constraints | None,
     n_tokens: int,
 ) -> Constraints:
-    """RETURNS (Constraints): The given ones, and that a segmentation has some spans.
-
-    spans (Sequence[Tuple[int, int, str]]): Spans that do not overlap.
-    constraints (Optional[Constraints]): Other constraints, which stay in force.
-    """
+    """Returns the constraints, and that a segmentation has some spans, which do not
+    overlap."""
     names = names_of(spans, inventory, n_tokens)
     return restrict(names, spans, inventory, constraints)
 
@@ -75,28 +67,18 @@ def restrict(
     inventory: LabelInventory,
     constraints: Constraints | None,
 ) -> Constraints:
-    """RETURNS (Constraints): The given ones, and that tokens have some names.
-
-    names (bool [n, L]): By token.
-    spans (Sequence[Tuple[int, int, str]]): If segments are spans, those that there are.
-    constraints (Optional[Constraints]): Other constraints, which stay in force.
-    """
-    found = _copied(constraints, inventory, len(names))
-    allowed, boundary = found.allowed, found.boundary
-    assert allowed is not None and boundary is not None
+    """Returns the constraints, and that tokens have some names, bool [n, L]; spans: if
+    segments are spans, those that there are."""
+    copied, allowed, boundary = _copied(constraints, inventory, len(names))
     allowed &= names
     for start, end, _ in () if inventory.on_tokens else spans:
         boundary[start + 1 : end] = -1
         boundary[[start, end]] = 1
-    return found
+    return copied
 
 
 def permits(constraints: Constraints | None, segments: Sequence[Segment]) -> bool:
-    """Whether constraints permit a segmentation.
-
-    constraints (Optional[Constraints]): Of n tokens.
-    segments (Sequence[Tuple[int, int, int]]): That cover them.
-    """
+    """Says whether constraints permit a segmentation of all tokens."""
     if constraints is None:
         return True
     start, end, label = np.array(segments, np.intp).reshape(-1, 3).T
@@ -120,26 +102,22 @@ def permits(constraints: Constraints | None, segments: Sequence[Segment]) -> boo
 
 
 def names_of(spans: Sequence[Span], inventory: LabelInventory, n_tokens: int) -> Bools:
-    """The names that each token may have if a segmentation has some spans.
-
-    spans (Sequence[Tuple[int, int, str]]): Spans that do not overlap.
-    n_tokens (int): n.
-    RETURNS (bool [n, L]): By token.
-    """
-    found = inventory.names_within(spans, n_tokens)
+    """Returns the names that each token may have if a segmentation has some spans, bool
+    [n, L]; these do not overlap."""
+    names = inventory.names_within(spans, n_tokens)
     for start, end, label in spans:
         # No adjacent tag may extend the span: after it if tags do not mark the end of a
         # span (IO, BIO), before it if they do not mark the begin (IO).
         if end < n_tokens and inventory.encoding in ("IO", "BIO"):
-            found[end, inventory.names.index(f"I-{label}")] = False
+            names[end, inventory.names.index(f"I-{label}")] = False
         if start > 0 and inventory.encoding == "IO":
-            found[start - 1, inventory.names.index(f"I-{label}")] = False
-    return found
+            names[start - 1, inventory.names.index(f"I-{label}")] = False
+    return names
 
 
 def with_outside(potentials: Potentials, inventory: LabelInventory) -> Potentials:
-    """RETURNS (Potentials): Those of a model with `outside = "none"`, but with outside
-    segments of any length, whose length scores 0."""
+    """Returns potentials of a model with `outside = "none"` with outside segments of
+    any length, whose length scores 0."""
     length, tail = potentials.length.copy(), potentials.tail.copy()
     length[0] = 0.0
     tail[0] = -np.inf if inventory.on_tokens else 0.0
@@ -148,17 +126,19 @@ def with_outside(potentials: Potentials, inventory: LabelInventory) -> Potential
 
 def _copied(
     constraints: Constraints | None, inventory: LabelInventory, n_tokens: int
-) -> Constraints:
-    """The same constraints with arrays that may be written to."""
-    given = constraints or Constraints()
-    allowed, boundary = given.allowed, given.boundary
+) -> tuple[Constraints, Bools, NDArray[np.int8]]:
+    """Returns the same constraints, and their allowed [n, L] and boundary [n + 1],
+    which may be written to."""
+    constraints = constraints or Constraints()
+    allowed, boundary = constraints.allowed, constraints.boundary
     shape = n_tokens, len(inventory.names)
     allowed = np.ones(shape, bool) if allowed is None else allowed.copy()
     if boundary is None:
         boundary = np.zeros(n_tokens + 1, np.int8)
     else:
         boundary = boundary.copy()
-    return replace(given, allowed=allowed, boundary=boundary)
+    copied = replace(constraints, allowed=allowed, boundary=boundary)
+    return copied, allowed, boundary
 
 
 def _not_across(
@@ -181,9 +161,7 @@ def _block(
     inventory: LabelInventory,
     constraints: Constraints | None,
 ) -> Constraints:
-    found = _copied(constraints, inventory, len(is_outside))
-    allowed, boundary = found.allowed, found.boundary
-    assert allowed is not None and boundary is not None
+    copied, allowed, boundary = _copied(constraints, inventory, len(is_outside))
     allowed[is_outside, 1:] = False
     if inventory.outside == "none":
         allowed[~is_outside, 0] = False
@@ -192,4 +170,4 @@ def _block(
             left, right = is_outside[:-1], is_outside[1:]
             boundary[1:-1][left & right] = -1
             boundary[1:-1][left != right] = 1
-    return found
+    return copied

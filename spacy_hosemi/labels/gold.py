@@ -24,7 +24,7 @@ from .whitespace import check_ends
 
 @dataclass(frozen=True)
 class Gold:
-    """The gold of a document, made once for many steps of training.
+    """Has the gold of a document, made once for many steps of training.
 
     segments (Optional[List[Segment]]): The segmentation, if all tokens are known.
     constraints (Optional[Constraints]): Otherwise what the segmentation must satisfy.
@@ -38,59 +38,52 @@ class Gold:
     text: str = ""
 
     def content(self) -> tuple[NDArray[Any], ...]:
-        """RETURNS (Tuple[NDArray, ...]): What is known, as arrays: equal arrays, equal
-        gold."""
+        """Returns what is known as arrays: equal arrays, equal gold."""
         if self.segments is not None:
             return (np.array(self.segments, np.int64),)
-        known = self.constraints or Constraints()
-        some = known.allowed, known.boundary, np.array(known.forbidden, np.int64)
-        return tuple(np.zeros(0, bool) if x is None else np.asarray(x) for x in some)
+        limits = self.constraints or Constraints()
+        arrays = limits.allowed, limits.boundary, np.array(limits.forbidden, np.int64)
+        return tuple(np.zeros(0, bool) if x is None else np.asarray(x) for x in arrays)
 
 
 def make_golds(
     annotations: Sequence[PartialLabels], inventory: LabelInventory, docs: Sequence[Doc]
 ) -> list[Gold]:
-    """RETURNS (List[Gold]): The gold of each document.
-
-    annotations (Sequence[PartialLabels]): From `read_annotations`, with labels of the
-        inventory.
-    inventory (LabelInventory): Labels and encoding.
-    docs (Sequence[Doc]): The documents.
-    RAISES (ValueError): HS044 outside token where there is none; HS103 a span begins or
-        ends with whitespace.
-    """
-    for known, doc in zip(annotations, docs):
+    """Returns the gold of each document, from annotations with labels of the inventory.
+    Raises HS044 for an outside token where there is none, HS103 if a span begins or
+    ends with whitespace."""
+    for partial, doc in zip(annotations, docs):
         if inventory.outside == "none":
-            _check_covered(known, doc)
+            _check_covered(partial, doc)
         else:
-            check_ends(known.required, doc)
+            check_ends(partial.required, doc)
     if inventory.outside == "none":
-        annotations = [replace(known, blocked=None) for known in annotations]
-    unknown = [known.unknown(len(doc)) for known, doc in zip(annotations, docs)]
+        annotations = [replace(partial, blocked=None) for partial in annotations]
+    unknown = [partial.unknown(len(doc)) for partial, doc in zip(annotations, docs)]
     golds = []
-    for known, is_unknown, doc in zip(annotations, unknown, docs):
+    for partial, is_unknown, doc in zip(annotations, unknown, docs):
         segments = constraints = None
         n_known = int((~is_unknown).sum())
         if not is_unknown.any():
-            segments = inventory.encode(known.required, len(doc))
+            segments = inventory.encode(partial.required, len(doc))
         else:
             if inventory.encoding == "IO":
-                known = replace(known, required=_joined(known.required))
-            constraints = to_constraints(known, inventory, len(doc)) or Constraints()
-            n_known += len(known.excluded)
+                partial = replace(partial, required=_joined(partial.required))
+            constraints = to_constraints(partial, inventory, len(doc)) or Constraints()
+            n_known += len(partial.excluded)
         golds.append(Gold(segments, constraints, n_known, doc[:8].text))
     return golds
 
 
 def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Adjacent spans of one label as one span: IO tags do not separate them."""
-    found: list[Span] = []
+    """Returns adjacent spans of one label as one span: IO tags do not separate them."""
+    joined: list[Span] = []
     for start, end, label in spans:
-        if found and found[-1][1:] == (start, label):
-            found[-1] = (found[-1][0], end, label)
+        if joined and joined[-1][1:] == (start, label):
+            joined[-1] = (joined[-1][0], end, label)
         else:
-            found.append((start, end, label))
-    return tuple(found)
+            joined.append((start, end, label))
+    return tuple(joined)
 
 
 def check_known(
@@ -99,41 +92,36 @@ def check_known(
     docs: Iterable[Doc],
     name: str,
 ) -> None:
-    """RAISES (ValueError): HS041 unknown label; HS094 a span is required and
-    excluded."""
+    """Raises HS041 for an unknown label, HS094 if a span is required and excluded."""
     expected = dict.fromkeys(labels)
-    for known, doc in zip(annotations, docs):
-        for _, _, label in (*known.required, *known.excluded):
+    for partial, doc in zip(annotations, docs):
+        for _, _, label in (*partial.required, *partial.excluded):
             if label not in expected:
                 args = {"found": label, "expected": (*expected,), "name": name}
                 raise ValueError(Errors.HS041.format(**args))
-        for start, end, label in {*known.required}.intersection(known.excluded):
+        for start, end, label in {*partial.required}.intersection(partial.excluded):
             text = doc[start:end].text
             raise ValueError(Errors.HS094.format(text=text, label=label, name=name))
 
 
-def _check_covered(known: PartialLabels, doc: Doc) -> None:
-    """HS044 if a token is outside that is no whitespace."""
-    for i in np.flatnonzero(~known.unknown(len(doc))).tolist():
-        is_covered = any(start <= i < end for start, end, _ in known.required)
+def _check_covered(partial: PartialLabels, doc: Doc) -> None:
+    """Raises HS044 if a token is outside that is no whitespace."""
+    for i in np.flatnonzero(~partial.unknown(len(doc))).tolist():
+        is_covered = any(start <= i < end for start, end, _ in partial.required)
         if not is_covered and not doc[i].is_space:
             raise ValueError(Errors.HS044.format(index=i, text=doc[i].text))
 
 
 def label_sequences(golds: Iterable[Gold]) -> list[list[int]]:
-    """RETURNS (List[List[int]]): Label indices of the segments of each document whose
-    tokens are all known."""
+    """Returns label indices of the segments of each document whose tokens are all
+    known."""
     return [[y for _, _, y in gold.segments] for gold in golds if gold.segments]
 
 
 def known_labels(gold: Gold, n_tokens: int) -> dict[str, NDArray[np.intp]]:
-    """Which label is known to cover, begin at, end at and go on at each token.
-
-    gold (Gold): What is known.
-    n_tokens (int): n.
-    RETURNS (Dict[str, int [n]]): By role "inside", "start", "end", "within"; -1 where
-        there is none or it is not known.
-    """
+    """Returns the label that is known to cover, begin at, end at and go on at each
+    token, by role "inside", "start", "end", "within", int [n]; -1 where there is none
+    or it is not known."""
     label = np.full(n_tokens, -1, np.intp)
     is_border = np.zeros(n_tokens + 1, bool)
     if gold.segments is not None:

@@ -30,13 +30,9 @@ SMOOTHINGS = (0, 1, 2)  # of lengths
 
 
 class LabelInventory:
-    """Labels of spans and their encoding by labels of segments.
-
-    labels (Iterable[str]): Labels of spans, without outside.
-    encoding (str): "segments", "IO", "BIO" or "BILUO".
-    outside (str): "run": outside segments are maximal; "token": they are single tokens;
-        "none": there are none.
-    RAISES (ValueError): HS040 reserved label; HS042 encoding or outside.
+    """Has the labels of spans, and encodes spans by labels of segments; ENCODINGS,
+    OUTSIDES ("run": outside segments are maximal; "token": single tokens; "none": there
+    are none). Raises HS040 for a reserved label, HS042 for encoding or outside.
 
     names (Tuple[str, ...]): Labels of segments, as in the automaton; outside is first.
     index (Dict[str, int]): The index of each name.
@@ -60,16 +56,12 @@ class LabelInventory:
         self.on_tokens = encoding != "segments"
 
     def labels_below(self, label: str) -> Sequence[str]:
-        """RETURNS (Sequence[str]): The labels that a name stands for: itself."""
+        """Returns the labels that a name stands for: itself."""
         return (label,)
 
     def encode(self, spans: Iterable[Span], n_tokens: int) -> list[Segment]:
-        """The segmentation that has exactly these spans.
-
-        spans (Iterable[Tuple[int, int, str]]): Sorted, not overlapping.
-        n_tokens (int): n.
-        RETURNS (List[Tuple[int, int, int]]): Segments that cover all tokens.
-        """
+        """Returns the segmentation that has exactly these spans, which are sorted and
+        do not overlap."""
         segments: list[Segment] = []
         at = 0
         for start, end, label in spans:
@@ -78,17 +70,17 @@ class LabelInventory:
         return segments + self._outside(at, n_tokens)
 
     def names_within(self, spans: Iterable[Span], n_tokens: int) -> NDArray[np.bool_]:
-        """RETURNS (bool [n, L]): The names that encode some spans at their tokens; all
+        """Returns the names that encode some spans at their tokens, bool [n, L]; all
         names at other tokens."""
-        found = np.ones((n_tokens, len(self.names)), bool)
+        names = np.ones((n_tokens, len(self.names)), bool)
         for start, end, label in spans:
-            found[start:end] = False
+            names[start:end] = False
             for i, j, y in self._inside(start, end, label):
-                found[i:j, y] = True
-        return found
+                names[i:j, y] = True
+        return names
 
     def decode(self, segments: Iterable[Segment]) -> list[Span]:
-        """RETURNS (List[Tuple[int, int, str]]): The spans of a segmentation."""
+        """Returns the spans of a segmentation."""
         if not self.on_tokens:
             return [(i, j, self.names[y]) for i, j, y in segments if y]
         spans: list[Span] = []
@@ -104,11 +96,11 @@ class LabelInventory:
         return spans
 
     def tags_that(self, prefixes: str) -> list[int]:
-        """RETURNS (List[int]): Tags with one of these prefixes, such as "IL"."""
+        """Returns tags with one of these prefixes, such as "IL"."""
         return [y for y, name in enumerate(self.names) if y and name[0] in prefixes]
 
     def forbidden(self) -> list[Pattern]:
-        """RETURNS (List[Tuple[str, ...]]): Patterns that the encoding excludes."""
+        """Returns patterns that the encoding excludes."""
         if not self.on_tokens:
             return [(OUTSIDE, OUTSIDE)] if self.outside == "run" else []
         if self.encoding == "IO":
@@ -145,7 +137,8 @@ class LabelInventory:
 
 
 def _may_follow(left: str, right: str, closed: bool) -> bool:
-    """Whether a tag (or ^, $) may follow another; closed: spans end with L or U."""
+    """Says whether a tag (or ^, $) may follow another; closed: spans end with L or
+    U."""
     goes_on = right[:2] in ("I-", "L-")
     is_open = left[:2] in ("B-", "I-")
     if goes_on:
@@ -156,13 +149,8 @@ def _may_follow(left: str, right: str, closed: bool) -> bool:
 def possible_lengths(
     inventory: LabelInventory, explicit_length: int, max_length: int | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """RETURNS (Tuple[float64 [L, D], float64 [L]]): Length potentials and tail, -inf
-    for impossible lengths and else 0.
-
-    inventory (LabelInventory): L labels.
-    explicit_length (int): D, if max_length is None.
-    max_length (Optional[int]): The longest span; then it is D.
-    """
+    """Returns length potentials [L, D] and tail [L], -inf for impossible lengths and
+    else 0; D is max_length, the longest span, or explicit_length."""
     n_labels = len(inventory.names)
     if inventory.on_tokens:
         length, tail = np.zeros((n_labels, 1)), np.full(n_labels, -np.inf)
@@ -179,7 +167,7 @@ def possible_lengths(
 
 
 def check_names(labels: Iterable[Any]) -> None:
-    """RAISES (ValueError): HS040 if one cannot be a label."""
+    """Raises HS040 if one cannot be a label."""
     for label in labels:
         is_text = isinstance(label, str)
         if not is_text or label in (OUTSIDE, BEGIN, END, "") or label[0] == "!":

@@ -23,14 +23,9 @@ _COMPILING = RLock()
 
 @dataclass(frozen=True)
 class LabelSchema:
-    """Labels, their encoding, and the patterns and rules of segmentations.
-
-    projection (Projection): From the labels of documents to those of segments.
-    encoding (str), outside (str): See `LabelInventory`.
-    patterns, observed (Tuple[Tuple[str, ...], ...]): See `PatternAutomaton`.
-    rules (Tuple[str, ...]): Those in force, see `compile_grammar`.
-    RAISES (ValueError): HS040 reserved name; HS042 encoding or outside.
-    """
+    """Has labels, their encoding, and the patterns and rules of segmentations; see
+    `LabelInventory`, `PatternAutomaton`, `compile_grammar`. Raises HS040 for a reserved
+    name, HS042 for encoding or outside."""
 
     projection: Projection = IdentityProjection(())
     encoding: str = "segments"
@@ -44,33 +39,30 @@ class LabelSchema:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of spans in documents, without outside."""
+        """Returns the labels of spans in documents, without outside."""
         return self.projection.labels
 
     @cached_property
     def inventory(self) -> LabelInventory:
-        """The labels of segments."""
+        """Returns the labels of segments."""
         return LabelInventory(self.projection.top, self.encoding, self.outside)
 
     @cached_property
     def automaton(self) -> PatternAutomaton:
-        """The automaton of labels, patterns and rules. It is compiled when first
-        needed: labels may be added one by one before."""
+        """Returns the automaton of labels, patterns and rules. It is compiled when
+        first needed: labels may be added one by one before."""
         with _COMPILING:
-            found: PatternAutomaton | None = self.__dict__.get("automaton")
-            if found is None:
-                names, rules = self.inventory.names, list(self.rules)
-                found = PatternAutomaton(
-                    names,
-                    self.patterns,
-                    observed=self.observed,
-                    # Rules name labels that an untrained component does not have yet.
-                    grammar=compile_grammar(names, rules)
-                    if rules and self.labels
-                    else None,
+            automaton: PatternAutomaton | None = self.__dict__.get("automaton")
+            if automaton is None:
+                names = self.inventory.names
+                # Rules name labels that an untrained component does not have yet.
+                has_rules = self.rules and self.labels
+                grammar = compile_grammar(names, [*self.rules]) if has_rules else None
+                automaton = PatternAutomaton(
+                    names, self.patterns, observed=self.observed, grammar=grammar
                 )
-                self.__dict__["automaton"] = found
-            return found
+                self.__dict__["automaton"] = automaton
+            return automaton
 
     def with_patterns(
         self,
@@ -78,7 +70,7 @@ class LabelSchema:
         observed: Iterable[Sequence[str]],
         rules: Iterable[str],
     ) -> LabelSchema:
-        """RETURNS (LabelSchema): The same labels with other patterns and rules."""
+        """Returns the same labels with other patterns and rules."""
         return replace(
             self,
             patterns=tuple(map(tuple, patterns)),
@@ -87,24 +79,20 @@ class LabelSchema:
         )
 
     def to_cfg(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): All that is saved, for JSON, except for rules,
-        which are a setting; "tree" only with a label tree."""
-        found: dict[str, Any] = {
+        """Returns all that is saved, for JSON, except for rules, which are a setting;
+        "tree" only with a label tree."""
+        cfg: dict[str, Any] = {
             "labels": list(self.labels),
             "patterns": [list(pattern) for pattern in self.patterns],
             "observed": [list(pattern) for pattern in self.observed],
         }
         parents = self.projection.parents
-        return {**found, "tree": dict(parents)} if parents else found
+        return {**cfg, "tree": dict(parents)} if parents else cfg
 
 
 def read_schema(cfg: Mapping[str, Any], projection: Projection) -> LabelSchema:
-    """The schema of a saved component.
-
-    cfg (Mapping[str, Any]): Its settings, and the keys of `to_cfg`. Models of version
-        0.1 have neither rules nor observed patterns.
-    projection (Projection): The projection of its labels.
-    """
+    """Returns the schema of a saved component, from its settings and the keys of
+    `to_cfg`."""
     schema = LabelSchema(projection, cfg["encoding"], cfg["outside"])
     rest = cfg.get("observed", []), cfg.get("label_rules", [])
     return schema.with_patterns(cfg["patterns"], *rest)

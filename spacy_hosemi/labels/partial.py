@@ -21,7 +21,7 @@ AnySpan = tuple[int, int, str | None]  # None: any label
 
 @dataclass(frozen=True, eq=False)
 class PartialLabels:
-    """What is known of the spans of n tokens. Arrays are never changed.
+    """Says what is known of the spans of n tokens. Arrays are never changed.
 
     required (Tuple[Tuple[int, int, str], ...]): Spans that are entities, sorted; no two
         overlap.
@@ -42,12 +42,12 @@ class PartialLabels:
         return bool(self.required or self.excluded or self.blocked is not None)
 
     def excludes(self, span: AnySpan) -> bool:
-        """Whether a span is excluded."""
+        """Says whether a span is excluded."""
         excluded = self._excluded_set
         return bool(excluded) and (span in excluded or (*span[:2], None) in excluded)
 
     def permits(self, span: Span) -> bool:
-        """Whether a span can be an entity beside the required ones."""
+        """Says whether a span can be an entity beside the required ones."""
         # Of those that begin before its end only the last one may reach into it.
         k = bisect_left(self._required_starts, span[1])
         if k and self.required[k - 1][1] > span[0] and self.required[k - 1] != span:
@@ -55,32 +55,30 @@ class PartialLabels:
         return not self.excludes(span)
 
     def is_free(self, span: Span) -> bool:
-        """Whether no token of a span is blocked."""
+        """Says whether no token of a span is blocked."""
         return self.blocked is None or not self.blocked[span[0] : span[1]].any()
 
     def outside(self) -> Bools | None:
-        """RETURNS (Optional[bool [n]]): Blocked tokens that no required span covers;
-        None if there are none."""
+        """Returns blocked tokens that no required span covers, bool [n]; None if there
+        are none."""
         if self.blocked is None:
             return None
-        found = self.blocked.copy()
+        is_outside = self.blocked.copy()
         for start, end, _ in self.required:
-            found[start:end] = False
-        return found if found.any() else None
+            is_outside[start:end] = False
+        return is_outside if is_outside.any() else None
 
     def unknown(self, n_tokens: int = 0) -> Bools:
-        """RETURNS (bool [n]): Tokens with no annotation.
-
-        n_tokens (int): n; not needed if `blocked` is set.
-        """
-        found = np.ones(n_tokens, bool) if self.blocked is None else ~self.blocked
+        """Returns tokens with no annotation, bool [n]; n is not needed if `blocked` is
+        set."""
+        is_unknown = np.ones(n_tokens, bool) if self.blocked is None else ~self.blocked
         for start, end, _ in self.required:
-            found[start:end] = False
-        return found
+            is_unknown[start:end] = False
+        return is_unknown
 
     def part(self, start: int, end: int) -> PartialLabels:
-        """RETURNS (PartialLabels): What is known of the tokens from start to end, as of
-        a document of its own. Spans that cross an end of the part are left out."""
+        """Returns what is known of the tokens from start to end, as of a document of
+        its own. Spans that cross an end of the part are left out."""
         i, j = (bisect_left(self._required_starts, x) for x in (start, end))
         required = [x for x in self.required[i:j] if x[1] <= end]
         starts, spans = self._excluded_by_start
@@ -97,8 +95,8 @@ class PartialLabels:
         )
 
     def of_words(self, clean: WordPlaces) -> PartialLabels:
-        """RETURNS (PartialLabels): What is known of the words of a clean document, from
-        what is known of its tokens. A word is blocked if one of its tokens is."""
+        """Returns what is known of the words of a clean document, from what is known of
+        its tokens. A word is blocked if one of its tokens is."""
         blocked = self.blocked
         if blocked is not None:
             pairs = zip(clean.starts, clean.ends)
@@ -110,8 +108,8 @@ class PartialLabels:
             borders = np.unique(np.searchsorted(ends, borders, side="right"))
             borders = borders[(borders > 0) & (borders < len(ends))]
         required, excluded = (
-            tuple(span for one in some if (span := clean.to_words(one)))
-            for some in (self.required, self.excluded)
+            tuple(words for span in spans if (words := clean.to_words(span)))
+            for spans in (self.required, self.excluded)
         )
         return PartialLabels(required, excluded, blocked, borders)
 
@@ -129,9 +127,9 @@ class PartialLabels:
         return frozenset(self.excluded)
 
     def beside(self, other: PartialLabels) -> PartialLabels:
-        """RETURNS (PartialLabels): What remains if the other overrides this: spans that
-        the other permits, and blocked tokens that its required spans do not cover.
-        Tokens of spans that are dropped are no longer blocked."""
+        """Returns what remains if the other overrides this: spans that the other
+        permits, and blocked tokens that its required spans do not cover. Tokens of
+        spans that are dropped are no longer blocked."""
         required = tuple(span for span in self.required if other.permits(span))
         blocked = self.blocked
         if blocked is not None:
@@ -143,8 +141,8 @@ class PartialLabels:
         return replace(self, required=required, blocked=blocked)
 
     def merge(self, other: PartialLabels) -> PartialLabels:
-        """RETURNS (PartialLabels): Both, where this overrides the other: corrections of
-        a user override existing entities, and these override sentence starts."""
+        """Returns both, where this overrides the other: corrections of a user override
+        existing entities, and these override sentence starts."""
         rest = other.beside(self)
         required = tuple(sorted({*self.required, *rest.required}))
         excluded = (*self.excluded, *rest.excluded)

@@ -23,15 +23,9 @@ ALL_BIGRAMS = 20_000
 def learn_patterns(
     schema: LabelSchema, sequences: Sequence[Sequence[int]], cfg: Mapping[str, Any]
 ) -> tuple[LabelSchema, int]:
-    """A schema with the label patterns of a training corpus, and the rules in force.
-
-    schema (LabelSchema): Labels.
-    sequences (Sequence[Sequence[int]]): Label indices of gold segmentations.
-    cfg (Mapping[str, Any]): Settings of the component.
-    RETURNS (Tuple[LabelSchema, int]): The schema; the number of forbidden patterns,
-        which come first.
-    RAISES (ValueError): HS112 observed_patterns.
-    """
+    """Returns a schema with the label patterns of gold segmentations, as label indices,
+    and the rules in force; and the number of forbidden patterns, which come first.
+    Raises HS112 for observed_patterns."""
     patterns, forbidden = mine_patterns(
         schema.inventory,
         sequences,
@@ -39,13 +33,13 @@ def learn_patterns(
         min_count=cfg["pattern_min_count"],
         max_patterns=cfg["pattern_max"],
     )
-    check_asked(cfg["observed_patterns"], schema.inventory)
+    check_observed(cfg["observed_patterns"], schema.inventory)
     observed = mine_observed(
         schema.inventory,
         sequences,
         max_order=cfg["observed_order"],
         min_count=cfg["pattern_min_count"],
-        asked=cfg["observed_patterns"],
+        listed=cfg["observed_patterns"],
     )
     rules = cfg.get("label_rules", [])
     schema = schema.with_patterns([*forbidden, *patterns], observed, rules)
@@ -55,15 +49,9 @@ def learn_patterns(
 def with_label(
     schema: LabelSchema, label: str, cfg: Mapping[str, Any]
 ) -> tuple[LabelSchema, NDArray[np.bool_]]:
-    """A trained schema with one more label and its label bigrams.
-
-    schema (LabelSchema): Without a tree.
-    label (str): The new label.
-    cfg (Mapping[str, Any]): Settings of the component.
-    RETURNS (Tuple[LabelSchema, bool [K]]): The schema; whether each of the new
-        patterns, which come last, is forbidden.
-    RAISES (ValueError): HS040 reserved name.
-    """
+    """Returns a trained schema, without a tree, with one more label and its label
+    bigrams, and whether each of the new patterns, which come last, is forbidden. Raises
+    HS040 for a reserved name."""
     projection = IdentityProjection([*schema.labels, label])
     larger = replace(schema, projection=projection)
     new = {*larger.inventory.names[len(schema.inventory.names) :]}
@@ -85,18 +73,13 @@ def mine_patterns(
     max_patterns: int | None = None,
     unseen: bool = True,
 ) -> tuple[list[Pattern], list[Pattern]]:
-    """Label patterns for an automaton.
+    """Returns patterns whose weights are trained, and forbidden ones.
 
-    inventory (LabelInventory): The labels.
-    sequences (Iterable[Sequence[int]]): Label indices of gold segmentations.
     max_order (int): The length of the longest pattern - 1; 0: only forbidden patterns.
     min_count (int): How often a pattern of three or more names must occur.
-    max_patterns (Optional[int]): At most this many patterns of three or more names, the
-        most frequent ones.
+    max_patterns (Optional[int]): At most this many of these, the most frequent ones.
     unseen (bool): Also bigrams that do not occur, so that their weights can become
         negative; without a weight they would score 0.
-    RETURNS (Tuple[List[Pattern], List[Pattern]]): Patterns whose weights are trained,
-        and forbidden ones.
     """
     counts = _count_patterns(inventory, sequences, max_order)
     forbidden = inventory.forbidden()
@@ -121,62 +104,53 @@ def mine_observed(
     *,
     max_order: int,
     min_count: int = 1,
-    asked: Sequence[Sequence[str]] = (),
+    listed: Sequence[Sequence[str]] = (),
 ) -> list[Pattern]:
-    """Observed patterns: label patterns of training that get weights for features of
-    transitions.
-
-    inventory, sequences: As for `mine_patterns`.
-    max_order (int): The length of the longest pattern - 1, except for those asked for.
-    min_count (int): How often a pattern of three or more names must occur.
-    asked (Sequence[Sequence[str]]): Patterns of any length, see `matches`.
-    RETURNS (List[Pattern]): Short ones first. The first name may be "^", none is "$".
-    """
-    longest = max([max_order, *(len(z) - 1 for z in asked)])
+    """Returns observed patterns, short ones first: label patterns of training that get
+    weights for features of transitions. The first name may be "^", none is "$".
+    listed: patterns of any length to add, see `matches`."""
+    longest = max([max_order, *(len(z) - 1 for z in listed)])
     counts = _count_patterns(inventory, sequences, longest)
-    found = [
+    patterns = [
         p
         for p, k in counts.items()
         if (len(p) == 2 or k >= min_count)
         and p[-1] != END
-        and (len(p) <= max_order + 1 or any(matches(p, z) for z in asked))
+        and (len(p) <= max_order + 1 or any(matches(p, z) for z in listed))
     ]
-    return sorted(found, key=lambda p: (len(p), p))
+    return sorted(patterns, key=lambda p: (len(p), p))
 
 
 def is_wildcard(name: str) -> bool:
-    """Whether a name of observed_patterns stands for any label: "*", "*1", .."""
+    """Says whether a name of observed_patterns stands for any label: "*", "*1", .."""
     return name[:1] == ANY and (len(name) == 1 or name[1:].isdecimal())
 
 
-def check_asked(asked: Iterable[Sequence[str]], inventory: LabelInventory) -> None:
-    """RAISES (ValueError): HS112 a pattern of observed_patterns can never occur. As
-    long as there are no labels, any name may become one."""
+def check_observed(listed: Iterable[Sequence[str]], inventory: LabelInventory) -> None:
+    """Raises HS112 if a pattern of observed_patterns can never occur. As long as there
+    are no labels, any name may become one."""
     is_open = len(inventory.names) == 1
-    for names in asked:
+    for names in listed:
         rest = names[1:] if names[0:1] == [BEGIN] else names
         is_known = is_open or all(x in inventory.names or is_wildcard(x) for x in rest)
         if len(names) < 2 or not is_known:
             raise ValueError(Errors.HS112.format(found=names, expected=inventory.names))
 
 
-def matches(pattern: Pattern, asked: Sequence[str]) -> bool:
-    """Whether a label pattern matches one of observed_patterns.
-
-    pattern (Pattern): Names of labels; the first one may be "^".
-    asked (Sequence[str]): Names; "*" matches any label, "*1", "*2" .. match the same
-        label at each of their occurrences.
-    """
-    if len(pattern) != len(asked):
+def matches(pattern: Pattern, listed: Sequence[str]) -> bool:
+    """Says whether a label pattern, whose first name may be "^", matches one of
+    observed_patterns: "*" matches any label, "*1", "*2" .. match the same label at each
+    of their occurrences."""
+    if len(pattern) != len(listed):
         return False
-    known: dict[str, str] = {}
-    for name, wanted in zip(pattern, asked):
+    labels: dict[str, str] = {}
+    for name, wanted in zip(pattern, listed):
         if not is_wildcard(wanted):
             if name != wanted:
                 return False
         elif name == BEGIN:
             return False
-        elif wanted != ANY and known.setdefault(wanted, name) != name:
+        elif wanted != ANY and labels.setdefault(wanted, name) != name:
             return False
     return True
 

@@ -16,12 +16,8 @@ from .partial import PartialLabels
 
 
 class Projection(Protocol):
-    """Relates the labels of documents to the labels of segments.
-
-    labels (Tuple[str, ...]): The labels of documents.
-    top (Tuple[str, ...]): The labels of segments.
-    parents (Mapping[str, str]): The parent of each name that has one.
-    """
+    """Relates the labels of documents to the labels of segments, which are `top`;
+    parents: the parent of each name that has one."""
 
     @property
     def labels(self) -> tuple[str, ...]: ...
@@ -33,27 +29,22 @@ class Projection(Protocol):
     def parents(self) -> Mapping[str, str]: ...
 
     def names(self) -> Sequence[str]:
-        """RETURNS (Sequence[str]): All labels, and the names above them."""
+        """Returns all labels, and the names above them."""
         ...
 
-    def project(self, known: PartialLabels) -> PartialLabels:
-        """RETURNS (PartialLabels): What is known of a document, with the labels of
-        segments. Required spans with unknown labels are left out; their tokens stay
-        blocked."""
+    def project(self, partial: PartialLabels) -> PartialLabels:
+        """Returns what is known of a document, with the labels of segments. Required
+        spans with unknown labels are left out; their tokens stay blocked."""
         ...
 
     def lift(self, corrections: PartialLabels) -> PartialLabels:
-        """RETURNS (PartialLabels): Corrections of a user, with labels in the place of
-        names above them."""
+        """Returns corrections of a user, with labels in the place of names above
+        them."""
         ...
 
 
 class IdentityProjection:
-    """Segments have the labels of documents.
-
-    labels (Sequence[str]): All of them.
-    RAISES (ValueError): HS040 a reserved name.
-    """
+    """Leaves labels as they are; raises HS040 for a reserved name."""
 
     parents: Mapping[str, str] = MappingProxyType({})
 
@@ -64,17 +55,17 @@ class IdentityProjection:
     def names(self) -> Sequence[str]:
         return self.top
 
-    def project(self, known: PartialLabels) -> PartialLabels:
-        return with_labels(known, self.top)
+    def project(self, partial: PartialLabels) -> PartialLabels:
+        return with_labels(partial, self.top)
 
     def lift(self, corrections: PartialLabels) -> PartialLabels:
         return corrections
 
 
-def with_labels(known: PartialLabels, labels: Collection[str]) -> PartialLabels:
-    """RETURNS (PartialLabels): The same without required spans of other labels; blocked
-    tokens stay blocked."""
-    found = tuple([span for span in known.required if span[2] in labels])
-    if len(found) == len(known.required):
-        return known
-    return replace(known, required=found)
+def with_labels(partial: PartialLabels, labels: Collection[str]) -> PartialLabels:
+    """Returns the same without required spans of other labels; blocked tokens stay
+    blocked."""
+    required = tuple([span for span in partial.required if span[2] in labels])
+    if len(required) == len(partial.required):
+        return partial
+    return replace(partial, required=required)

@@ -15,8 +15,8 @@ from .inventory import LabelInventory, Segment, Span
 
 
 def whitespace(doc: Doc) -> NDArray[Any] | None:
-    """RETURNS (Optional[int [K]]): Whitespace tokens, where no span may start or end;
-    None if there are none."""
+    """Returns whitespace tokens, int [K], where no span may start or end; None if there
+    are none."""
     # Most documents have none, and this is the fastest test.
     if not doc.has_annotation(IS_SPACE):
         return None
@@ -25,8 +25,8 @@ def whitespace(doc: Doc) -> NDArray[Any] | None:
 
 
 def trim_whitespace(spans: Iterable[Span], doc: Doc) -> list[Span]:
-    """RETURNS (List[Tuple[int, int, str]]): Spans without whitespace tokens at their
-    ends, and without spans of whitespace alone."""
+    """Returns spans without whitespace tokens at their ends, and without spans of
+    whitespace alone."""
     trimmed = []
     for start, end, label in spans:
         while start < end and doc[start].is_space:
@@ -41,16 +41,16 @@ def trim_whitespace(spans: Iterable[Span], doc: Doc) -> list[Span]:
 def read_segments(
     segments: Iterable[Segment], inventory: LabelInventory, doc: Doc
 ) -> list[Span]:
-    """RETURNS (List[Tuple[int, int, str]]): The spans of a segmentation of a document,
-    as they are predicted, from left to right."""
+    """Returns the spans of a segmentation of a document, as they are predicted, from
+    left to right."""
     spans = inventory.decode(segments)
     # Tags of a span may begin or end on whitespace.
     return trim_whitespace(spans, doc) if inventory.on_tokens else spans
 
 
 def before_trimming(span: Span, doc: Doc) -> Iterator[Span]:
-    """YIELDS (Tuple[int, int, str]): All spans that `trim_whitespace` changes to a
-    given span, and the span itself."""
+    """Yields all spans that `trim_whitespace` changes to this span, and the span
+    itself."""
     first, last, label = span
     while first > 0 and doc[first - 1].is_space:
         first -= 1
@@ -62,7 +62,7 @@ def before_trimming(span: Span, doc: Doc) -> Iterator[Span]:
 
 
 def check_ends(spans: Iterable[Span], doc: Doc) -> None:
-    """RAISES (ValueError): HS103 a span begins or ends with whitespace."""
+    """Raises HS103 if a span begins or ends with whitespace."""
     for start, end, label in spans:
         if doc[start].is_space or doc[end - 1].is_space:
             text = doc[start:end].text

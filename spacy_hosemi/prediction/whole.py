@@ -19,7 +19,7 @@ from ..core import Constraints, PatternAutomaton, log_partition, score
 from ..core.algorithms.segment_probabilities import log_partition_as_asked
 from ..features.instances import shift
 from ..labels.constraints import permits, restrict
-from ..labels.exact import exact_names, joining_names
+from ..labels.exact_spans import exact_names, joining_names
 from ..labels.inventory import LabelInventory, Span
 from ..labels.partial import Bools
 from .problem import Problem

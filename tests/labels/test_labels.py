@@ -11,7 +11,7 @@ from spacy_hosemi.core import PatternAutomaton
 from spacy_hosemi.labels import patterns as mining
 from spacy_hosemi.labels.inventory import ENCODINGS, OUTSIDES, LabelInventory
 from spacy_hosemi.labels.patterns import (
-    check_asked,
+    check_observed,
     mine_observed,
     mine_patterns,
 )
@@ -208,9 +208,9 @@ def test_patterns_that_are_asked_for(asked, found):
     inventory = LabelInventory(["A", "B"], outside="none")
     a, b = (inventory.names.index(name) for name in "AB")
     sequences = [[a, b, b], [a, b, a], [a, a, a], [a, a, b]]
-    mined = mine_observed(inventory, sequences, max_order=0, asked=asked)
+    mined = mine_observed(inventory, sequences, max_order=0, listed=asked)
     assert {" ".join(pattern) for pattern in mined} == found
-    often = mine_observed(inventory, sequences, max_order=0, min_count=2, asked=asked)
+    often = mine_observed(inventory, sequences, max_order=0, min_count=2, listed=asked)
     assert set(often) <= set(mined)
 
 
@@ -218,4 +218,4 @@ def test_patterns_that_are_asked_for(asked, found):
 def test_patterns_that_can_never_occur(asked):
     inventory = LabelInventory(["A", "B"])
     with pytest.raises(ValueError, match="HS112"):
-        check_asked([["A", "O", "*"], asked], inventory)
+        check_observed([["A", "O", "*"], asked], inventory)

@@ -29,61 +29,50 @@ _AFTER = {"U": "B", "L": "I", "B": "B", "I": "I"}
 def exact_names(
     spans: Sequence[Span], inventory: LabelInventory, is_given: Bools, is_space: Bools
 ) -> Bools:
-    """The names that each token may have in segmentations with exactly some spans.
-
-    spans (Sequence[Tuple[int, int, str]]): Sorted; no two overlap.
-    inventory (LabelInventory): L labels.
-    is_given (bool [n]): Tokens about whose names nothing is said.
-    is_space (bool [n]): Whitespace.
-    RETURNS (bool [n, L]): By token. Tags on tokens may still join two of the spans, see
-        `joining_names`.
-    """
-    found = np.ones((len(is_given), len(inventory.names)), bool)
-    found[~(is_given | is_space) if inventory.on_tokens else ~is_given, 1:] = False
+    """Returns the names that each token may have in segmentations with exactly some
+    spans, bool [n, L]; these are sorted and do not overlap. is_given (bool [n]): tokens
+    about whose names nothing is said. Tags may still join two of the spans, see
+    `joining_names`."""
+    names = np.ones((len(is_given), len(inventory.names)), bool)
+    names[~(is_given | is_space) if inventory.on_tokens else ~is_given, 1:] = False
     if not inventory.on_tokens:
         for start, end, _ in spans:
-            found[start:end] = True
-        return found & inventory.names_within(spans, len(found))
+            names[start:end] = True
+        return names & inventory.names_within(spans, len(names))
     for start, end, label in spans:
-        found[start:end] = False
+        names[start:end] = False
         for i, tags in _tags_of(start, end, inventory.encoding, is_space).items():
-            found[i, [inventory.index[f"{tag}-{label}"] for tag in tags]] = True
-    return found
+            names[i, [inventory.index[f"{tag}-{label}"] for tag in tags]] = True
+    return names
 
 
 def _tags_of(start: int, end: int, encoding: str, is_space: Bools) -> dict[int, str]:
-    """RETURNS (Dict[int, str]): The tags that each token of a span may have."""
+    """Returns the tags that each token of a span may have."""
     one, first, last, other = _TAGS[encoding]
-    found = dict.fromkeys(range(start, end), other)
-    found[start], found[end - 1] = first, last
+    tags = dict.fromkeys(range(start, end), other)
+    tags[start], tags[end - 1] = first, last
     if end == start + 1:
-        found[start] = one
+        tags[start] = one
     is_marked = encoding != "BIO"  # BIO does not mark the end of a span
     if start > 0 and is_space[start - 1]:
-        found[start] += "".join(_BEFORE[tag] for tag in found[start])
+        tags[start] += "".join(_BEFORE[tag] for tag in tags[start])
     if end < len(is_space) and is_space[end] and is_marked:
-        found[end - 1] += "".join(_AFTER[tag] for tag in found[end - 1])
-    return found
+        tags[end - 1] += "".join(_AFTER[tag] for tag in tags[end - 1])
+    return tags
 
 
 def joining_names(
     spans: Sequence[Span], inventory: LabelInventory, is_space: Bools
 ) -> list[Bools]:
-    """The names with which two spans would be one, by pair of adjacent spans that have
-    the same label and only whitespace between them.
-
-    spans (Sequence[Tuple[int, int, str]]): Sorted; no two overlap.
-    inventory (LabelInventory): L labels; tags.
-    is_space (bool [n]): Whitespace.
-    RETURNS (List[bool [n, L]]): Of each such pair.
-    """
-    found = []
-    for (_, left, label), (right, _, other) in zip(spans, spans[1:]):
-        if label == other and left < right and is_space[left:right].all():
+    """Returns the names with which two spans would be one, bool [n, L], for each pair
+    of adjacent spans that have the same label and only whitespace between them."""
+    by_pair = []
+    for (_, left, label), (right, _, next_label) in zip(spans, spans[1:]):
+        if label == next_label and left < right and is_space[left:right].all():
             names = np.ones((len(is_space), len(inventory.names)), bool)
             names[left : right + 1] = False
             names[left:right, inventory.index[f"I-{label}"]] = True
             for y in inventory.tags_that("IL"):
                 names[right, y] = inventory.names[y][2:] == label
-            found.append(names)
-    return found
+            by_pair.append(names)
+    return by_pair
