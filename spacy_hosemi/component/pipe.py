@@ -15,9 +15,9 @@ from thinc.api import Model
 
 from ..core import PatternAutomaton, Potentials
 from ..hierarchy.hierarchy import Hierarchy, check_hierarchy
+from ..hierarchy.level_state import LevelState
 from ..hierarchy.projection import scored_tree
 from ..hierarchy.tree_trainer import make_trainer
-from ..hierarchy.weights import LevelState
 from ..labels.inventory import LabelInventory
 from ..labels.label_schema import LabelSchema
 from ..model.state import ModelState, Published

@@ -45,30 +45,27 @@ class Candidates:
 
     @property
     def doc(self) -> Ints:
-        """The document of each candidate, int32 [K]."""
+        """The document of each candidate [K]."""
         docs = np.arange(len(self.sizes), dtype=np.int32)
         return np.repeat(docs, np.diff(self.first))
 
     @property
     def offset(self) -> Ints:
         """The first token of each candidate's document among the tokens of all
-        documents, int32 [K]."""
+        documents [K]."""
         return (np.cumsum(self.sizes) - self.sizes).astype(np.int32)[self.doc]
 
     def those(self, keep: Bools) -> Candidates:
-        """RETURNS (Candidates): The candidates with True."""
+        """Returns the candidates with True."""
         kept = np.flatnonzero(keep)
         first = np.searchsorted(kept, self.first).astype(np.int32)
         start, end, node = self.start[kept], self.end[kept], self.node[kept]
         return Candidates(first, self.sizes, start, end, node, self.score[kept])
 
     def children(self, tree: LabelTree) -> tuple[Candidates, NDArray[np.intp]]:
-        """Replace each candidate by one for each child of its node. Leaves and outside
-        stay.
-
-        RETURNS (Tuple[Candidates, int64 [K]]): The children, and the place of the first
-            child of each candidate.
-        """
+        """Replaces each candidate by one for each child of its node; leaves and outside
+        stay. Returns the children, and the place of the first child of each candidate
+        [K]."""
         counts = tree.n_children(self.node)
         copies = np.maximum(counts, 1)
         total = np.concatenate([[0], np.cumsum(copies)])
@@ -99,15 +96,14 @@ class PartialNodes:
         return self.is_open is not None or any(self.spans) or any(self.wrong)
 
     def content(self) -> Iterator[tuple[NDArray[Any], ...]]:
-        """RETURNS (Iterator[Tuple[NDArray, ...]]): What is known of each document, as
-        arrays."""
+        """Yields what is known of each document, as arrays."""
         for d, spans in enumerate(self.spans):
             wrong = self.wrong[d] if self.wrong else []
-            known = [np.array(x, np.int64) for x in (spans, wrong)]
-            yield (*known, *([] if self.is_open is None else [self.is_open[d]]))
+            places = [np.array(x, np.int64) for x in (spans, wrong)]
+            yield (*places, *([] if self.is_open is None else [self.is_open[d]]))
 
     def agrees(self, candidates: Candidates, tree: LabelTree) -> Bools:
-        """RETURNS (bool [K]): Whether each candidate contradicts nothing that is known.
+        """Returns whether each candidate contradicts nothing that is known [K].
 
         A candidate agrees if it has the tokens of a required span and one of the two
         nodes is above the other or the same, or if nothing is known of its tokens; and
@@ -127,50 +123,43 @@ class PartialNodes:
                 is_known[offset + i : offset + j] = True
         start = candidates.start + candidates.offset
         end = candidates.end + candidates.offset
-        taken = np.concatenate([[0], np.cumsum(is_taken)])
-        known = np.concatenate([[0], np.cumsum(is_known)])
+        n_taken = np.concatenate([[0], np.cumsum(is_taken)])
+        n_known = np.concatenate([[0], np.cumsum(is_known)])
         is_outside = candidates.node < 0
-        blocked = known[end] - known[start]
-        blocked[is_outside] = (taken[end] - taken[start])[is_outside]
-        found = blocked == 0
+        blocked = n_known[end] - n_known[start]
+        blocked[is_outside] = (n_taken[end] - n_taken[start])[is_outside]
+        agrees = blocked == 0
         same = ~is_outside & (stop[start] == end)
-        found[same] = tree.share_way(candidates.node[same], right[start[same]])
+        agrees[same] = tree.share_way(candidates.node[same], right[start[same]])
         for d, wrong in enumerate(self.wrong):
             here = slice(candidates.first[d], candidates.first[d + 1])
             for i, j, v in wrong:
-                found[here] &= (
+                agrees[here] &= (
                     (candidates.start[here] != i)
                     | (candidates.end[here] != j)
                     | (candidates.node[here] != v)
                 )
-        return found
+        return agrees
 
 
 def top_candidates(
     automaton: PatternAutomaton,
     potentials: Iterable[Potentials],
     constraints: Iterable[Constraints | None],
-    others: Iterable[Sequence[Segment]],
+    never_pruned: Iterable[Sequence[Segment]],
     threshold: float,
 ) -> Candidates:
-    """The candidates of the first level.
-
-    automaton (PatternAutomaton): Label 0 is outside, then the nodes at the top.
-    potentials (Iterable[Potentials]), constraints (Iterable[Optional[Constraints]]): Of
-        each document. PORTION of them are read at a time, because they may be large.
-    others (Iterable[List[Tuple[int, int, int]]]): For each document a segmentation that
-        is never pruned.
-    threshold (float): Least probability; 0: all possible segments.
-    RETURNS (Candidates): Of all documents.
-    """
-    waiting = zip(potentials, others, constraints)
+    """Returns the candidates of the first level: segments of at least this probability;
+    with threshold 0 all that are possible. Label 0 of the automaton is outside, then
+    come the nodes at the top. A segmentation of each document is never pruned. PORTION
+    documents are read at a time, because their potentials may be large."""
+    waiting = zip(potentials, never_pruned, constraints)
     sizes: list[int] = []
     parts = [(np.zeros(0, np.int32), np.zeros((0, 3), np.int32), np.zeros(0))]
-    while some := [*islice(waiting, PORTION)]:
-        scored = [x for x, _, _ in some]
-        listed, limits = [x for _, x, _ in some], [x for _, _, x in some]
+    while portion := [*islice(waiting, PORTION)]:
+        scored, paths, limits = map(list, zip(*portion))
         sizes += [len(x.inside) for x in scored]
-        args = automaton, scored, listed, limits, threshold
+        args = automaton, scored, paths, limits, threshold
         first, segments, scores = probable_segments(*args)
         parts.append((np.diff(first), segments, scores))
     counts, segments, scores = map(np.concatenate, zip(*parts))

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,8 @@ from ..model.active_features import Rows
 from ..model.kernels.node_scores import ChildRows
 from ..training.row_store import join_rows
 from .candidates import Candidates, PartialNodes
+from .level_state import LevelState
 from .tree import LabelTree
-from .weights import LevelState, role_ranges
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -42,11 +43,19 @@ SpanPath = tuple[Span, list[tuple[str, float]]]
 TINY = 1e-12
 
 
-class Readings:
-    """The active features of documents, by role.
+def role_ranges(start: Any, end: Any) -> dict[str, tuple[Any, Any]]:
+    """Returns by role the tokens of segments that are read: the first one and the end,
+    as ints or int32 [K]."""
+    return {
+        "inside": (start, end),
+        "start": (start, start + 1),
+        "end": (end - 1, end),
+        "within": (start + 1, end),
+    }
 
-    rows (Sequence[Rows]): Of each document.
-    """
+
+class Readings:
+    """The active features of documents, by role."""
 
     def __init__(self, rows: Sequence[Rows]) -> None:
         roles = dict.fromkeys(chain.from_iterable(x.tokens for x in rows))
@@ -60,31 +69,27 @@ class Readings:
         weights: LevelState,
         level: int,
     ) -> list[ChildRows]:
-        """RETURNS (List[ChildRows]): By role, the features that the children of some
-        candidates read.
-
-        candidates (Candidates): Of the level above.
-        at (int64 [K]): The place of the first child of each.
-        """
+        """Returns by role the features that the children of candidates read; at [K] is
+        the place of the first child of each candidate."""
         tree, pairs = weights.tree, weights.pairs[level - 2]
         inner = np.flatnonzero(tree.n_children(candidates.node))
         offset = candidates.offset[inner]
         start, end = candidates.start[inner] + offset, candidates.end[inner] + offset
         ranges = role_ranges(start, end)
-        found = [(*ranges[role], *rows) for role, rows in self._rows.items()]
+        columns = [(*ranges[role], *rows) for role, rows in self._rows.items()]
         if any(len(x.row) for x in self._segments):
-            found.append(self._of_segments(candidates.sizes, start, end))
+            columns.append(self._of_segments(candidates.sizes, start, end))
         of_segments = candidates.node[inner], at[inner]
         of_tree = tree.first_child, pairs.first, pairs.columns
         return [
             ChildRows(begin, stop, *of_segments, *rows, *of_tree)
-            for begin, stop, *rows in found
+            for begin, stop, *rows in columns
         ]
 
     def _of_segments(
         self, sizes: Ints, start: Ints, end: Ints
     ) -> tuple[Ints, Ints, Ints, Ints, Floats | None]:
-        """Features of whole segments, as if each stood at a token of its own."""
+        """Returns features of segments, as if each stood at a token of its own."""
         offsets = np.cumsum(sizes) - sizes
         n = int(sizes.sum()) + 1
         keys = np.concatenate(
@@ -94,9 +99,9 @@ class Readings:
             ]
         )
         order = np.argsort(keys, kind="stable")
-        asked = start.astype(np.int64) * n + end
-        begin = np.searchsorted(keys[order], asked).astype(np.int32)
-        stop = np.searchsorted(keys[order], asked, side="right").astype(np.int32)
+        wanted = start.astype(np.int64) * n + end
+        begin = np.searchsorted(keys[order], wanted).astype(np.int32)
+        stop = np.searchsorted(keys[order], wanted, side="right").astype(np.int32)
         row = np.concatenate([x.row for x in self._segments])[order]
         strength = np.concatenate([x.strength for x in self._segments])[order]
         return begin, stop, np.arange(len(row) + 1, dtype=np.int32), row, strength
@@ -108,8 +113,8 @@ class Step:
 
     level (int): From 2.
     candidates (Candidates): With the scores of all levels above.
-    rows (List[ChildRows]): The features that the candidates of this level read.
-    pattern (float64): Weights of label patterns of the level above.
+    rows (List[ChildRows]): By role, the features that the candidates read.
+    pattern (float64 [M]): Weights of label patterns of the level above.
     """
 
     level: int
@@ -118,20 +123,17 @@ class Step:
     pattern: Floats
 
     def solved(self, weights: LevelState, scale: float = 1.0) -> ScoredLevel:
-        """RETURNS (ScoredLevel): The level with the scores of its own weights.
-
-        weights (LevelState): The weights of all levels.
-        scale (float): Multiplies the scores that are added: 1 / temperature.
-        """
+        """Returns the level with the scores of its own weights, multiplied by `scale`,
+        which is 1 / temperature."""
         pattern = weights.weights_at(self.level, self.pattern, scale)
         score = self.candidates.score.copy()
         for rows in self.rows:
             rows.gather(weights.matrix[self.level - 2], score, scale)
-        found = replace(self.candidates, score=score)
+        scored = replace(self.candidates, score=score)
         here = weights.levels[self.level - 2]
-        places = found.first, found.sizes, found.start, found.end
-        lattice = Lattice(here.steps, pattern, *places, here.symbol[found.node])
-        return ScoredLevel(found, pattern, lattice)
+        places = scored.first, scored.sizes, scored.start, scored.end
+        lattice = Lattice(here.steps, pattern, *places, here.symbol[scored.node])
+        return ScoredLevel(scored, pattern, lattice)
 
 
 @dataclass(frozen=True)
@@ -150,37 +152,34 @@ class ScoredLevel:
 
     @cached_property
     def found(self) -> tuple[Floats, Ints]:
-        """RETURNS (Tuple[float64 [K], int32]): The probability of each candidate, and
-        the candidates of the best segmentation of each document."""
+        """The probability of each candidate [K], and the candidates of the best
+        segmentation of each document."""
         order = self.candidates.node + 1
         prob, best, _ = self.lattice.solve(self.candidates.score, order)
         return prob, best
 
     @property
     def best_spans(self) -> Ints:
-        """RETURNS (int32 [S]): The spans of the best segmentation of each document."""
+        """The candidates that are spans of the best segmentation of each document."""
         best = self.found[1]
         return best[self.candidates.node[best] >= 0]
 
     @cached_property
     def log_z(self) -> Floats:
-        """RETURNS (float64 [N]): Of each document."""
+        """The log of the summed exponentiated scores of each document [N]."""
         log_z: Floats = self.lattice.sums(self.candidates.score)[0]
         return log_z
 
     @cached_property
     def entropies(self) -> Floats:
-        """RETURNS (float64 [N]): Of each document, in nats."""
+        """The entropy of each document [N], in nats."""
         return self.lattice.entropies(self.candidates.score)
 
     def pruned(self, threshold: float, agreed: Bools | None = None) -> Candidates:
-        """The candidates whose children are those of the next level.
-
-        threshold (float): Least probability; the best segmentation is never pruned.
-        agreed (Optional[bool [K]]): Candidates that agree with the gold. Their best
-            segmentation is not pruned, nor are those that are probable among
-            segmentations into such candidates.
-        """
+        """Returns the candidates whose children are those of the next level: those of
+        the best segmentation, and those of at least this probability. Of candidates
+        that agree with the gold [K], the best segmentation is not pruned either, nor
+        those that are probable among segmentations into such candidates."""
         prob, best = self.found
         keep = prob >= threshold
         keep[best] = True
@@ -200,7 +199,7 @@ def make_step(
     pattern: Floats,
     readings: Readings,
 ) -> Step:
-    """The children of candidates of the level above."""
+    """Returns the level of the children of some candidates of the level above."""
     children, at = candidates.children(weights.tree)
     rows = readings.of_children(candidates, at, weights, level)
     return Step(level, children, rows, pattern)
@@ -215,17 +214,9 @@ def descend(
     threshold: float,
     scale: float = 1.0,
 ) -> ScoredLevel:
-    """Refine candidates from the top to the leaves.
-
-    weights (LevelState): Of the levels below the top.
-    candidates (Candidates): At the top.
-    pattern (float64): The top's weights of label patterns.
-    readings (Readings): The features of the same documents.
-    known (PartialNodes): What no candidate may contradict.
-    threshold (float): See `Hierarchy`.
-    scale (float): 1 / temperature.
-    RETURNS (ScoredLevel): Of the last level.
-    """
+    """Refines candidates at the top, with the top's weights of label patterns, to the
+    leaves; none contradicts what is known, and `scale` is 1 / temperature. Returns the
+    last level."""
     for level in range(2, weights.tree.n_levels + 1):
         step = make_step(weights, level, candidates, pattern, readings)
         if known:
@@ -241,46 +232,41 @@ def descend(
 
 
 def paths(solved: ScoredLevel, spans: Ints, tree: LabelTree) -> list[list[SpanPath]]:
-    """The probabilities of the names above some spans.
-
-    solved (ScoredLevel): The last level.
-    spans (int32 [S]): Candidates, see `ScoredLevel.best_spans`.
-    tree (LabelTree): Of their nodes.
-    RETURNS (List[List[Tuple[Span, Path]]]): By document, in the order of `spans`: a
-        span with its leaf; the names from the top to the leaf, each with the
-        probability of a span at these tokens with a label below the name.
-    """
+    """Returns, by document, some candidates of the last level as spans with leaves,
+    each with the names from the top to the leaf, and with the probability of a span at
+    these tokens with a label below the name."""
     prob, _ = solved.found
     totals = _totals(solved.candidates, prob, spans, tree).tolist()
-    found: list[list[SpanPath]] = [[] for _ in solved.candidates.sizes]
+    by_doc: list[list[SpanPath]] = [[] for _ in solved.candidates.sizes]
     columns = "doc", "start", "end", "node"
     rows = (getattr(solved.candidates, name)[spans].tolist() for name in columns)
     for d, start, end, v, of_level in zip(*rows, totals):
         names = tree.levels_of(v)
         path = [(name, of_level[level - 1]) for name, level in names]
-        found[d].append(((start, end, names[-1][0]), path))
-    return found
+        by_doc[d].append(((start, end, names[-1][0]), path))
+    return by_doc
 
 
 def _totals(
     candidates: Candidates, prob: Floats, spans: Ints, tree: LabelTree
 ) -> Floats:
-    """Summed probabilities [S, levels] of the same tokens and node at each level."""
+    """Returns the summed probabilities of the same tokens and node at each level, [S,
+    levels]."""
     doc, start, end = candidates.doc, candidates.start, candidates.end
     # Candidates with the same tokens are adjacent, and so are those below one node.
     is_new = np.ones(len(prob), bool)
     is_new[1:] = (doc[1:] != doc[:-1]) | (start[1:] != start[:-1])
     is_new[1:] |= end[1:] != end[:-1]
     place = np.cumsum(is_new)
-    is_asked = np.zeros(len(prob) + 1, bool)
-    is_asked[place[spans]] = True
-    some = np.flatnonzero(is_asked[place])
-    of_span = np.searchsorted(some, spans)
-    is_new, prob, node = is_new[some], prob[some], candidates.node[some]
-    found = np.zeros((len(spans), tree.n_levels))
+    is_wanted = np.zeros(len(prob) + 1, bool)
+    is_wanted[place[spans]] = True
+    chosen = np.flatnonzero(is_wanted[place])
+    of_span = np.searchsorted(chosen, spans)
+    is_new, prob, node = is_new[chosen], prob[chosen], candidates.node[chosen]
+    totals = np.zeros((len(spans), tree.n_levels))
     for level in range(1, tree.n_levels + 1):
         at = np.where(node < 0, -1, tree.at_level(level)[node])
         group = np.cumsum(is_new[1:] | (at[1:] != at[:-1]))
         group = np.concatenate([[0], group])[: len(at)]
-        found[:, level - 1] = np.bincount(group, weights=prob)[group[of_span]]
-    return np.minimum(found, 1.0)
+        totals[:, level - 1] = np.bincount(group, weights=prob)[group[of_span]]
+    return np.minimum(totals, 1.0)

@@ -23,9 +23,9 @@ from ..model.weights.edits import columns, with_labels
 from ..model.weights.pairs import MAX_PAIRS
 from ..model.weights.state import WeightState
 from ..prediction.posterior import Path
+from .level_state import LevelState
 from .projection import LeafProjection, TreeProjection
 from .tree import LabelTree
-from .weights import LevelState
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -63,7 +63,7 @@ def make_hierarchy(
 
     separator, threshold, l2_growth, exact_up_to: See SETTINGS.
     RETURNS (Hierarchy): For the key "hierarchy" of the component.
-    RAISES (ValueError): HS043 a number out of range; HS118 separator.
+    RAISES (ValueError): HS043 a number is out of range; HS118 the separator is empty.
     """
     if separator == "":
         raise ValueError(
@@ -73,7 +73,7 @@ def make_hierarchy(
 
 
 def check_hierarchy(settings: object) -> None:
-    """RAISES (ValueError): HS118 if they are not those of `make_hierarchy`."""
+    """Raises ValueError HS118 if the settings are not those of `make_hierarchy`."""
     if not isinstance(settings, Hierarchy):
         expected, found = "spacy_hosemi.hierarchy.v1", f"it is {settings!r}"
         raise ValueError(Errors.HS118.format(expected=expected, found=found))

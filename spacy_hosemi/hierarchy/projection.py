@@ -21,11 +21,9 @@ from .tree import LabelTree, check_labels_in_tree, split_labels
 class TreeProjection:
     """Segments have the names at the top of a label tree.
 
-    labels (Sequence[str]): Those of documents.
+    labels (Sequence[str]): Those of documents, the leaves of the tree.
     parents (Mapping[str, str]): The parent of each name that has one.
-    RAISES (ValueError): HS040 a reserved name; HS115 cycle.
-
-    tree (LabelTree): Its leaves are the labels.
+    RAISES (ValueError): HS040 a name is reserved; HS115 there is a cycle.
     """
 
     def __init__(self, labels: Sequence[str], parents: Mapping[str, str]) -> None:
@@ -44,24 +42,23 @@ class TreeProjection:
     def names(self) -> Sequence[str]:
         return [*self._top_of]
 
-    def project(self, known: PartialLabels) -> PartialLabels:
-        """See `Projection`. A name at the top is excluded if all labels below are."""
-        known = with_labels(known, self._top_of)
-        excluded: list[AnySpan] = [span for span in known.excluded if span[2] is None]
-        excluded += self._excluded_at_top(_with_label(known.excluded))
-        required = tuple(self.spans_at_top(known.required))
-        return replace(known, required=required, excluded=tuple(excluded))
+    def project(self, annotation: PartialLabels) -> PartialLabels:
+        """Projects to the top, where a name is excluded if all labels below are."""
+        annotation = with_labels(annotation, self._top_of)
+        spans = annotation.excluded
+        excluded: list[AnySpan] = [span for span in spans if span[2] is None]
+        excluded += self._excluded_at_top(_with_label(spans))
+        required = tuple(self.spans_at_top(annotation.required))
+        return replace(annotation, required=required, excluded=tuple(excluded))
 
     def spans_at_top(self, spans: Iterable[Span]) -> list[Span]:
-        """RETURNS (List[Tuple[int, int, str]]): The spans with the names at the top."""
+        """Returns the spans with the names at the top."""
         return [(i, j, self._top_of[name]) for i, j, name in spans]
 
     def lift(self, corrections: PartialLabels) -> PartialLabels:
-        """See `Projection`. A forbidden name forbids all labels below it, and a name is
-        forbidden if all labels below it are.
-
-        RAISES (ValueError): HS098 a span is both kept and forbidden.
-        """
+        """Lets a forbidden name forbid all labels below it, and forbids a name if all
+        labels below it are. Raises ValueError HS098 if a span is both kept and
+        forbidden."""
         forbid: list[AnySpan] = []
         for i, j, name in corrections.excluded:
             node = None if name is None else self.tree.node_of(name)
@@ -73,29 +70,29 @@ class TreeProjection:
             for name, u in self.tree.path(v)
             if u == v
         ]
-        found = replace(corrections, excluded=tuple(dict.fromkeys(forbid)))
-        for span in filter(found.excludes, found.required):
+        lifted = replace(corrections, excluded=tuple(dict.fromkeys(forbid)))
+        for span in filter(lifted.excludes, lifted.required):
             raise ValueError(Errors.HS098.format(found=span))
-        return found
+        return lifted
 
     def places(self, spans: Iterable[Span]) -> list[Place]:
-        """RETURNS (List[Tuple[int, int, int]]): Start, end and leaf of spans."""
+        """Returns start, end and leaf of spans."""
         leaf = self.tree.leaf
         return [(i, j, leaf[label]) for i, j, label in spans]
 
     def excluded(self, spans: Iterable[AnySpan]) -> list[Place]:
-        """RETURNS (List[Tuple[int, int, int]]): Start, end and node of excluded spans:
-        the leaves of these, and each node all of whose children are excluded there."""
+        """Returns start, end and node of excluded spans: the leaves of these, and each
+        node all of whose children are excluded there."""
         leaf = self.tree.leaf
-        found = {(i, j, leaf[y]) for i, j, y in spans if y is not None and y in leaf}
-        waiting = [*found]
+        places = {(i, j, leaf[y]) for i, j, y in spans if y is not None and y in leaf}
+        waiting = [*places]
         for i, j, v in waiting:  # grows while it is read
             above = int(self.tree.parent[v])
             children = range(*self.tree.first_child[[above, above + 1]])
-            if above >= 0 and all((i, j, child) in found for child in children):
-                found.add((i, j, above))
+            if above >= 0 and all((i, j, child) in places for child in children):
+                places.add((i, j, above))
                 waiting.append((i, j, above))
-        return sorted(found)
+        return sorted(places)
 
     def _excluded_at_top(self, spans: Iterable[Span]) -> list[Span]:
         tree = self.tree
@@ -111,13 +108,13 @@ class LeafProjection(IdentityProjection):
         super().__init__(labels)
         self._tree = tree
 
-    def project(self, known: PartialLabels) -> PartialLabels:
-        nodes = {name: self._tree.node_of(name) for *_, name in known.required}
-        there = [x for x, node in nodes.items() if node is not None]
-        known = with_labels(known, there)
+    def project(self, annotation: PartialLabels) -> PartialLabels:
+        names = {name for *_, name in annotation.required}
+        in_tree = [name for name in names if self._tree.node_of(name) is not None]
+        annotation = with_labels(annotation, in_tree)
         labels = {None, *self.top}
-        excluded = tuple(span for span in known.excluded if span[2] in labels)
-        return replace(known, excluded=excluded)
+        excluded = tuple(span for span in annotation.excluded if span[2] in labels)
+        return replace(annotation, excluded=excluded)
 
 
 def _with_label(spans: Iterable[AnySpan]) -> list[Span]:
@@ -127,14 +124,9 @@ def _with_label(spans: Iterable[AnySpan]) -> list[Span]:
 def make_projection(
     settings: Hierarchy | None, labels: Sequence[str], parents: Mapping[str, str]
 ) -> Projection:
-    """The projection of the labels of a component.
-
-    settings (Optional[Hierarchy]): Of the component; None: its labels are in no tree.
-    labels (Sequence[str]): Of documents.
-    parents (Mapping[str, str]): The parent of each name that has one; ignored if the
-        settings have a separator.
-    RAISES (ValueError): HS040 a reserved name; HS115 cycle.
-    """
+    """Returns the projection of the labels of a component, which are in a tree if it
+    has settings for one. The parents are ignored if the settings have a separator.
+    Raises ValueError: HS040 if a name is reserved, HS115 if there is a cycle."""
     if settings is None:
         return IdentityProjection(labels)
     if settings.separator is not None:
@@ -147,17 +139,11 @@ def read_parents(
     labels: Sequence[str],
     read: Callable[[], dict[str, str]] | None,
 ) -> dict[str, str]:
-    """Read the tree that training is given, and check it.
-
-    settings (Optional[Hierarchy]): Of the component.
-    labels (Sequence[str]): All labels.
-    read (Optional[Callable]): Returns the parent of each name.
-    RETURNS (Dict[str, str]): The parent of each name; empty if none is given.
-    RAISES (ValueError): HS117 a label that is not in the tree; HS118 a tree that the
-        settings do not ask for, or none where they do.
-    """
-    is_asked = settings is not None and settings.separator is None
-    if is_asked != (read is not None):
+    """Reads the tree that training is given: returns the parent of each name, none
+    without a tree. Raises ValueError: HS117 if a label is not in the tree, HS118 if the
+    settings ask for no tree, or for one where there is none."""
+    needs_tree = settings is not None and settings.separator is None
+    if needs_tree != (read is not None):
         raise ValueError(
             Errors.HS118.format(
                 expected="hierarchy.separator, or hierarchy in [initialize]",
@@ -173,13 +159,8 @@ def read_parents(
 def scored_tree(
     settings: Hierarchy | None, projection: Projection, examples: Iterable[Example]
 ) -> dict[str, str]:
-    """The tree for `score_entities`.
-
-    settings (Optional[Hierarchy]), projection (Projection): Of the component.
-    examples (Iterable[Example]): With a separator, labels of their gold that training
-        did not have are in the tree, too.
-    RETURNS (Dict[str, str]): The parent of each name; empty without a tree.
-    """
+    """Returns the parent of each name, for `score_entities`; none without a tree. With
+    a separator, labels of the gold that training did not have are in the tree, too."""
     if not has_levels(projection):
         return {}
     separator = settings.separator if settings else None

@@ -29,7 +29,7 @@ class LabelTree:
     labels (Sequence[str]): The leaves.
     parents (Mapping[str, str]): The parent of each name below the top. Names without a
         label below them are left out.
-    RAISES (ValueError): HS115 cycle.
+    RAISES (ValueError): HS115 there is a cycle.
 
     names (List[str]): The name of each node; of a leaf its label.
     parent (int32 [V]): -1 at the top.
@@ -44,7 +44,7 @@ class LabelTree:
         children: dict[str | None, list[str]] = {None: []}
         for label in labels:
             _place(label, parents, children)
-        owned = {*labels}
+        is_label = {*labels}.__contains__
         # Breadth first; a chain of single children becomes one node.
         waiting = [(name, -1) for name in children[None]]
         self.names: list[str] = []
@@ -54,7 +54,7 @@ class LabelTree:
         for name, above in waiting:  # grows while it is read
             chain = [name]
             below = children.get(name, [])
-            while len(below) == 1 and chain[-1] not in owned:
+            while len(below) == 1 and not is_label(chain[-1]):
                 chain += below
                 below = children.get(chain[-1], [])
             node = len(self.names)
@@ -63,9 +63,9 @@ class LabelTree:
             parent.append(above)
             is_own = above >= 0 and self.names[above] == name
             below = [] if is_own else below
-            if chain[-1] in owned and not below:
+            if is_label(chain[-1]) and not below:
                 self.leaf[chain[-1]] = node
-            elif chain[-1] in owned:
+            elif is_label(chain[-1]):
                 below = [chain[-1], *below]
             counts.append(len(below))
             waiting += [(child, node) for child in below]
@@ -77,11 +77,11 @@ class LabelTree:
             if above >= 0:
                 self.level[v] = self.level[above] + 1
         self.n_levels = int(self.level.max(initial=1))
-        found = np.arange(len(parent), dtype=np.int32)
-        self._at_level = [found]
+        nodes = np.arange(len(parent), dtype=np.int32)
+        self._at_level = [nodes]
         for level in range(self.n_levels - 1, 0, -1):
-            found = np.where(self.level[found] > level, self.parent[found], found)
-            self._at_level.insert(0, found)
+            nodes = np.where(self.level[nodes] > level, self.parent[nodes], nodes)
+            self._at_level.insert(0, nodes)
         self._levels_of: dict[int, list[tuple[str, int]]] = {}
 
     @property
@@ -90,51 +90,48 @@ class LabelTree:
         return [self.names[v] for v in np.flatnonzero(self.level == 1)]
 
     def needed(self, parents: Mapping[str, str]) -> dict[str, str]:
-        """RETURNS (Dict[str, str]): The parents of names in this tree."""
+        """Returns the parents of names in this tree."""
         named = {name for names in self._chains for name in names}
         return {x: above for x, above in parents.items() if x in named}
 
     def n_children(self, nodes: Ints) -> Ints:
-        """RETURNS (int32): The number of children of each node; 0 for outside, -1."""
-        found = self.first_child[nodes + 1] - self.first_child[nodes]
-        return np.where(nodes < 0, 0, found).astype(np.int32)
+        """Returns the number of children of each node; 0 for outside, -1."""
+        counts = self.first_child[nodes + 1] - self.first_child[nodes]
+        return np.where(nodes < 0, 0, counts).astype(np.int32)
 
     def at_level(self, level: int) -> Ints:
-        """RETURNS (int32 [V]): The ancestor of each node at this level; the node itself
-        if it is at this level or above."""
+        """Returns the ancestor of each node at this level [V]; the node itself if it is
+        at this level or above."""
         return self._at_level[min(level, self.n_levels) - 1]
 
     def frontier(self, level: int) -> list[int]:
-        """RETURNS (List[int]): The nodes of a level and the leaves of levels above."""
+        """Returns the nodes of a level and the leaves of levels above."""
         is_leaf = np.diff(self.first_child) == 0
         chosen = (self.level == level) | (is_leaf & (self.level < level))
-        found: list[int] = np.flatnonzero(chosen).tolist()
-        return found
+        nodes: list[int] = np.flatnonzero(chosen).tolist()
+        return nodes
 
     def ways(self, node: int) -> list[int]:
-        """RETURNS (List[int]): The nodes from the top to a node."""
-        found: list[int] = []
+        """Returns the nodes from the top to a node."""
+        way: list[int] = []
         while node >= 0:
-            found.append(node)
+            way.append(node)
             node = int(self.parent[node])
-        return found[::-1]
+        return way[::-1]
 
     def share_way(self, left: Ints, right: Ints) -> NDArray[np.bool_]:
-        """RETURNS (bool [K]): Whether one node of each pair is above the other, or is
-        the same.
-
-        left, right (int32 [K]): Nodes.
-        """
+        """Returns whether one node of each pair is above the other, or is the same
+        [K]."""
         lower = np.minimum(self.level[left], self.level[right])
-        found = np.zeros(len(left), bool)
+        is_shared = np.zeros(len(left), bool)
         for level in np.unique(lower).tolist():
             here, at = lower == level, self.at_level(level)
-            found[here] = at[left[here]] == at[right[here]]
-        return found
+            is_shared[here] = at[left[here]] == at[right[here]]
+        return is_shared
 
     def node_of(self, name: str) -> int | None:
-        """RETURNS (Optional[int]): The node with a name; for a label with others below
-        it its leaf. None if there is none."""
+        """Returns the node with a name, for a label with others below it its leaf; None
+        if there is none."""
         if name in self.leaf:
             return self.leaf[name]
         for node, chain in enumerate(self._chains):
@@ -143,20 +140,20 @@ class LabelTree:
         return None
 
     def leaves(self, node: int) -> list[str]:
-        """RETURNS (List[str]): Labels at or below a node."""
+        """Returns the labels at or below a node."""
         nodes = np.fromiter(self.leaf.values(), np.int32, len(self.leaf))
         at = self.at_level(int(self.level[node]))[nodes]
         return [label for label, v in zip(self.leaf, at.tolist()) if v == node]
 
     def path(self, node: int) -> list[tuple[str, int]]:
-        """RETURNS (List[Tuple[str, int]]): Names from the top to a node, with the node
-        of each. The name of a label with others below it occurs twice: for all of them
-        together, and for the label itself."""
+        """Returns the names from the top to a node, with the node of each. The name of
+        a label with others below it occurs twice: for all of them together, and for the
+        label itself."""
         return [(name, v) for v in self.ways(node) for name in self._chains[v]]
 
     def n_sure(self, label: str, kept: str | None) -> int:
-        """RETURNS (int): How many names of the path to a label, from the top, are
-        certain if a user gave the span a name; 0 if the name is None or unknown."""
+        """Returns how many names of the path to a label, from the top, are certain if a
+        user gave the span a name; 0 if the name is None or unknown."""
         node = None if kept is None else self.node_of(kept)
         if node is None:
             return 0
@@ -164,19 +161,17 @@ class LabelTree:
         return sum(level <= self.level[node] for level in levels)
 
     def levels_of(self, node: int) -> list[tuple[str, int]]:
-        """RETURNS (List[Tuple[str, int]]): As `path`, with the level of each node, and
-        cached."""
-        found = self._levels_of.get(node)
-        if found is None:
-            found = [(name, int(self.level[v])) for name, v in self.path(node)]
-            self._levels_of[node] = found
-        return found
+        """Returns the names from the top to a node, see `path`, with their levels."""
+        if node not in self._levels_of:
+            names = [(name, int(self.level[v])) for name, v in self.path(node)]
+            self._levels_of[node] = names
+        return self._levels_of[node]
 
 
 def _place(
     label: str, parents: Mapping[str, str], children: dict[str | None, list[str]]
 ) -> None:
-    """Add a label and all names above it."""
+    """Adds a label and all names above it."""
     way = way_up(label, parents)
     for name, above in zip(way, [*way[1:], None]):
         siblings = children.setdefault(above, [])
@@ -186,10 +181,8 @@ def _place(
 
 
 def way_up(label: str, parents: Mapping[str, str]) -> list[str]:
-    """RETURNS (List[str]): A label, its parent, and so on to the top.
-
-    RAISES (ValueError): HS115 cycle.
-    """
+    """Returns a label, its parent, and so on to the top. Raises ValueError HS115 if
+    there is a cycle."""
     way = [label]
     while (above := parents.get(way[-1])) is not None:
         if above in way:
@@ -200,23 +193,20 @@ def way_up(label: str, parents: Mapping[str, str]) -> list[str]:
 
 
 def split_labels(labels: Iterable[str], separator: str) -> dict[str, str]:
-    """The parents that labels name, as "Person/Artist" with the separator "/" names
-    "Person".
-
-    RETURNS (Dict[str, str]): The parent of each label and of each name above one.
-    """
-    found = {}
+    """Returns the parent of each label, and of each name above one, as "Person/Artist"
+    with the separator "/" names "Person"."""
+    parents = {}
     for label in labels:
         while above := label.rpartition(separator)[0]:
-            found[label] = above
+            parents[label] = above
             label = above
-    return found
+    return parents
 
 
 def check_labels_in_tree(labels: Iterable[str], parents: Mapping[str, str]) -> None:
-    """RAISES (ValueError): HS117 a label is not in the tree."""
-    known = {*parents, *parents.values()}
-    missing = [label for label in labels if label not in known]
+    """Raises ValueError HS117 if a label is not in the tree."""
+    names = {*parents, *parents.values()}
+    missing = [label for label in labels if label not in names]
     if missing:
         raise ValueError(Errors.HS117.format(found=missing[:10]))
 
@@ -230,8 +220,9 @@ def make_tree_reader(
     second_parent (str): "error"; or "ignore": a child has the first of its parents, and
         lines that would close a cycle are skipped.
     RETURNS (Callable[[], Dict[str, str]]): Reads the file: the parent of each child.
-    RAISES (ValueError): HS042 second_parent; when called, HS116 two parents, HS119 a
-        malformed line, and what opening the file raises.
+    RAISES (ValueError): HS042 second_parent is something else; when called, HS116 a
+        child has two parents, HS119 a line is malformed, and what opening the file
+        raises.
     """
     check("second_parent", Choice(SECOND_PARENT), second_parent)
 
@@ -246,7 +237,8 @@ def make_tree_reader(
 
 
 def _rows(lines: Iterable[str], path: str | Path) -> Iterator[tuple[str, str]]:
-    """RAISES (ValueError): HS119 a line has not two columns, or is no text."""
+    """Yields child and parent. Raises ValueError HS119 if a line has not two columns,
+    or is no text."""
     rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     number = 0
     while True:
@@ -266,11 +258,11 @@ def _rows(lines: Iterable[str], path: str | Path) -> Iterator[tuple[str, str]]:
 
 
 def _note(child: str, parent: str, parents: dict[str, str], second_parent: str) -> None:
-    known = parents.get(child)
+    first = parents.get(child)
     if second_parent == "ignore":
-        if known is None and child not in way_up(parent, parents):
+        if first is None and child not in way_up(parent, parents):
             parents[child] = parent
-    elif known not in (None, parent):
-        raise ValueError(Errors.HS116.format(child=child, found=known, other=parent))
+    elif first not in (None, parent):
+        raise ValueError(Errors.HS116.format(child=child, found=first, other=parent))
     else:
         parents[child] = parent

@@ -1,7 +1,7 @@
 """The trainer of a component whose labels may be in a tree.
 
 The component's own weights are those of the names at the top; the levels below are
-trained one after the other (after Deschacht and Moens 2006): see `trainer`.
+trained one after the other (after Deschacht and Moens 2006): see `level_batch`.
 """
 
 from __future__ import annotations
@@ -31,18 +31,15 @@ from ..training.trainer import Scorer, Trainer
 from .candidates import PartialNodes, Place, top_candidates
 from .coarse_to_fine import Readings
 from .hierarchy import Hierarchy
+from .level_batch import LevelBatch, train_levels
+from .level_state import LevelState, empty_levels
+from .level_weights import LevelWeights, level_weights_of
 from .mining import mine_levels, mine_nodes
 from .projection import TreeProjection, has_levels
-from .trainer import LevelBatch, train_levels
-from .weights import LevelState, LevelWeights, empty_levels, level_weights_of
 
 
 class TreeTrainer(Trainer):
-    """Trains the top of a tree as a `Trainer` does, and then the levels below it.
-
-    model (Model), schema (LabelSchema): See `Trainer`.
-    settings (Hierarchy): Of the component.
-    """
+    """Trains the top of a tree as a `Trainer` does, and then the levels below it."""
 
     def __init__(self, model: Scorer, schema: LabelSchema, settings: Hierarchy) -> None:
         super().__init__(model, schema)
@@ -69,7 +66,6 @@ class TreeTrainer(Trainer):
         return ModelState(self.schema, self.weights.publish(), levels)
 
     def kept(self) -> Callable[[], None]:
-        """See `Trainer`."""
         give_top_back, cfg = super().kept(), self._cfg
         levels, mined = self._levels.publish(), self._levels.mined
 
@@ -90,7 +86,7 @@ class TreeTrainer(Trainer):
         objective: Objective,
         fit: Callable[[Any], None] | None,
     ) -> None:
-        """See `Trainer`; the levels below the top are trained after it."""
+        """Does what `Trainer` does, then trains the levels below the top."""
         self._levels.replace(empty_levels([], []))
         self._cfg = cfg
         super().initialize(corpus, docs, cfg, objective, fit)
@@ -99,17 +95,17 @@ class TreeTrainer(Trainer):
         self._allocate(self._mined(corpus))
         self._levels.mined.update(self._keys(corpus))
         if fit is not None:
-            some = _part(corpus, _informative(corpus))
-            self._fit_levels(fit, some, self._rows(some.docs))
+            informative = _part(corpus, _informative(corpus))
+            self._fit_levels(fit, informative, self._rows(informative.docs))
 
     def _mined(self, corpus: Corpus) -> LevelState:
-        """What of the levels below the top has weights, which are 0."""
+        """Returns the weights of the levels below the top, which are 0."""
         cfg = self._cfg
         patterns = mine_levels(
             self._projection.tree,
             [
-                (len(doc), self._projection.places(known.required))
-                for doc, known, gold in zip(*corpus)
+                (len(doc), self._projection.places(annotation.required))
+                for doc, annotation, gold in zip(*corpus)
                 if gold.segments is not None
             ],
             cfg["outside"],
@@ -124,7 +120,7 @@ class TreeTrainer(Trainer):
         self._connect()
 
     def _levels_of(self, corpus: Corpus) -> Levels | None:
-        """See `Trainer`. Features are read once, for all fits to parts of a corpus."""
+        """Returns what fits the levels to parts of a corpus; features are read once."""
         if not self.has_levels:
             return None
         rows = cache(lambda: self._rows(corpus.docs))
@@ -133,10 +129,11 @@ class TreeTrainer(Trainer):
 
         @contextmanager
         def fitted(fit: Callable[[Any], Any], chosen: Sequence[int]) -> Iterator[None]:
-            some = [k for k in chosen if k in informative]
+            indices = [k for k in chosen if k in informative]
             self._allocate(mined())
             try:
-                self._fit_levels(fit, _part(corpus, some), [rows()[k] for k in some])
+                part = _part(corpus, indices)
+                self._fit_levels(fit, part, [rows()[k] for k in indices])
                 yield
             finally:
                 self._levels.replace(empty_levels([], []))
@@ -151,15 +148,15 @@ class TreeTrainer(Trainer):
         scope: str,
         drop: float,
     ) -> float:
-        """See `Trainer`; the loss is summed over all levels."""
+        """Does what `Trainer` does; the loss is summed over all levels."""
         loss, potentials = self.accumulate(corpus, docs, objective, scope, drop)
         if not self.has_levels:
             return loss
         self._grow(corpus)
         chosen = _informative(corpus)
-        some = _part(corpus, chosen)
-        rows = self._rows(some.docs)
-        active = [np.zeros(0, np.int32), *(part for x in rows for part in x.active)]
+        part = _part(corpus, chosen)
+        rows = self._rows(part.docs)
+        active = [np.zeros(0, np.int32), *(column for x in rows for column in x.active)]
         touched = np.unique(np.concatenate(active))
 
         losses: list[float] = []
@@ -167,19 +164,19 @@ class TreeTrainer(Trainer):
         def visit(batch: LevelBatch) -> None:
             losses.append(batch.accumulate(touched, len(chosen)))
 
-        self._train_levels(visit, some, rows, lambda k: potentials[chosen[k]])
+        self._train_levels(visit, part, rows, lambda k: potentials[chosen[k]])
         return loss + sum(losses)
 
     def prune(self, below: Mapping[str, float], cfg: Mapping[str, Any]) -> None:
-        """See `Trainer`. RAISES (ValueError): HS118 the levels below the top have
-        weights for the features of the top."""
+        """Does what `Trainer` does. Raises ValueError HS118 if the levels below the top
+        have weights for the features of the top."""
         if self.has_levels and self._levels.state.pairs:
             expected, found = "all features of the top", "this is prune"
             raise ValueError(Errors.HS118.format(expected=expected, found=found))
         super().prune(below, cfg)
 
     def connect(self) -> None:
-        """RAISES (ValueError): HS064 what was loaded is of another tree."""
+        """Raises ValueError HS064 if what was loaded is of another tree."""
         super().connect()
         if self.has_levels and self.is_initialized:
             self._check_levels()
@@ -193,7 +190,7 @@ class TreeTrainer(Trainer):
                 x.check(n_rows, n_nodes)
             levels = [np.unique(tree.level[x.columns]).tolist() for x in pairs]
             if len(pairs) != tree.n_levels - 1 or any(
-                found not in ([], [k]) for k, found in enumerate(levels, start=2)
+                of_pairs not in ([], [k]) for k, of_pairs in enumerate(levels, start=2)
             ):
                 raise ValueError(f"nodes of the levels {levels}")
         except ValueError as e:
@@ -204,7 +201,7 @@ class TreeTrainer(Trainer):
             self._levels.connect(self._projection.tree, self.schema.automaton)
 
     def _grow(self, corpus: Corpus) -> None:
-        """Add weights of 0 for pairs of a feature and a node that are new."""
+        """Adds weights of 0 for pairs of a feature and a node that are new."""
         if not self.weights.state.grows:
             return
         mined, keys = self._levels.mined, self._keys(corpus)
@@ -228,7 +225,7 @@ class TreeTrainer(Trainer):
         rows: Sequence[Rows],
         score: Callable[[int], Potentials],
     ) -> None:
-        """Visit all levels below the top; score(k): potentials of the k-th instance."""
+        """Visits all levels below the top; score(k) are potentials of instance k."""
         automaton, annotations = self.schema.automaton, corpus.annotations
         threshold = self._settings.threshold
         # Never pruned: the gold, or the best segmentation that agrees with it.
@@ -238,53 +235,54 @@ class TreeTrainer(Trainer):
             else gold.segments
             for k, gold in enumerate(corpus.golds)
         ]
-        known = PartialNodes(
+        nodes = PartialNodes(
             self._places(annotations),
             [x.unknown() for x in annotations],
             [self._projection.excluded(x.excluded) for x in annotations],
         )
         potentials = map(score, range(len(rows)))
         top = top_candidates(automaton, potentials, repeat(None), gold, threshold)
-        args = top, self.weights.state.pattern, Readings(rows), known, self._settings
+        args = top, self.weights.state.pattern, Readings(rows), nodes, self._settings
         train_levels(visit, self._levels, self.weights, *args)
 
     def _rows(self, docs: Iterable[Doc]) -> list[Rows]:
         return [read_docs(self.weights.state, [doc], is_train=True) for doc in docs]
 
     def _pairs(self, corpus: Corpus) -> list[WeightPairs]:
-        """By level, the pairs of a feature and a node that occur in the gold."""
+        """Returns by level the pairs of a feature and a node that occur in the gold."""
         rows = self._rows(watched(corpus.docs, "Reading features"))
-        n_known = sum(len(x.columns) for x in self._levels.state.pairs)
-        args = self._projection.tree, len(self.weights.state.table), n_known
+        n_weights = sum(len(x.columns) for x in self._levels.state.pairs)
+        args = self._projection.tree, len(self.weights.state.table), n_weights
         return mine_nodes(rows, self._places(corpus.annotations), *args)
 
     def _places(self, annotations: Iterable[PartialLabels]) -> list[list[Place]]:
         return [self._projection.places(x.required) for x in annotations]
 
     def _keys(self, corpus: Corpus) -> list[int]:
-        """A hash of each document: its words, its spans and the number of features."""
+        """Returns a hash of the words and spans of each document, and of the number of
+        features."""
         n_rows = len(self.weights.state.table)
         return [
-            hash((n_rows, doc.to_array("ORTH").tobytes(), *known.required))
-            for doc, known in zip(corpus.docs, corpus.annotations)
+            hash((n_rows, doc.to_array("ORTH").tobytes(), *annotation.required))
+            for doc, annotation in zip(corpus.docs, corpus.annotations)
         ]
 
 
 def make_trainer(
     model: Scorer, schema: LabelSchema, settings: Hierarchy | None
 ) -> Trainer:
-    """RETURNS (Trainer): For labels in a tree, or without one."""
+    """Returns a trainer for labels in a tree, or without one."""
     if settings is None:
         return Trainer(model, schema)
     return TreeTrainer(model, schema, settings)
 
 
 def _informative(corpus: Corpus) -> list[int]:
-    """The instances that have tokens and annotation."""
+    """Returns the instances that have tokens and annotation."""
     return [
         k
-        for k, (doc, known, gold) in enumerate(zip(*corpus))
-        if (gold.n_known or known.excluded) and len(doc)
+        for k, (doc, annotation, gold) in enumerate(zip(*corpus))
+        if (gold.n_known or annotation.excluded) and len(doc)
     ]
 
 

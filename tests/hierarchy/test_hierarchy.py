@@ -24,15 +24,15 @@ from spacy_hosemi.hierarchy.coarse_to_fine import (
 )
 from spacy_hosemi.hierarchy.decoder import surest
 from spacy_hosemi.hierarchy.hierarchy import make_hierarchy
-from spacy_hosemi.hierarchy.trainer import LevelBatch, train_levels
-from spacy_hosemi.hierarchy.tree import LabelTree
-from spacy_hosemi.hierarchy.weights import (
+from spacy_hosemi.hierarchy.level_batch import LevelBatch, train_levels
+from spacy_hosemi.hierarchy.level_state import (
     LevelState,
-    LevelWeights,
     connect,
     empty_levels,
     level_names,
 )
+from spacy_hosemi.hierarchy.level_weights import LevelWeights
+from spacy_hosemi.hierarchy.tree import LabelTree
 from spacy_hosemi.model.active_features import (
     NO_PLACES,
     NO_ROWS,
@@ -542,8 +542,8 @@ def level_batches(case, known, threshold=0.0, l2_growth=1.0, weights=None):
         vector = batch.weights.vector()
         batch.weights.set_vector(case.rng.normal(size=len(vector)))
 
-    others = [gold_at_top(case, d, spans) for d, spans in enumerate(known.spans)]
-    candidates = case.candidates(threshold, others=others)
+    never_pruned = [gold_at_top(case, d, spans) for d, spans in enumerate(known.spans)]
+    candidates = case.candidates(threshold, others=never_pruned)
     settings = make_hierarchy("/", threshold, l2_growth)
     args = candidates, case.top, Readings(case.rows), known, settings
     train_levels(fit, weights, None, *args)

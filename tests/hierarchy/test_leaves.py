@@ -14,7 +14,7 @@ from thinc.api import Adam
 from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.hierarchy import flatten
 from spacy_hosemi.hierarchy.decoder import FlattenedDecoder
-from spacy_hosemi.hierarchy.weights import level_weights_of
+from spacy_hosemi.hierarchy.level_weights import level_weights_of
 from spacy_hosemi.prediction.clean_decoder import CleanDecoder
 from spacy_hosemi.prediction.records import find_records
 

@@ -10,7 +10,7 @@ import spacy
 from thinc.api import Adam
 
 from spacy_hosemi.hierarchy import mining
-from spacy_hosemi.hierarchy.weights import level_weights_of
+from spacy_hosemi.hierarchy.level_weights import level_weights_of
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.weights.online import SparseAdagrad
 from spacy_hosemi.model.weights.pairs import WeightPairs

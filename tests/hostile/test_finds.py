@@ -11,8 +11,8 @@ from spacy_hosemi.core import PatternAutomaton
 from spacy_hosemi.features.gazetteers.readers import make_gazetteer_reader
 from spacy_hosemi.formats import inputs
 from spacy_hosemi.formats.lines import read_lines
+from spacy_hosemi.hierarchy.level_state import LevelState
 from spacy_hosemi.hierarchy.tree import make_tree_reader
-from spacy_hosemi.hierarchy.weights import LevelState
 from spacy_hosemi.training.checkpoint import Checkpoint
 
 from ..helpers import make_trained

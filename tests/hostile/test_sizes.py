@@ -20,7 +20,7 @@ from spacy_hosemi import FieldTokenizer
 from spacy_hosemi.component import saved_files
 from spacy_hosemi.features.gazetteers import readers
 from spacy_hosemi.features.gazetteers.gazetteers import Gazetteers, make_gazetteer
-from spacy_hosemi.hierarchy.weights import LevelWeights
+from spacy_hosemi.hierarchy.level_weights import LevelWeights
 from spacy_hosemi.model.weights.packing import inflate, pack_floats, unpack_floats
 
 from ..helpers import make_nlp, make_trained

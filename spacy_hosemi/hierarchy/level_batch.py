@@ -1,5 +1,4 @@
-"""Trains the levels of a label tree one after the other (after Deschacht and Moens
-2006).
+"""One level of a label tree as a batch to fit, and all levels one after the other.
 
 The weights of a level are fitted to the likelihood of the gold among the candidates
 that the levels above have left; the weights of those levels do not change:
@@ -23,8 +22,7 @@ from ..training.checkpoint import digest, of_documents
 from .candidates import Candidates, PartialNodes
 from .coarse_to_fine import Readings, Step, make_step
 from .hierarchy import Hierarchy
-from .level_vector import OneLevel
-from .weights import LevelWeights
+from .level_weights import LevelVector, LevelWeights
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -36,12 +34,9 @@ class LevelBatch:
 
     step (Step): The level with its K candidates.
     agreed (bool [K]): Whether each agrees with the gold.
-    level_weights (LevelWeights): The weights to train.
-    top (Weights): The component's own, which know the family of each feature.
-    l2_scale (float): Multiplies l2.
-    known (PartialNodes): The gold.
+    weights (LevelVector): The weights of the level.
+    gold (PartialNodes): Of the corpus.
 
-    weights (OneLevel): The weights of the level as a vector.
     watch (Optional[Callable]): See `Batch`.
     is_last (bool): Whether there is no level below it.
     """
@@ -53,39 +48,39 @@ class LevelBatch:
         level_weights: LevelWeights,
         top: Weights,
         l2_scale: float,
-        known: PartialNodes,
+        gold: PartialNodes,
     ) -> None:
-        self._step, self._known = step, known
+        self._step, self._gold = step, gold
         self._agreed = agreed.view(np.uint8)
         self.watch: Watch | None = None
         self.is_last = step.level == level_weights.state.tree.n_levels
         self._levels = level_weights
-        self.weights = OneLevel(level_weights, top, step.level, l2_scale)
+        self.weights = LevelVector(level_weights, top, step.level, l2_scale)
 
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
-        """RETURNS (uint8 [N]): All weights are free."""
+        """Returns that all weights are free [N]."""
         return np.full(len(self.weights.vector()), Freedom.FREE, np.uint8)
 
     def identity(self) -> dict[str, str]:
-        """RETURNS (Dict[str, str]): See `Batch.identity`."""
+        """Returns what `Batch.identity` does."""
         pairs, state = self.weights.pairs, self._levels.state
         patterns = state.patterns[self.weights.index]
         return {
             "labels": ", ".join(state.tree.names),
             "features": f"{len(pairs.sizes)} ({digest(pairs.first, pairs.columns)})",
             "label patterns": f"{len(patterns)} ({digest(repr(patterns))})",
-            "annotation": of_documents(self._known.content()),
+            "annotation": of_documents(self._gold.content()),
             "weights": f"{len(self.weights.vector())}",
         }
 
     def value_and_gradient(self) -> tuple[float, Floats]:
-        """RETURNS (Tuple[float, float64 [N]]): The summed loss at the present weights,
-        in nats; its gradient in the order of `weights.vector`."""
+        """Returns the summed loss at the present weights, in nats, and its gradient in
+        the order of `weights.vector`."""
         gradient = np.zeros(len(self.weights.vector()))
         return self.add_gradient(gradient), gradient
 
     def add_gradient(self, gradient: Floats) -> float:
-        """Add the gradient of the summed loss. RETURNS (float): The summed loss."""
+        """Adds the gradient of the summed loss; returns the loss."""
         solved = self._step.solved(self._levels.state)
         score, lattice = solved.candidates.score, solved.lattice
         log_z, prob, *counts = lattice.sums(score)
@@ -99,11 +94,8 @@ class LevelBatch:
         return float((log_z - gold_z).sum())
 
     def accumulate(self, active: Ints, n_docs: int) -> float:
-        """As `add_gradient`, for the next step of online training.
-
-        active (int32): The features that are active in the documents.
-        n_docs (int): The number of documents.
-        """
+        """Adds the gradient for the next step of online training, given the features
+        that are active in the documents; returns the loss."""
         steps = self._levels.steps(self.weights)
         steps.touch(active, n_docs)
         return self.add_gradient(steps.gradient)
@@ -116,26 +108,18 @@ def train_levels(
     candidates: Candidates,
     pattern: Floats,
     readings: Readings,
-    known: PartialNodes,
+    gold: PartialNodes,
     settings: Hierarchy,
 ) -> None:
-    """Train all levels below the top.
-
-    visit (Callable): Trains one level, such as spacy_hosemi.lbfgs.v1.
-    weights (LevelWeights): With pairs and patterns; changed in place.
-    top (Weights): The component's own; not changed.
-    candidates (Candidates): At the top; the gold is among them.
-    pattern (float64): The top's weights of label patterns.
-    readings (Readings): The features of the same documents.
-    known (PartialNodes): The gold.
-    settings (Hierarchy): Of the component.
-    """
+    """Trains all levels below the top: `visit` one after the other, such as by
+    spacy_hosemi.lbfgs.v1. The candidates at the top have the gold among them, `pattern`
+    are the top's weights of label patterns."""
     tree = weights.state.tree
     for level in range(2, tree.n_levels + 1):
         step = make_step(weights.state, level, candidates, pattern, readings)
-        agreed = known.agrees(step.candidates, tree)
+        agreed = gold.agrees(step.candidates, tree)
         growth = settings.l2_growth ** (level - 1)
-        visit(LevelBatch(step, agreed, weights, top, growth, known))
+        visit(LevelBatch(step, agreed, weights, top, growth, gold))
         if level < tree.n_levels:
             solved = step.solved(weights.state)
             candidates = solved.pruned(settings.threshold, agreed)

@@ -1,0 +1,261 @@
+"""The Thinc shim that holds a `LevelState`, the weights of one level as a vector, and
+their online steps."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from thinc.api import Model, Optimizer, Shim
+
+from ..core import PatternAutomaton
+from ..model.weights.online import SparseAdagrad, step_shares
+from ..model.weights.pairs import WeightPairs
+from ..model.weights.vector import row_values
+from ..model.weights.weights import Weights, announce_averages
+from .level_state import LevelState, connect, from_bytes
+from .tree import LabelTree
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+class LevelWeights(Shim):
+    """The weights of the levels of a tree while they are trained.
+
+    state (LevelState): The present weights; see `Weights`.
+    mined (Set[int]): Hashes of the documents whose pairs have weights.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.replace(LevelState())
+
+    def replace(self, state: LevelState) -> None:
+        """Takes other weights; forgets all documents and the state of the optimizer."""
+        self.state = state
+        self._steps: dict[int, LevelSteps] = {}
+        self.mined: set[int] = set()
+
+    def publish(self) -> LevelState:
+        """Returns the present weights, which become read-only."""
+        for steps in self._steps.values():
+            steps.publish()
+        return self.state.freeze()
+
+    def connect(self, tree: LabelTree, top: PatternAutomaton) -> None:
+        """Takes a tree, as the function `connect` does."""
+        self.state = connect(self.state, tree, top)
+
+    def add_pairs(self, more: Sequence[WeightPairs]) -> None:
+        """Adds weights of 0 for pairs that are new, by level, of all features that the
+        component has now."""
+        pairs, matrix = [*self.state.pairs], [*self.state.matrix]
+        places = []
+        for k, new in enumerate(more):
+            pairs[k], at = pairs[k].merged(new, len(self.state.tree.names))
+            matrix[k] = np.insert(matrix[k], at, 0.0)
+            places.append(at)
+        self.state = replace(self.state, pairs=tuple(pairs), matrix=tuple(matrix))
+        for k, steps in self._steps.items():
+            steps.insert(places[k])
+
+    # online training
+
+    def steps(self, level: LevelVector) -> LevelSteps:
+        """Returns the optimizer of a level, with its gradient."""
+        if level.index not in self._steps:
+            self._steps[level.index] = LevelSteps(level)
+        return self._steps[level.index]
+
+    def finish_update(self, optimizer: Optimizer) -> None:
+        """Takes a step on the weights that were active since the last call."""
+        for steps in self._steps.values():
+            steps.finish_update(optimizer)
+        if self._steps:
+            announce_averages(optimizer, self.id)
+
+    @contextlib.contextmanager
+    def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:
+        """With our key in `params`, the weights are their averages for a while."""
+        if (self.id, "hosemi") not in params:
+            yield
+            return
+        present = self.state
+        for steps in self._steps.values():
+            steps.use_averages()
+        try:
+            yield
+        finally:
+            self.state = present
+
+    # persistence
+
+    def to_device(self, device_type: str, device_id: int) -> None:
+        """Does nothing: the weights stay in main memory."""
+
+    def copy(self) -> LevelWeights:
+        """Returns the weights as a saved model has them, and no steps."""
+        return _unpickle(*self.__reduce__()[1])
+
+    def to_bytes(self) -> bytes:
+        """Returns the weights in single precision."""
+        return self.state.to_bytes()
+
+    def from_bytes(self, data: bytes) -> LevelWeights:
+        """Reads what `to_bytes` returned; see the function `from_bytes`. Returns
+        itself."""
+        self.replace(from_bytes(data))
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self.to_bytes(), self.state.tree, self.state.top)
+
+
+def _unpickle(
+    data: bytes, tree: LabelTree, top: PatternAutomaton | None
+) -> LevelWeights:
+    weights = LevelWeights().from_bytes(data)
+    if top is not None:
+        weights.connect(tree, top)
+    return weights
+
+
+def level_weights_of(model: Model[Any, Any]) -> LevelWeights:
+    """Returns the shim of a span scorer; if it has none, it gets one."""
+    for shim in model.shims:
+        if isinstance(shim, LevelWeights):
+            return shim
+    weights = LevelWeights()
+    model.shims.append(weights)
+    return weights
+
+
+class LevelVector:
+    """The weights of a level, from 2, as a vector: of nodes, then of its own patterns.
+
+    weights (LevelWeights): The weights of all levels.
+    top (Weights): The component's own, which know the penalty group of each feature.
+    l2_scale (float): Multiplies l2.
+    """
+
+    def __init__(
+        self, weights: LevelWeights, top: Weights, level: int, l2_scale: float
+    ) -> None:
+        self._weights, self.top, self.index = weights, top, level - 2
+        self._l2_scale = l2_scale
+        self._learnt = np.isfinite(self._pattern)
+        if not weights.state.levels[self.index].is_own:
+            self._learnt = np.zeros(0, bool)
+
+    @property
+    def _pattern(self) -> Floats:
+        return self._weights.state.pattern[self.index]
+
+    @property
+    def pairs(self) -> WeightPairs:
+        """For each feature the nodes in which it has a weight."""
+        return self._weights.state.pairs[self.index]
+
+    def _joined(self, matrix: Floats, pattern: Floats) -> Floats:
+        """Returns one vector of values of nodes and of patterns."""
+        return np.concatenate([matrix, self.learnt(pattern)])
+
+    def learnt(self, pattern: Floats) -> Floats:
+        """Returns the values of trained patterns, from the values of all."""
+        return pattern[: len(self._learnt)][self._learnt]
+
+    def vector(self) -> Floats:
+        """Returns the weights in a new array [N]."""
+        return self._joined(self._weights.state.matrix[self.index], self._pattern)
+
+    def set_vector(self, vector: Floats, *, copy: bool = True) -> None:
+        """Inverts `vector`; without a copy the weights of nodes are a view of it."""
+        split = len(self.pairs.columns)
+        matrix, pattern = vector[:split], self._pattern
+        if len(vector) > split:
+            pattern = pattern.copy()
+            pattern[self._learnt] = vector[split:]
+        matrix = matrix.copy() if copy else matrix
+        state = self._weights.state
+        self._weights.state = state.with_level(self.index, matrix, pattern)
+
+    def vector_values(self, values: Mapping[str, float]) -> Floats:
+        """Returns for each weight the value of its penalty group [N]."""
+        of_row = row_values(self.top.state, values)
+        return self._by_weight(of_row, values["pattern"])
+
+    def step_l2(self, n_docs: int) -> Floats:
+        """Returns l2 for a step on some documents [N], see `step_shares`."""
+        state, l2 = self.top.state, self.top.l2
+        of_row, of_rest = step_shares(state, n_docs)
+        return self._by_weight(row_values(state, l2) * of_row, l2["pattern"] * of_rest)
+
+    def _by_weight(self, of_row: Floats, of_pattern: float) -> Floats:
+        of_pair = of_row.repeat(self.pairs.sizes)
+        patterns = np.full(len(self._pattern), of_pattern)
+        return self._l2_scale * self._joined(of_pair, patterns)
+
+    def slots(self, rows: Ints) -> Ints:
+        """Returns the indices of the weights of some features and of patterns."""
+        n_pairs = len(self.pairs.columns)
+        n_all = n_pairs + int(self._learnt.sum())
+        of_patterns = np.arange(n_pairs, n_all, dtype=np.int32)
+        return np.concatenate([self.pairs.slots(rows), of_patterns])
+
+    def round(self) -> None:
+        """Makes the weights of all levels what they will be in a saved model."""
+        self._weights.state = self._weights.state.rounded()
+
+    def pruned_size(self) -> dict[str, float]:
+        """Returns the size of all levels."""
+        return self._weights.state.size()
+
+
+class LevelSteps:
+    """The online steps of one level, whose weights change in place until they are
+    published."""
+
+    def __init__(self, level: LevelVector) -> None:
+        self._level = level
+        self._adagrad = SparseAdagrad(level.vector()[:, None])
+        self._n_docs = 0
+        self._write()
+
+    @property
+    def gradient(self) -> Floats:
+        """The array that gradients are added to, in the order of the level's vector."""
+        return self._adagrad.gradient[:, 0]
+
+    def touch(self, rows: Ints, n_docs: int) -> None:
+        """Notes the features that are active in some documents."""
+        self._adagrad.touched.append(self._level.slots(rows))
+        self._n_docs += n_docs
+
+    def insert(self, at: NDArray[np.intp]) -> None:
+        """Inserts weights of 0 before some indices, for pairs that were added."""
+        self._adagrad.insert(at)
+        self._write()
+
+    def finish_update(self, optimizer: Optimizer) -> None:
+        """Takes a step on the weights of all features noted since the last call."""
+        if self._n_docs:
+            rate = self._level.top.learn_rate_scale * float(optimizer.learn_rate)
+            self._adagrad.step(self._level.step_l2(self._n_docs), rate)
+            self._n_docs = 0
+            self._write()
+
+    def publish(self) -> None:
+        """Makes the weights read-only: the next step copies them."""
+        self._adagrad.weights.setflags(write=False)
+
+    def use_averages(self) -> None:
+        """Replaces the weights of the level by their averages."""
+        self._level.set_vector(self._adagrad.averages()[:, 0])
+
+    def _write(self) -> None:
+        self._level.set_vector(self._adagrad.weights[:, 0], copy=False)
