@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
 from typing import Any
 
 from spacy.language import Language
@@ -15,7 +16,6 @@ from ..features import tables
 from ..features.gazetteers import gazetteers
 from ..hierarchy import hierarchy as label_trees
 from ..model import span_scorer
-from ..prediction.thresholds import ThresholdsConfig
 from ..training import averaged, lbfgs, objectives
 from ..values import Setting
 from .pipe import HighOrderSemiCRF
@@ -60,6 +60,16 @@ DEFAULT_CONFIG: dict[str, Any] = {
 }
 
 
+def _with_settings(factory: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a factory a keyword for each setting; which values it takes, the table says,
+    and so its signature says nothing."""
+    taken = signature(factory)
+    parameters = [x for x in taken.parameters.values() if x.kind != x.VAR_KEYWORD]
+    parameters += [Parameter(name, Parameter.KEYWORD_ONLY) for name in NAMES]
+    vars(factory)["__signature__"] = taken.replace(parameters=parameters)
+    return factory
+
+
 @Language.factory(
     "hosemi",
     assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
@@ -72,52 +82,18 @@ DEFAULT_CONFIG: dict[str, Any] = {
         "ents_record_accuracy": 0.0,
     },
 )
+@_with_settings
 def make_hosemi(
     nlp: Language,
     name: str,
     model: Model[list[Doc], list[Potentials]],
     objective: Callable[..., Any],
-    scope: str,
-    clean_text: bool,
-    encoding: str,
-    outside: str,
-    max_order: int,
-    pattern_min_count: int,
-    pattern_max: int | None,
-    pattern_selection: str,
-    observed_order: int,
-    observed_patterns: list[list[str]],
-    observed_min_count: int,
-    observed_max: int | None,
-    label_rules: list[str],
-    explicit_length: int,
-    length_smoothing: int,
-    max_length: int | None,
-    decoding: str,
-    expected_f1: float | None,
-    collective: float,
-    spans_key: str | None,
-    incorrect_spans_key: str | None,
-    spans_threshold: float | None,
-    confidence: bool,
-    min_confidence: ThresholdsConfig,
-    temperature: float,
-    threads: int,
-    guarantee: dict[str, Any] | None,
-    export_fields: dict[str, str] | list[list[str]] | None,
     hierarchy: Any,
     scorer: Callable[..., Any] | None,
+    **settings: Any,
 ) -> HighOrderSemiCRF:
     """Make the component "hosemi"; the arguments are those of HighOrderSemiCRF."""
-    settings = {key: value for key, value in locals().items() if key in NAMES}
-    pipe = HighOrderSemiCRF(
-        nlp.vocab,
-        model,
-        name,
-        objective=objective,
-        hierarchy=hierarchy,
-        scorer=scorer,
-        **settings,
-    )
+    blocks: Any = {"objective": objective, "hierarchy": hierarchy, "scorer": scorer}
+    pipe = HighOrderSemiCRF(nlp.vocab, model, name, **blocks, **settings)
     pipe.config_blocks.add(pipe, nlp)
     return pipe

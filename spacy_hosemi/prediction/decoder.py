@@ -69,11 +69,6 @@ class DecodingOptions(NamedTuple):
     number: int = 0
     clean_text: bool = False
 
-    def deciding(self) -> tuple[Any, ...]:
-        """RETURNS (Tuple): The options that probabilities depend on."""
-        some = self.name, self.scope, self.collective, self.temperature
-        return *some, self.hierarchy
-
 
 # Not frozen: one is made for each document.
 @dataclass(slots=True)

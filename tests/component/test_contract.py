@@ -291,20 +291,30 @@ def test_whitespace_within_a_gold_span():
 
 
 @pytest.mark.parametrize(
+    "key, value",
+    [
+        ("max_order", "two"),
+        ("label_rules", 3),
+        ("explicit_length", 1.5),
+        ("confidence", "often"),
+        ("spans_key", ["a"]),
+    ],
+)
+def test_a_setting_of_a_wrong_type(key, value):
+    with pytest.raises(ValueError, match=rf"^\[HS043\] {key} is .*; expected "):
+        spacy.blank("en").add_pipe("hosemi", config={key: value})
+
+
+@pytest.mark.parametrize(
     "key, config",
     [
-        ("max_order", {"max_order": "two"}),
-        ("label_rules", {"label_rules": 3}),
-        ("explicit_length", {"explicit_length": 1.5}),
-        ("confidence", {"confidence": "often"}),
-        ("spans_key", {"spans_key": ["a"]}),
         ("min_count", {"model": {"features": {"min_count": "many"}}}),
         ("inside", {"model": {"features": {"inside": 1}}}),
         ("l2", {"model": {"l2": "large"}}),
         ("max_ordre", {"max_ordre": 1}),  # no such key
     ],
 )
-def test_a_config_key_of_a_wrong_type(key, config):
+def test_a_config_that_spacy_refuses(key, config):
     with pytest.raises(ConfigValidationError, match=rf"{key}\b"):
         spacy.blank("en").add_pipe("hosemi", config=config)
 
