@@ -251,4 +251,4 @@ def note_seen(pipe: HighOrderSemiCRF, examples: Iterable[Example]) -> None:
     """Note texts that weights or settings are chosen by: on these `hosemi
     guarantee` promises nothing."""
     if pipe.training_texts is not None:
-        pipe.training_texts.add(example.predicted.text for example in examples)
+        pipe.training_texts.add([example.predicted.text for example in examples])
