@@ -20,7 +20,7 @@ LONGEST = 1_000_000  # characters: spaCy's own limit, nlp.max_length
 
 
 def add_checked(
-    found: Annotations, text: AnnotatedText, offsets: Offsets, overlaps: str
+    annotations: Annotations, text: AnnotatedText, offsets: Offsets, overlaps: str
 ) -> None:
     """Bring the spans of a text to characters, check them, and add the text with its
     spans sorted, or its faults. A span that is given twice is a fault, but the text
@@ -29,35 +29,35 @@ def add_checked(
     are none of the right ones."""
     broken = _fault_of_text(text)
     if broken:
-        found.faults.append(text.fault(broken))
+        annotations.faults.append(text.fault(broken))
         return
     faults: list[Fault] = []
     lost: list[Fault] = []
     good: list[LabeledSpan] = []
     wrong: list[LabeledSpan] = []
     starts = _starts(text.tokens) if text.in_tokens and text.tokens else None
-    for k, one in enumerate(text.judged):
+    for k, raw in enumerate(text.judged):
         try:
-            span = _in_characters(text, one, offsets, starts)
+            span = _in_characters(text, raw, offsets, starts)
         except ValueError as e:
-            of_span = text.fault(str(e), one.line)
+            of_span = text.fault(str(e), raw.line)
             (lost if text.is_partial else faults).append(of_span)
             continue
         inner = trimmed(text.text, span)
         ends = text.text[span.start : inner.start] + text.text[inner.end : span.end]
-        found.n_trimmed += any(map(str.isspace, ends))
-        found.n_unseen += not all(map(str.isspace, ends))
+        annotations.n_trimmed += any(map(str.isspace, ends))
+        annotations.n_unseen += not all(map(str.isspace, ends))
         (good if k < len(text.spans) else wrong).append(inner)
     good.sort(key=lambda span: (span.start, span.end, span.label))
     spans, doubled = _without_doubles(text, good)
     if overlaps == "longest":
-        found.n_shorter += len(spans) - len(spans := _longest(spans))
+        annotations.n_shorter += len(spans) - len(spans := _longest(spans))
     faults += _overlaps(text, spans)
     faults += _contradictions(text, spans, wrong)
-    found.faults += [*faults, *lost, *doubled]
+    annotations.faults += [*faults, *lost, *doubled]
     if not faults and (spans or wrong or not lost):
         judged: dict[str, Any] = {"spans": tuple(spans), "wrong": tuple(wrong)}
-        found.texts.append(replace(text, **judged, in_tokens=False))
+        annotations.texts.append(replace(text, **judged, in_tokens=False))
 
 
 def _fault_of_text(text: AnnotatedText) -> str | None:
@@ -86,22 +86,22 @@ def _in_characters(
     if problem:
         raise ValueError(problem)
     raw = f"the span {_as_given(span)}"
-    found = offsets.mend(text, span) if text.has_offsets else span
+    mended = offsets.mend(text, span) if text.has_offsets else span
     n = len(text.text) if starts is None else len(starts) - 1
     unit = "characters" if starts is None else "tokens"
-    if found.start == found.end and 0 <= found.start <= n:
+    if mended.start == mended.end and 0 <= mended.start <= n:
         raise ValueError(f"{raw} is empty; expected its end after its start")
-    if not 0 <= found.start < found.end <= n:
+    if not 0 <= mended.start < mended.end <= n:
         raise ValueError(f"{raw} is not inside the {n} {unit} of the text")
     if starts is not None:
-        found = found._replace(start=starts[found.start], end=starts[found.end] - 1)
-    part = text.text[found.start : found.end]
+        mended = mended._replace(start=starts[mended.start], end=starts[mended.end] - 1)
+    part = text.text[mended.start : mended.end]
     if all(map(UNSEEN.match, part)):
         raise ValueError(f"{raw} has white space alone; expected a word")
     if span.value is not None and not same(part, span.value):
         wanted = f"the file says {shown(span.value)}"
         raise ValueError(f"{raw} is {shown(part)}, {wanted}; correct the offsets")
-    return found
+    return mended
 
 
 def _fault_of_label(label: str) -> str | None:
@@ -142,8 +142,8 @@ def _without_doubles(
     faults: list[Fault] = []
     for span in spans:
         if span[:3] in seen:
-            found = f"the span {_described(text, span)} is given twice"
-            message = f"{found}; expected once, and read once"
+            what = f"the span {_described(text, span)} is given twice"
+            message = f"{what}; expected once, and read once"
             faults.append(text.fault(message, span.line))
         else:
             seen.add(span[:3])

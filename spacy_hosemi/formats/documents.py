@@ -35,11 +35,11 @@ def read_docs(path: str | Path, nlp: Language, format: str = AUTO) -> list[Doc]:
     """Returns the documents of a file, or of a folder of files, whose texts have no
     faults. `nlp` has the tokenizer, see `make_doc`; `format` is the name of a reader,
     or "auto". Raises ValueError: HS160 to HS165; HS163 if a file has faults."""
-    found = read_annotations(path, format)
-    if found.faults:
-        n, first = len(found.faults), found.faults[0]
+    annotations = read_annotations(path, format)
+    if annotations.faults:
+        n, first = len(annotations.faults), annotations.faults[0]
         raise ValueError(Errors.HS163.format(path=path, found=n, first=first))
-    return [make_doc(text, nlp).doc for text in found.texts]
+    return [make_doc(text, nlp).doc for text in annotations.texts]
 
 
 def write_docs(docs: Iterable[Doc], has_user_data: bool = False) -> bytes:
@@ -55,10 +55,10 @@ def make_doc(
     tokens stay as they are, and their spaces count as unknown, so that nothing in spaCy
     tokenizes them anew. What `meta` has under the key `group` comes under the same key
     of `doc.user_data`, as a string."""
-    made = _made(text, nlp)
+    annotated = _made(text, nlp)
     if group is not None and group in text.meta:
-        made.doc.user_data[group] = str(text.meta[group])
-    return made
+        annotated.doc.user_data[group] = str(text.meta[group])
+    return annotated
 
 
 def _made(text: AnnotatedText, nlp: Language) -> AnnotatedDoc:

@@ -119,5 +119,5 @@ class _TableLines:
 
     def bad(self) -> list[Fault]:
         """Returns the faults since the last call."""
-        found, self._bad = self._bad, []
-        return found
+        faults, self._bad = self._bad, []
+        return faults

@@ -38,7 +38,7 @@ def sample(source: SourceText) -> list[dict[str, Any]]:
     if SPACE.sub("", source.text[:200], count=1)[:1] not in ("[", "{"):
         return []
     first = islice(records(source), N_SAMPLED)
-    return [found[1] for found in first if not isinstance(found, Fault)]
+    return [record[1] for record in first if not isinstance(record, Fault)]
 
 
 def spans_of(values: Any, names: tuple[str, str], line: int) -> tuple[LabeledSpan, ...]:
@@ -76,8 +76,8 @@ def make_span(
     """Returns a span of values of a file. Raises ValueError if an offset is no whole
     number, or the label no string."""
     if type(start) is not int or type(end) is not int:
-        found = f"{shown(start)} and {shown(end)}"
-        raise ValueError(f"expected whole numbers as start and end, found {found}")
+        offsets = f"{shown(start)} and {shown(end)}"
+        raise ValueError(f"expected whole numbers as start and end, found {offsets}")
     if not isinstance(label, str):
         raise ValueError(f"expected a string as label, found {shown(label)}")
     return LabeledSpan(start, end, label, value, line)
@@ -107,8 +107,8 @@ def string_of(record: dict[str, Any], key: str) -> str:
 def meta_of(record: dict[str, Any], *used: str) -> dict[str, Any]:
     """Returns the other keys, and those within "meta"."""
     within = record.get("meta")
-    found = within if isinstance(within, dict) else {}
-    return {**found, **{k: v for k, v in record.items() if k not in used}}
+    meta = within if isinstance(within, dict) else {}
+    return {**meta, **{k: v for k, v in record.items() if k not in used}}
 
 
 def _in_lines(source: SourceText) -> Iterator[tuple[int, Any]]:

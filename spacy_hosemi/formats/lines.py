@@ -67,8 +67,8 @@ def read_lines(
         number += 1
         on_read(len(data))
         if number == 1:
-            if found := _unlike_lines(data):
-                yield Fault(path, None, found)
+            if message := _unlike_lines(data):
+                yield Fault(path, None, message)
                 return
             data = data.removeprefix(codecs.BOM_UTF8)
         is_cut = len(data) == limit and not data.endswith(b"\n")
@@ -91,8 +91,8 @@ def _unlike_lines(data: bytes) -> str:
         if mark != codecs.BOM_UTF8 and data.startswith(mark):
             return f"has the byte order mark of {name.upper()}; give --encoding {name}"
     for name, first in (("utf-16-le", 1), ("utf-16-be", 0)):
-        zeros, others = data[first:_N_LOOKED_AT:2], data[1 - first : _N_LOOKED_AT : 2]
-        if len(zeros) >= 3 and not any(zeros) and all(others):  # no UTF-8 of a text
+        zeros, letters = data[first:_N_LOOKED_AT:2], data[1 - first : _N_LOOKED_AT : 2]
+        if len(zeros) >= 3 and not any(zeros) and all(letters):  # no UTF-8 of a text
             return f"looks like {name.upper()}; give --encoding {name}"
     return ""
 
@@ -123,8 +123,8 @@ def _read_text(
             text = text.removesuffix("\n").removesuffix("\r")
             yield _checked(text, path, number, max_chars)
     except UnicodeError as e:
-        found = e.reason if isinstance(e, UnicodeDecodeError) else str(e)
-        message = f"is not {encoding} after line {number:,}: {found}; see --encoding"
+        reason = e.reason if isinstance(e, UnicodeDecodeError) else str(e)
+        message = f"is not {encoding} after line {number:,}: {reason}; see --encoding"
         yield Fault(path, None, f"{message}. What follows is left out")
     finally:
         decoded.detach()  # the file stays open
@@ -147,11 +147,11 @@ def _decode(
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as e:
-        found = f"byte {data[e.start]:#04x} at {e.start} is no {encoding.upper()}"
+        byte = f"byte {data[e.start]:#04x} at {e.start} is no {encoding.upper()}"
         other = (
             "give --encoding, such as cp1252" if encoding == UTF8 else "see --encoding"
         )
-        return Fault(path, number, f"{found}; {other}")
+        return Fault(path, number, f"{byte}; {other}")
     except UnicodeError as e:  # of codecs that do not say where, such as idna
         return Fault(path, number, f"is not {encoding}: {e}; see --encoding")
     return _checked(text, path, number, max_chars)
@@ -167,5 +167,5 @@ def _checked(text: str, path: str, number: int, max_chars: int) -> Line | Fault:
 
 
 def _too_long(path: str, number: int, max_chars: int) -> Fault:
-    found = f"more than {max_chars:,} characters"
-    return Fault(path, number, f"{found}; expected at most --max-chars")
+    length = f"more than {max_chars:,} characters"
+    return Fault(path, number, f"{length}; expected at most --max-chars")

@@ -45,9 +45,11 @@ class Offsets:
     def options(self) -> str:
         """Returns the options of the command line that ask for it."""
         default = Offsets()
-        found = {"--ends": self.ends, "--offsets": self.unit, "--shift": self.shift}
+        options = {"--ends": self.ends, "--offsets": self.unit, "--shift": self.shift}
         usual = (default.ends, default.unit, default.shift)
-        return " ".join(f"{k} {v}" for (k, v), u in zip(found.items(), usual) if v != u)
+        return " ".join(
+            f"{k} {v}" for (k, v), u in zip(options.items(), usual) if v != u
+        )
 
     def mend(self, text: AnnotatedText, span: LabeledSpan) -> LabeledSpan:
         """Returns a span in characters or tokens, the end exclusive; an offset that is
@@ -116,8 +118,8 @@ def diagnose(texts: Iterable[AnnotatedText], used: Offsets) -> Diagnosis | None:
     wrong = [(text, span) for text, span in pairs if not fits(text, span, used)]
     if len(wrong) < (1 if by_value else N_NEEDED):
         return None
-    found = (_tried(pairs, used, other) for other in _others(used))
-    good = [x for x in found if x is not None]
+    diagnoses = (_tried(pairs, used, other) for other in _others(used))
+    good = [x for x in diagnoses if x is not None]
     if not good:
         return None
     n, n_wrong, n_after, offsets = min(good, key=lambda x: x[2] - x[1])
@@ -142,9 +144,9 @@ def _spans_to_tell_by(texts: Iterable[AnnotatedText]) -> Pairs:
 def _others(used: Offsets) -> list[Offsets]:
     """Other ways of counting, the simplest first; units before shifts: a character of
     two units at the begin of each text looks like a shift."""
-    made = [Offsets(*x) for x in product(ENDS, UNITS, SHIFTS)]
-    made.sort(key=lambda x: (len(x.options().split()), bool(x.shift)))
-    return [x for x in made if x != used]
+    ways = [Offsets(*x) for x in product(ENDS, UNITS, SHIFTS)]
+    ways.sort(key=lambda x: (len(x.options().split()), bool(x.shift)))
+    return [x for x in ways if x != used]
 
 
 def _tried(
@@ -173,9 +175,9 @@ def fits(text: AnnotatedText, span: LabeledSpan, offsets: Offsets) -> bool:
         return False
     if text.in_tokens:
         return True
-    found = text.text[start:end]
+    part = text.text[start:end]
     if span.value is not None:
-        return same(found, span.value)
-    return not (found[0].isspace() or found[-1].isspace()) and not cuts_word(
+        return same(part, span.value)
+    return not (part[0].isspace() or part[-1].isspace()) and not cuts_word(
         text.text, start, end
     )

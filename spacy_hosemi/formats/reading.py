@@ -44,32 +44,32 @@ def read_annotations(
     check_choice("offsets", offsets.unit, UNITS)
     check_choice("overlaps", overlaps, OVERLAPS)
     check_choice("format", format, (AUTO, *READERS))
-    found = Annotations()
+    annotations = Annotations()
     files = find_files(str(path))
     for file in files:
         source = read_source(file, settings.encoding)
         if isinstance(source, Fault):
-            found.faults.append(source)
+            annotations.faults.append(source)
         elif not source.text.strip() and not file.endswith(".ann"):
             message = "is empty; expected annotated texts"
-            found.faults.append(Fault(source.path, None, message))
+            annotations.faults.append(Fault(source.path, None, message))
         else:
-            reader = _reader_of(source, format, settings, found, len(files) == 1)
+            reader = _reader_of(source, format, settings, annotations, len(files) == 1)
             if reader is not None:
                 source = _beside(source, reader, settings)
-                made = reader.read(source, settings)
-                texts = _collect(found, made, source)
-                asked = offsets if is_asked else None
-                _add_texts(found, texts, asked, overlaps)
-    found.faults.sort(key=lambda fault: (fault.path, fault.line or 0))
-    return found
+                items = reader.read(source, settings)
+                texts = _collect(annotations, items, source)
+                wanted = offsets if is_asked else None
+                _add_texts(annotations, texts, wanted, overlaps)
+    annotations.faults.sort(key=lambda fault: (fault.path, fault.line or 0))
+    return annotations
 
 
 def _reader_of(
     source: SourceText,
     format: str,
     settings: ReaderSettings,
-    found: Annotations,
+    annotations: Annotations,
     is_only: bool,
 ) -> FormatReader | None:
     """The reader of a file; where it is one of several, none is a fault."""
@@ -84,9 +84,9 @@ def _reader_of(
     except ValueError as e:
         if is_only:
             raise
-        found.faults.append(Fault(source.path, None, str(e).partition(" ")[2]))
+        annotations.faults.append(Fault(source.path, None, str(e).partition(" ")[2]))
         return None
-    found.formats[reader.name] += 1
+    annotations.formats[reader.name] += 1
     return reader
 
 
@@ -96,11 +96,11 @@ def _reader_of_columns(source: SourceText, format: str) -> FormatReader:
     reader = columns.READER
     if format == reader.name or format == AUTO and reader.recognizes(source):
         return reader
-    known = [one.name for one in READERS.values() if one.recognizes(source)]
-    if not known and sample(source):
-        known = ["JSON"]
-    if format != AUTO or known:
-        looks = f"looks like {' or '.join(known)}"
+    names = [other.name for other in READERS.values() if other.recognizes(source)]
+    if not names and sample(source):
+        names = ["JSON"]
+    if format != AUTO or names:
+        looks = f"looks like {' or '.join(names)}"
         what = looks if format == AUTO else f"is to be read as {format}"
         raise ValueError(Errors.HS305.format(path=source.path, found=what))
     return reader
@@ -116,15 +116,15 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
 def recognize(source: SourceText) -> FormatReader:
     """Returns the one reader that knows a file by its content. Raises ValueError: HS165
     if none knows it, or several do."""
-    known = [reader for reader in READERS.values() if reader.recognizes(source)]
-    if len(known) == 1:
-        return known[0]
-    if known:
-        found = f"may be {' or '.join(reader.name for reader in known)}"
+    readers = [reader for reader in READERS.values() if reader.recognizes(source)]
+    if len(readers) == 1:
+        return readers[0]
+    if readers:
+        what = f"may be {' or '.join(reader.name for reader in readers)}"
     else:
-        found = f"has an unknown format; it begins with {shown(source.text[:60])}"
+        what = f"has an unknown format; it begins with {shown(source.text[:60])}"
     expected = ", ".join(READERS)
-    raise ValueError(Errors.HS165.format(path=source.path, found=found, names=expected))
+    raise ValueError(Errors.HS165.format(path=source.path, found=what, names=expected))
 
 
 def _beside(
@@ -134,45 +134,47 @@ def _beside(
     path = Path(source.path)
     if reader.name != "brat" or path.suffix != ".txt":
         return source
-    found = read_source(str(path.with_suffix(".ann")), settings.encoding)
-    return found if isinstance(found, SourceText) else source
+    beside = read_source(str(path.with_suffix(".ann")), settings.encoding)
+    return beside if isinstance(beside, SourceText) else source
 
 
 def _collect(
-    found: Annotations, made: Iterator[Found], source: SourceText
+    annotations: Annotations, items: Iterator[Found], source: SourceText
 ) -> list[AnnotatedText]:
     """The texts of a file; its faults, and what is set aside, are added."""
     texts: list[AnnotatedText] = []
-    n_before = len(found.faults)
-    for one in made:
-        if isinstance(one, Fault):
-            found.faults.append(one)
-        elif isinstance(one, Skipped):
-            found.skipped[one.reason] += 1
+    n_before = len(annotations.faults)
+    for item in items:
+        if isinstance(item, Fault):
+            annotations.faults.append(item)
+        elif isinstance(item, Skipped):
+            annotations.skipped[item.reason] += 1
         else:
-            texts.append(one)
-    found.n_texts += len(texts)
-    found.n_spans += sum(len(text.judged) for text in texts)
-    if not texts and len(found.faults) == n_before and not found.skipped:
-        found.faults.append(Fault(source.path, None, "has no text; expected some"))
+            texts.append(item)
+    annotations.n_texts += len(texts)
+    annotations.n_spans += sum(len(text.judged) for text in texts)
+    if not texts and len(annotations.faults) == n_before and not annotations.skipped:
+        annotations.faults.append(
+            Fault(source.path, None, "has no text; expected some")
+        )
     return texts
 
 
 def _add_texts(
-    found: Annotations,
+    annotations: Annotations,
     texts: list[AnnotatedText],
-    asked: Offsets | None,
+    wanted: Offsets | None,
     overlaps: str,
 ) -> None:
     """Add the good texts of a file. asked: How offsets count, if it is said."""
-    offsets = asked or Offsets()
-    diagnosis = None if asked else diagnose(texts, offsets)
+    offsets = wanted or Offsets()
+    diagnosis = None if wanted else diagnose(texts, offsets)
     if diagnosis is not None:
-        found.faults.append(_fault_of(diagnosis))
+        annotations.faults.append(_fault_of(diagnosis))
     for text in texts:
         if diagnosis is not None and _differs(text, offsets, diagnosis.offsets):
             continue  # one fault stands for all of them
-        add_checked(found, text, offsets, overlaps)
+        add_checked(annotations, text, offsets, overlaps)
 
 
 def _differs(text: AnnotatedText, offsets: Offsets, other: Offsets) -> bool:

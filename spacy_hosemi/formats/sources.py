@@ -40,8 +40,8 @@ def find_files(path: str) -> list[str]:
     ValueError: HS160 nothing is there."""
     if path == STDIN or Path(path).is_file():
         return [path]
-    found = sorted(p for p in Path(path).rglob("*") if p.is_file())
-    files = [p for p in found if p.suffix.lower() in SUFFIXES or p.suffix == ".ann"]
+    paths = sorted(p for p in Path(path).rglob("*") if p.is_file())
+    files = [p for p in paths if p.suffix.lower() in SUFFIXES or p.suffix == ".ann"]
     if not files:
         what = "is a folder without one" if Path(path).is_dir() else "does not exist"
         raise ValueError(Errors.HS160.format(path=path, found=what))

@@ -35,8 +35,8 @@ def check_group(texts: Sequence[AnnotatedText], group: str) -> None:
     """Raises ValueError: HS167 if no text has the key."""
     if not any(group in text.meta for text in texts):
         keys = sorted({key for text in texts[:100] for key in text.meta})
-        found = ", ".join(map(shown, keys[:12])) or "none"
-        raise ValueError(Errors.HS167.format(name=group, found=found))
+        names = ", ".join(map(shown, keys[:12])) or "none"
+        raise ValueError(Errors.HS167.format(name=group, found=names))
 
 
 def count_without(texts: Sequence[AnnotatedText], group: str) -> int:
@@ -61,10 +61,10 @@ def _groups(texts: Sequence[AnnotatedText], group: str | None) -> list[list[int]
             keys.append(("group", str(text.meta[group])))
         for key in keys:
             parent[root(i)] = root(first.setdefault(key, i))
-    found: dict[int, list[int]] = {}
+    groups: dict[int, list[int]] = {}
     for i in range(len(texts)):
-        found.setdefault(root(i), []).append(i)
-    return list(found.values())
+        groups.setdefault(root(i), []).append(i)
+    return list(groups.values())
 
 
 def _choose(groups: list[list[int]], n_wanted: float, seed: int) -> set[int]:
@@ -72,8 +72,8 @@ def _choose(groups: list[list[int]], n_wanted: float, seed: int) -> set[int]:
     shuffled = list(groups)
     random.Random(seed).shuffle(shuffled)
     chosen: set[int] = set()
-    for one in shuffled[:-1]:
-        if len(chosen) + len(one) <= max(n_wanted, 1):
-            chosen.update(one)
+    for members in shuffled[:-1]:
+        if len(chosen) + len(members) <= max(n_wanted, 1):
+            chosen.update(members)
     smallest = min(groups, key=len)
     return chosen or set(smallest)

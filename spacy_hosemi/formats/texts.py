@@ -134,9 +134,9 @@ def has_half(text: str) -> bool:
     return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
 
 
-def same(left: str, right: str) -> bool:
+def same(first: str, second: str) -> bool:
     """Returns whether two texts are equal but for white space."""
-    return left == right or "".join(left.split()) == "".join(right.split())
+    return first == second or "".join(first.split()) == "".join(second.split())
 
 
 def shown(value: Any, limit: int = 60) -> str:

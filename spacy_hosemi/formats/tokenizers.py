@@ -26,11 +26,11 @@ def blank_pipeline(config: Path | None = None, lang: str = "en") -> Language:
 def _of_config(path: Path) -> Language:
     try:
         # Not interpolated: paths of the data may be given to `spacy train` alone.
-        found = load_config(path, interpolate=False).get("nlp", {})
-        lang = found.get("lang")
+        block_of_nlp = load_config(path, interpolate=False).get("nlp", {})
+        lang = block_of_nlp.get("lang")
         if not isinstance(lang, str):
             raise ValueError("[nlp] has no lang")
-        block = found.get("tokenizer")
+        block = block_of_nlp.get("tokenizer")
         settings = {"nlp": {"tokenizer": block}} if block else {}
         return spacy.blank(lang, config=settings)
     except Exception as e:  # of the config, or of a function that it names

@@ -63,9 +63,9 @@ def read_records(
         number += 1
         name = f"object {number}" if is_one_line else ""
         try:
-            for found in make(*record):
-                if isinstance(found, AnnotatedText):
-                    found = replace(found, name=name)
-                yield found
+            for item in make(*record):
+                if isinstance(item, AnnotatedText):
+                    item = replace(item, name=name)
+                yield item
         except ValueError as e:
             yield AnnotatedText("", (), source.path, record[0], name=name).fault(str(e))

@@ -83,7 +83,7 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
         yield text_of_rows(block.rows, scheme, source.path, block.meta)
 
 
-def _layout(text: str, asked: tuple[int, int] | None) -> Layout:
+def _layout(text: str, places: tuple[int, int] | None) -> Layout:
     """As was asked for; else tokens are in the first column, or in the second if the
     first one counts them, and tags in the last."""
     separator = re.compile(r"\t" if "\t" in text else "[ ]+")
@@ -92,9 +92,9 @@ def _layout(text: str, asked: tuple[int, int] | None) -> Layout:
     rows = [row for row in rows if len(row) > 1 and row[0] != DOCSTART]
     rows = [row for row in rows if not row[0].startswith("#")] or rows
     counts = Counter(map(_width, rows))
-    if asked:
+    if places:
         n, widths = 0, frozenset(counts)
-        token, tag = (x - 1 if x > 0 else x for x in asked)
+        token, tag = (x - 1 if x > 0 else x for x in places)
     else:
         n = max(counts, key=lambda n: (counts[n], n), default=2)
         widths = frozenset([n])
@@ -151,11 +151,11 @@ def _blocks(source: SourceText, layout: Layout) -> Iterator[Block | Fault]:
         elif _is_comment(line, columns, layout):
             comments |= _comment(line)
         else:
-            found = _row(line, columns, number, layout)
-            if isinstance(found, Row):
-                rows.append(found)
+            row = _row(line, columns, number, layout)
+            if isinstance(row, Row):
+                rows.append(row)
             else:
-                faults.append(Fault(source.path, number, found))
+                faults.append(Fault(source.path, number, row))
 
 
 def _row(line: str, columns: list[str], number: int, layout: Layout) -> Row | str:
@@ -163,8 +163,8 @@ def _row(line: str, columns: list[str], number: int, layout: Layout) -> Row | st
     if layout.n and len(columns) == layout.n + 1 and not columns[-1]:
         columns = columns[:-1]
     if layout.n and 1 < len(columns) != layout.n:
-        found = f"{len(columns)} columns, {shown(line.strip())}"
-        return f"has {found}; expected {layout.n}, as most lines have"
+        what = f"{len(columns)} columns, {shown(line.strip())}"
+        return f"has {what}; expected {layout.n}, as most lines have"
     word, tag = _cell(columns, layout.token), _cell(columns, layout.tag)
     if len(columns) < 2 or not word or not tag:
         return f"expected a token and a tag, found {shown(line.strip())}"
@@ -186,9 +186,9 @@ def _is_comment(line: str, columns: list[str], layout: Layout) -> bool:
 
 
 def _comment(line: str) -> dict[str, str]:
-    found = re.findall(r"([\w-]+)\s*=\s*(\S+)", line)
+    pairs = re.findall(r"([\w-]+)\s*=\s*(\S+)", line)
     match = re.match(r"#\s*([\w-]+)\s+([^\s=]+)", line)
-    return dict(found) | ({match[1]: match[2]} if match else {})
+    return dict(pairs) | ({match[1]: match[2]} if match else {})
 
 
 def _meta(comments: dict[str, str], n_documents: int) -> dict[str, str]:

@@ -170,12 +170,12 @@ def _same_lines(match: re.Match[str]) -> str:
 
 def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     names = (settings.text_key,) if settings.text_key else TEXTS
-    found = Handler(source, names).parse(source.text)
-    if not found:
+    items = Handler(source, names).parse(source.text)
+    if not items:
         expected = " or ".join(f"<{name}>" for name in names)
         message = f"has no element {expected}; name the element of a text by --text-key"
-        found = [Fault(source.path, None, message)]
-    yield from found
+        items = [Fault(source.path, None, message)]
+    yield from items
 
 
 READER = FormatReader("xml", _recognizes, _read)

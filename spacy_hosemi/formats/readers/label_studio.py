@@ -90,17 +90,19 @@ def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped
     """The annotation of a task that counts: the ground truth, or the last one; and
     what does not."""
     lists = (record[key] for key in ANNOTATIONS if isinstance(record.get(key), list))
-    made = [x for x in next(lists, []) if isinstance(x, dict)]
-    if not made:
+    annotations = [x for x in next(lists, []) if isinstance(x, dict)]
+    if not annotations:
         what = "predicted, not annotated" if record.get("predictions") else ""
         return None, [Skipped(what or "without annotation")]
-    kept = [x for x in made if not (x.get("was_cancelled") or x.get("skipped"))]
-    skipped = [Skipped("cancelled")] * (len(made) - len(kept))
-    if not kept:
+    complete = [
+        x for x in annotations if not (x.get("was_cancelled") or x.get("skipped"))
+    ]
+    skipped = [Skipped("cancelled")] * (len(annotations) - len(complete))
+    if not complete:
         return None, skipped
-    skipped += [Skipped("of another annotator")] * (len(kept) - 1)
-    true = [x for x in kept if x.get("ground_truth")]
-    return (true or kept)[-1], skipped
+    skipped += [Skipped("of another annotator")] * (len(complete) - 1)
+    true = [x for x in complete if x.get("ground_truth")]
+    return (true or complete)[-1], skipped
 
 
 def _span(value: dict[str, Any], line: int, text: str) -> LabeledSpan:
@@ -134,8 +136,8 @@ def _text_key(data: dict[str, Any], regions: list[Any]) -> str:
     if len(strings) > 1 and regions:
         keys = [key for key in strings if all(_is_in(data[key], x) for x in regions)]
     if len(keys) != 1:
-        found = ", ".join(map(shown, strings)) or "none"
-        raise ValueError(f"expected one text in data, found {found}; give --text-key")
+        names = ", ".join(map(shown, strings)) or "none"
+        raise ValueError(f"expected one text in data, found {names}; give --text-key")
     return keys[0]
 
 

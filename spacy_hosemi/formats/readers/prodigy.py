@@ -49,20 +49,20 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
         spans, is_moved = _spans(record, text, line)
         meta = meta_of(record, key, "spans", "tokens")
         more: dict[str, Any] = {"has_offsets": not is_moved, "meta": meta}
-        found = AnnotatedText(text, spans, source.path, line, **more)
-        own = [_own_answer(x) for x in record.get("spans") or []]
+        task = AnnotatedText(text, spans, source.path, line, **more)
+        answers = [_own_answer(x) for x in record.get("spans") or []]
         if settings.is_binary:
-            yield _judged(found, answer, own)
-        elif any(x not in (None, answer) for x in own):
+            yield _judged(task, answer, answers)
+        elif any(x not in (None, answer) for x in answers):
             raise ValueError(
                 "the task is accepted, and a span of it is not; give --binary if "
                 "answers are for spans alone, or correct the task"
             )
         else:
-            yield found
+            yield task
 
-    found = read_records(source, make)
-    return _joined(found) if settings.is_binary else found
+    items = read_records(source, make)
+    return _joined(items) if settings.is_binary else items
 
 
 def _own_answer(value: Any) -> str | None:
@@ -77,11 +77,11 @@ def _own_answer(value: Any) -> str | None:
     return answer
 
 
-def _judged(text: AnnotatedText, answer: str, own: list[str | None]) -> Found:
+def _judged(text: AnnotatedText, answer: str, answers: list[str | None]) -> Found:
     """What the answer to a task says of its spans."""
-    if answer == "reject" and len(own) > 1 and None in own:
+    if answer == "reject" and len(answers) > 1 and None in answers:
         return Skipped("rejected with several spans")
-    pairs = [*zip(text.spans, (its or answer for its in own))]
+    pairs = [*zip(text.spans, (its or answer for its in answers))]
     right = tuple(span for span, its in pairs if its == "accept")
     wrong = tuple(span for span, its in pairs if its == "reject")
     if not right and not wrong:
@@ -89,15 +89,15 @@ def _judged(text: AnnotatedText, answer: str, own: list[str | None]) -> Found:
     return replace(text, spans=right, wrong=wrong, is_partial=True)
 
 
-def _joined(found: Iterable[Found]) -> Iterator[Found]:
+def _joined(items: Iterable[Found]) -> Iterator[Found]:
     """Texts that are equal as one: each task answers for other spans of it."""
     texts: dict[tuple[str, bool], AnnotatedText] = {}
-    for one in found:
-        if isinstance(one, AnnotatedText):
-            key = one.text, one.has_offsets
-            texts[key] = _with(texts[key], one) if key in texts else one
+    for item in items:
+        if isinstance(item, AnnotatedText):
+            key = item.text, item.has_offsets
+            texts[key] = _with(texts[key], item) if key in texts else item
         else:
-            yield one
+            yield item
     yield from texts.values()
 
 
@@ -120,8 +120,8 @@ def _spans(
     is_moved = any(text[x["start"] : x["end"]] != x["text"] for x in tokens)
     if is_moved:
         places = _places([x["text"] for x in tokens], text)
-        made = zip(spans, cast(list[dict[str, Any]], record["spans"]))
-        spans = tuple(_moved(span, found, places) for span, found in made)
+        pairs = zip(spans, cast(list[dict[str, Any]], record["spans"]))
+        spans = tuple(_moved(span, value, places) for span, value in pairs)
     # The "text" of a span is not corrected by Prodigy when people correct the span.
     return tuple(span._replace(value=None) for span in spans), is_moved
 
@@ -150,18 +150,18 @@ def _places(words: list[str], text: str) -> list[tuple[int, int]]:
 
 
 def _moved(
-    span: LabeledSpan, found: dict[str, Any], places: list[tuple[int, int]]
+    span: LabeledSpan, value: dict[str, Any], places: list[tuple[int, int]]
 ) -> LabeledSpan:
     """A span where its tokens stand in the text."""
-    first, last = found.get("token_start"), found.get("token_end")
+    first, last = value.get("token_start"), value.get("token_end")
     if type(first) is not int or type(last) is not int:
         raise ValueError(
             f"the tokens are not at their offsets in the text, and the span "
-            f'{shown(found)} has no "token_start" and "token_end"; expected both'
+            f'{shown(value)} has no "token_start" and "token_end"; expected both'
         )
     if not 0 <= first <= last < len(places):
         raise ValueError(
-            f"the span {shown(found)} is not among the {len(places)} tokens"
+            f"the span {shown(value)} is not among the {len(places)} tokens"
         )
     return span._replace(start=places[first][0], end=places[last][1])
 

@@ -23,8 +23,8 @@ KEYS = ("ents", "entities")
 def _recognizes(source: SourceText) -> bool:
     if source.text.lstrip()[:1] not in ("[", "{"):
         return False
-    found = (value for _, value in islice(_values(source), N_SAMPLED))
-    return any(_is_pair(value) or _is_document(value) for value in found)
+    values = (value for _, value in islice(_values(source), N_SAMPLED))
+    return any(_is_pair(value) or _is_document(value) for value in values)
 
 
 def _values(source: SourceText) -> Iterator[tuple[int, Any]]:
@@ -54,7 +54,7 @@ def _is_document(value: Any) -> bool:
     if not isinstance(value, dict) or "text" not in value or "relations" in value:
         return False
     lists = [value[key] for key in KEYS if isinstance(value.get(key), list)]
-    spans = [span for one in lists for span in one]
+    spans = [span for some in lists for span in some]
     return bool(lists) and all(isinstance(x, dict) and "start" in x for x in spans)
 
 

@@ -63,12 +63,12 @@ def _recognizes(source: SourceText) -> bool:
 def _rows(text: str) -> Table:
     delimiter = delimiter_of(text.partition("\n")[0])
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    found, line = [], 1
+    rows, line = [], 1
     while (row := next_row(reader)) is not None:
         if any(map(str.strip, row)):
-            found.append((line, row))
+            rows.append((line, row))
         line = reader.line_num + 1
-    return found
+    return rows
 
 
 def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
@@ -134,8 +134,8 @@ def _fields(
     """Raises ValueError: HS162 if there is no column of a field."""
     missing = [name for name in settings.fields if name not in names]
     if missing:
-        found = ", ".join(map(shown, names))
-        raise ValueError(Errors.HS162.format(path=path, found=found, name=missing[0]))
+        header = ", ".join(map(shown, names))
+        raise ValueError(Errors.HS162.format(path=path, found=header, name=missing[0]))
     if settings.fields:
         return [i for i, name in enumerate(names) if name in settings.fields]
     other = META | {settings.group or ""}
@@ -153,11 +153,11 @@ def _place(row: list[str], text: int, fields: list[int], names: list[str]) -> Pl
     missed: list[tuple[str, str]] = []
     values = [(names[i], row[i].strip()) for i in fields if row[i].strip()]
     for name, value in sorted(values, key=lambda pair: -len(pair[1])):
-        found = aligner.place(value)
-        if found is None:
+        place = aligner.place(value)
+        if place is None:
             missed.append((name, value))
         else:
-            spans.append(LabeledSpan(*found, name))
+            spans.append(LabeledSpan(*place, name))
     return sorted(spans), missed
 
 
@@ -174,8 +174,8 @@ def _never_found(
 
 
 def _missed(path: str, line: int, name: str, value: str) -> Fault:
-    found = f"{shown(name)} is {shown(value)}, which is not in the text, or not free"
-    return Fault(path, line, f"{found}; expected a part of the text")
+    what = f"{shown(name)} is {shown(value)}, which is not in the text, or not free"
+    return Fault(path, line, f"{what}; expected a part of the text")
 
 
 def _has_span_rows(names: Sequence[str]) -> bool:
@@ -210,8 +210,10 @@ def _text_of_spans(
             yield Fault(path, line, str(e))
     if is_whole:
         line, row = rows[0]
-        own = {*SPAN_COLUMNS, "value", "confidence"}
-        meta = {name: row[i] for name, i in at.items() if i != text and name not in own}
+        used = {*SPAN_COLUMNS, "value", "confidence"}
+        meta = {
+            name: row[i] for name, i in at.items() if i != text and name not in used
+        }
         yield AnnotatedText(row[text], tuple(spans), path, line, meta=meta)
 
 
@@ -221,8 +223,8 @@ def _spans_of(row: list[str], at: dict[str, int], line: int) -> list[LabeledSpan
     if not label and not start and not end:
         return []
     if not start.isdecimal() or not end.isdecimal():
-        found = f"{shown(start)} and {shown(end)}"
-        raise ValueError(f"expected whole numbers as start and end, found {found}")
+        offsets = f"{shown(start)} and {shown(end)}"
+        raise ValueError(f"expected whole numbers as start and end, found {offsets}")
     value = row[at["value"]] if "value" in at else None
     return [make_span(int(start), int(end), label, value, line)]
 
@@ -231,8 +233,10 @@ def _token_columns(names: Sequence[str]) -> list[int]:
     """Returns the columns of texts, tokens and tags; [] where one of them is
     missing."""
     folded = [name.casefold() for name in names]
-    found = [[folded.index(x) for x in some if x in folded] for some in TOKEN_COLUMNS]
-    return [places[0] for places in found] if all(found) else []
+    places_of = [
+        [folded.index(x) for x in some if x in folded] for some in TOKEN_COLUMNS
+    ]
+    return [places[0] for places in places_of] if all(places_of) else []
 
 
 def _texts_of_tokens(columns: Sequence[int], rows: Table, path: str) -> Iterator[Found]:

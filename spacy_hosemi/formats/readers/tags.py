@@ -105,30 +105,30 @@ def text_of_rows(
 
 def _of_brackets(tags: Sequence[str]) -> list[tuple[str, str]]:
     """Tags of BILUO for those with brackets."""
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     label = ""
     for tag in tags:
         match = BRACKETS.fullmatch(tag)
         begins, ends = bool(match and match[1]), tag.endswith(")")
         label = match[1] if match and match[1] else label
         kind = ("U" if ends else "B") if begins else "L" if ends else "I"
-        found.append((kind, label) if label or ends else (OUTSIDE, ""))
+        pairs.append((kind, label) if label or ends else (OUTSIDE, ""))
         label = "" if ends else label
-    return found
+    return pairs
 
 
 def _runs(labels: list[str], begins: set[int]) -> list[LabeledSpan]:
     """Equal labels side by side are one span, but where one begins."""
-    found: list[LabeledSpan] = []
+    spans: list[LabeledSpan] = []
     for i, label in enumerate(labels):
         before = labels[i - 1] if i else ""
         if not label:
             continue
         if label == before and i not in begins:
-            found[-1] = found[-1]._replace(end=i + 1)
+            spans[-1] = spans[-1]._replace(end=i + 1)
         else:
-            found.append(LabeledSpan(i, i + 1, label))
-    return found
+            spans.append(LabeledSpan(i, i + 1, label))
+    return spans
 
 
 def _check_prefixes(tags: Sequence[str]) -> None:
@@ -149,7 +149,7 @@ def _check_begins(pairs: list[tuple[str, str]]) -> None:
 
 def _closed(pairs: list[tuple[str, str]]) -> list[LabeledSpan]:
     """Spans that have an end of their own."""
-    found: list[LabeledSpan] = []
+    spans: list[LabeledSpan] = []
     start, label = -1, ""
     for i, (kind, name) in enumerate(pairs):
         is_inside = kind in "IM" + LAST
@@ -160,8 +160,8 @@ def _closed(pairs: list[tuple[str, str]]) -> list[LabeledSpan]:
             raise TagError(i, f"has {kind}-{name}; expected B-{name} before it")
         start, label = (i, name) if kind == "B" else (start, label)
         if kind in LAST + UNIT:
-            found.append(LabeledSpan(i if kind in UNIT else start, i + 1, name))
+            spans.append(LabeledSpan(i if kind in UNIT else start, i + 1, name))
             start = -1
     if start >= 0:
         raise TagError(len(pairs) - 1, f"ends within {shown(label)}; expected its last")
-    return found
+    return spans

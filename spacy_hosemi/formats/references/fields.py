@@ -104,24 +104,28 @@ def reference_of(
     RETURNS (Dict[str, str]): A clean value for some of `KEYS`, in their order. Values
         with the same key stand one after the other; names are separated by ";".
     """
-    found: dict[str, str] = {}
+    reference: dict[str, str] = {}
     for field in fields:
         key = labels.get(field.label)
         value = _clean(" ".join(field.value.split()), key)
         if key is None or not value:
             continue
         between = "; " if key in PEOPLE else ", "
-        found[key] = f"{found[key]}{between}{value}" if key in found else value
-    if "title" not in found and "booktitle" in found:  # of the whole book
-        found["title"] = found.pop("booktitle")
-    _split_volume(found)
-    if "pages" in found:
-        found["pages"] = _PAGES.sub("", found["pages"]) or found["pages"]
-    if match := _DOI.search(found.get("doi", "")):
-        found["doi"] = match[0].rstrip(".,;")
-    elif "://" in found.get("doi", "") and "url" not in found:  # an address, no DOI
-        found["url"] = found.pop("doi")
-    return {key: found[key] for key in KEYS if key in found}
+        reference[key] = (
+            f"{reference[key]}{between}{value}" if key in reference else value
+        )
+    if "title" not in reference and "booktitle" in reference:  # of the whole book
+        reference["title"] = reference.pop("booktitle")
+    _split_volume(reference)
+    if "pages" in reference:
+        reference["pages"] = _PAGES.sub("", reference["pages"]) or reference["pages"]
+    if match := _DOI.search(reference.get("doi", "")):
+        reference["doi"] = match[0].rstrip(".,;")
+    elif (
+        "://" in reference.get("doi", "") and "url" not in reference
+    ):  # an address, no DOI
+        reference["url"] = reference.pop("doi")
+    return {key: reference[key] for key in KEYS if key in reference}
 
 
 def _clean(value: str, key: str | None) -> str:
@@ -136,12 +140,14 @@ def _clean(value: str, key: str | None) -> str:
     return value if is_abbreviated else value.rstrip(".").strip(_ENDS)
 
 
-def _split_volume(found: dict[str, str]) -> None:
+def _split_volume(reference: dict[str, str]) -> None:
     """Volume and number are often one field, such as 41(6)."""
-    match = _VOLUME.match(found.get("volume", ""))
-    if match and "number" not in found:
+    match = _VOLUME.match(reference.get("volume", ""))
+    if match and "number" not in reference:
         number = match[2].strip(" ().,")
         if len(number) <= 20:
-            found["volume"], found["number"] = match[1], number
-    if "number" in found:
-        found["number"] = _NUMBER.sub("", found["number"]) or found["number"]
+            reference["volume"], reference["number"] = match[1], number
+    if "number" in reference:
+        reference["number"] = (
+            _NUMBER.sub("", reference["number"]) or reference["number"]
+        )

@@ -170,8 +170,8 @@ def _parse(text: str) -> Name | None:
     parts = parse_single_name_into_parts(text, strict=False)
     columns = parts.last, parts.first, parts.von, parts.jr
     family, given, particle, suffix = (" ".join(words) for words in columns)
-    found = Name(family, given, particle, suffix)
-    return found if found.family else None
+    name = Name(family, given, particle, suffix)
+    return name if name.family else None
 
 
 def _read_name(parts: list[str]) -> Name | None:

@@ -33,20 +33,20 @@ def _task(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
 
 def _notes(record: ExtractedRecord) -> dict[str, Any]:
     """By these tools can sort and filter."""
-    found: dict[str, Any] = {"line": record.line} if record.line else {}
+    notes: dict[str, Any] = {"line": record.line} if record.line else {}
     if record.advice is not None:
-        found["verdict"] = record.advice
-    return {**found, **record.notes}
+        notes["verdict"] = record.advice
+    return {**notes, **record.notes}
 
 
 def _meta(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
     """What a tool shows beside a text that has a place for one segmentation alone: the
     probability of the record, and the others in words."""
-    found = {**_notes(record), "score": rounded(record.best.confidence)}
+    meta = {**_notes(record), "score": rounded(record.best.confidence)}
     for rank, other in enumerate(record.alternatives, start=1):
         name = options.alternative or f"runner-up {rank}"
-        found[name] = _in_words(record.best, other)
-    return found
+        meta[name] = _in_words(record.best, other)
+    return meta
 
 
 def _in_words(best: Segmentation, other: Segmentation) -> str:
@@ -59,11 +59,11 @@ def _in_words(best: Segmentation, other: Segmentation) -> str:
     return ("" if score is None else f"{score:.3g}: ") + "; ".join(said)
 
 
-def _named(one: ExtractedField) -> str:
-    return f"{one.label} {one.value!r}"
+def _named(field: ExtractedField) -> str:
+    return f"{field.label} {field.value!r}"
 
 
-def _prediction(one: Segmentation, name: str) -> dict[str, Any]:
+def _prediction(segmentation: Segmentation, name: str) -> dict[str, Any]:
     result = [
         {
             "id": f"{x.start}-{x.end}",
@@ -78,9 +78,9 @@ def _prediction(one: Segmentation, name: str) -> dict[str, Any]:
             },
             "score": rounded(x.confidence),
         }
-        for x in one.fields
+        for x in segmentation.fields
     ]
-    score = rounded(one.confidence)
+    score = rounded(segmentation.confidence)
     return {"model_version": name, "score": score, "result": result}
 
 
@@ -129,8 +129,8 @@ def write_doccano(
     for record in records:
         labels = [[x.start, x.end, x.label] for x in record.best.fields]
         scores = [rounded(x.confidence) for x in record.best.fields]
-        found = {"text": record.text, "label": labels, "span_scores": scores}
-        file.write(to_json({**found, **_meta(record, options)}) + "\n")
+        task = {"text": record.text, "label": labels, "span_scores": scores}
+        file.write(to_json({**task, **_meta(record, options)}) + "\n")
 
 
 _OF_TOOLS: dict[str, Any] = {"has_alternatives": True, "is_for_tools": True}

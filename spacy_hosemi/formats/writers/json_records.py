@@ -18,9 +18,9 @@ def rounded(confidence: float | None) -> float | None:
     return None if confidence is None else float(f"{confidence:.{DIGITS}g}")
 
 
-def to_json(found: Any) -> str:
+def to_json(value: Any) -> str:
     """Returns JSON on one line, readable for people."""
-    return json.dumps(found, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def write_jsonl(
@@ -41,9 +41,9 @@ def write_json(
 def write_list(objects: Iterable[Any], file: IO[Any]) -> None:
     """Write a JSON list with one object a line, as they come."""
     is_first = True
-    for one in objects:
+    for item in objects:
         file.write("[\n" if is_first else ",\n")
-        file.write(to_json(one))
+        file.write(to_json(item))
         is_first = False
     file.write("[]\n" if is_first else "\n]\n")
 
@@ -52,22 +52,22 @@ def as_object(record: ExtractedRecord) -> dict[str, Any]:
     """Returns "line", "text", "record_confidence", "spans", each with "start", "end",
     "label", "value", "confidence"; "alternatives" if there are any; "verdict" of the
     record or of each span, if something is promised of them."""
-    found = {"line": record.line, "text": record.text, **_segmentation(record.best)}
+    item = {"line": record.line, "text": record.text, **_segmentation(record.best)}
     if record.verdict is not None:
-        found["verdict"] = record.verdict
-    for span, verdict in zip(found["spans"], record.verdicts):
+        item["verdict"] = record.verdict
+    for span, verdict in zip(item["spans"], record.verdicts):
         span["verdict"] = verdict
     if record.alternatives:
-        found["alternatives"] = [*map(_segmentation, record.alternatives)]
-    return found
+        item["alternatives"] = [*map(_segmentation, record.alternatives)]
+    return item
 
 
-def _segmentation(one: Segmentation) -> dict[str, Any]:
+def _segmentation(segmentation: Segmentation) -> dict[str, Any]:
     spans = [
         {**field._asdict(), "confidence": rounded(field.confidence)}
-        for field in one.fields
+        for field in segmentation.fields
     ]
-    return {"record_confidence": rounded(one.confidence), "spans": spans}
+    return {"record_confidence": rounded(segmentation.confidence), "spans": spans}
 
 
 FORMATS = (

@@ -68,20 +68,20 @@ def write_bibtex(
 
 
 def _bibtex_fields(reference: dict[str, str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for key, value in reference.items():
         if key in PEOPLE:
-            found[key] = _bibtex_names(value)
+            fields[key] = _bibtex_names(value)
         elif key == "date":
-            found |= _bibtex_date(value)
+            fields |= _bibtex_date(value)
         elif key in ("url", "doi"):  # read by programs
-            found[key] = value.replace("{", "").replace("}", "").replace("\\", "")
+            fields[key] = value.replace("{", "").replace("}", "").replace("\\", "")
         elif key == "pages":
-            found[key] = escape(value.replace("–", "-").replace("—", "-"))
-            found[key] = "--".join(found[key].replace("--", "-").split("-"))
+            fields[key] = escape(value.replace("–", "-").replace("—", "-"))
+            fields[key] = "--".join(fields[key].replace("--", "-").split("-"))
         else:
-            found[key] = escape(value)
-    return found
+            fields[key] = escape(value)
+    return fields
 
 
 def _bibtex_date(value: str) -> dict[str, str]:
@@ -116,8 +116,8 @@ def _encoder() -> Any:
 
 def escape(value: str) -> str:
     """Returns a text for LaTeX."""
-    found: str = _encoder().unicode_to_latex(value)
-    return found
+    escaped: str = _encoder().unicode_to_latex(value)
+    return escaped
 
 
 def write_csl(
@@ -128,23 +128,25 @@ def write_csl(
     missing."""
     check_libraries()
     pairs = ((x.line, reference_of(x.best.fields, options.fields)) for x in records)
-    write_list((_csl_item(line, found) for line, found in pairs if found), file)
+    write_list(
+        (_csl_item(line, reference) for line, reference in pairs if reference), file
+    )
 
 
 def _csl_item(line: int, reference: dict[str, str]) -> dict[str, Any]:
     kind = guess_kind(reference) if reference else OTHER
-    found: dict[str, Any] = {"id": f"ref{line}", "type": kind.csl}
+    item: dict[str, Any] = {"id": f"ref{line}", "type": kind.csl}
     for key, value in reference.items():
         if key in PEOPLE:
             names, _ = read_names(value)
             people = [_csl_name(name) for name in names] or [{"literal": value}]
-            found[key] = people
+            item[key] = people
         elif key == "date":
             dates = read_date(value)
-            found["issued"] = {"date-parts": dates} if dates else {"literal": value}
+            item["issued"] = {"date-parts": dates} if dates else {"literal": value}
         else:
-            found.setdefault(_CSL[key], value)
-    return found
+            item.setdefault(_CSL[key], value)
+    return item
 
 
 def _csl_name(name: Name) -> dict[str, str]:

@@ -80,11 +80,11 @@ def label_columns(labels: Iterable[str], last: Sequence[str] = LAST) -> Iterator
     YIELDS (str): A name for each, in their order.
     """
     labels = [*labels]
-    others = *FIRST, *last
-    taken = {*others, *labels}
+    reserved = *FIRST, *last
+    taken = {*reserved, *labels}
     for label in labels:
         name = label
-        while name in others or (name != label and name in taken):
+        while name in reserved or (name != label and name in taken):
             name += "_label"
         taken.add(name)
         yield name
