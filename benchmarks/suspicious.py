@@ -39,7 +39,7 @@ from spacy_hosemi.component.folds import folds_of, words_of
 from spacy_hosemi.component.pipe import HighOrderSemiCRF
 from spacy_hosemi.configs import KINDS, make_config
 from spacy_hosemi.explain.cross_fit import cross_fitted
-from spacy_hosemi.explain.suspicions import judged
+from spacy_hosemi.explain.label_errors import judge_labels
 from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection.corpus import labels_in, trainable
 
@@ -100,7 +100,7 @@ def scores_of(pipe: HighOrderSemiCRF, example: Example) -> tuple[float, float]:
     probs = tokens / np.maximum(tokens.sum(axis=1, keepdims=True), 1e-300)
     (quality,) = get_label_quality_scores([given.tolist()], [probs])[0]
     (best,) = pipe.kbest(doc, 1)
-    (found,) = judged(pipe, [example])
+    (found,) = judge_labels(pipe, [example])
     return -float(quality), best.log_probability - found.log_probability
 
 
@@ -123,7 +123,7 @@ def measure(data: Path, args: argparse.Namespace) -> list[Any]:
     for k in range(args.rounds):
         numbers = folds_of(keys, args.folds, k)
         for pipe, places, examples in cross_fitted(nlp, "hosemi", docs, numbers):
-            ours[k, places] = [x.evidence for x in judged(pipe, examples)]
+            ours[k, places] = [x.evidence for x in judge_labels(pipe, examples)]
             if not k:
                 peers[:, places] = np.transpose([scores_of(pipe, x) for x in examples])
     several = _precision(is_wrong, ours.mean(axis=0)) if args.rounds > 1 else "-"

@@ -15,7 +15,7 @@ from .streams import failing, shortened
 
 if TYPE_CHECKING:
     from ..component.judging import DocumentResult
-    from ..explain.comparing import Change, Comparison, Difference
+    from ..explain.comparing import ChangedSpan, Comparison, Difference
 
 
 @hosemi_cli.command("compare", no_args_is_help=True)
@@ -67,11 +67,11 @@ def compare_cli(
       python -m spacy hosemi compare old/model-last new/model-last dev.spacy
       python -m spacy hosemi compare ner/model-best hosemi/model-last test.spacy --json
     """
-    from ..explain.comparing import compare_answers
+    from ..explain.comparing import compare_results
 
     answers = read_answers(first, data), read_answers(second, data)
     with failing(f"Cannot compare on {str(data)!r}"):
-        comparison = compare_answers(*answers, n_draws, seed)
+        comparison = compare_results(*answers, n_draws, seed)
     if as_json:
         print_json({"first": first, "second": second, "comparison": comparison})
     else:
@@ -124,6 +124,6 @@ def _cells(difference: Difference) -> tuple[str, ...]:
     return f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}", span, f"{difference.p:.4f}"
 
 
-def _row(change: Change, wrong: str) -> tuple[Any, ...]:
+def _row(change: ChangedSpan, wrong: str) -> tuple[Any, ...]:
     kind = "" if change.is_gold else wrong
     return change.label, shortened(change.text, 50), kind

@@ -28,8 +28,8 @@ from .options import (
 from .streams import fail, failing, say
 
 if TYPE_CHECKING:
+    from ..explain.error_bounds import ErrorBound
     from ..explain.guarantees import Chosen
-    from ..explain.promises import Promise
 
 
 @hosemi_cli.command("guarantee", no_args_is_help=True)
@@ -113,14 +113,14 @@ def guarantee_cli(
       python -m spacy hosemi guarantee m new.spacy --span-error 0.02 --per-label
     """
     from ..component.fingerprint import fingerprint
-    from ..explain.promises import (
-        check_answers,
-        promise_records,
-        promise_spans,
+    from ..explain.error_bounds import (
+        check_results,
+        guarantee_records,
+        guarantee_spans,
         without_copies,
     )
 
-    promise = _read_promise(record_error, span_error, delta)
+    bound = _read_bound(record_error, span_error, delta)
     if per_label and span_error is None:
         fail("--per-label goes with --span-error", "A record has no label.")
     nlp, pipe = load_component(model, component)
@@ -135,13 +135,13 @@ def guarantee_cli(
     digest = fingerprint(pipe)
     with failing(f"Cannot promise anything by {str(data)!r}"):
         names = labels_of(nlp, pipe)
-        answers = check_answers(answers, names, is_of_training, promise, group)
+        answers = check_results(answers, names, is_of_training, bound, group)
         if span_error is None:
-            guarantee, of_records = promise_records(answers, promise, digest)
+            guarantee, of_records = guarantee_records(answers, bound, digest)
             thresholds = {"": of_records}
         else:
             labels = names if per_label else None
-            guarantee, thresholds = promise_spans(answers, promise, digest, labels)
+            guarantee, thresholds = guarantee_spans(answers, bound, digest, labels)
     if output is not None:
         pipe.guarantee = guarantee
         save_pipeline(nlp, output)
@@ -150,14 +150,14 @@ def guarantee_cli(
         print_json({"component": pipe.name, "n_documents": len(answers), **report})
     else:
         what = "records" if guarantee.is_of_records else "spans"
-        _print(what, thresholds, promise, len(answers))
+        _print(what, thresholds, bound, len(answers))
 
 
-def _read_promise(
+def _read_bound(
     record_error: float | None, span_error: float | None, delta: float
-) -> Promise:
-    """Returns the promise; exits with a message if it is none."""
-    from ..explain.promises import Promise
+) -> ErrorBound:
+    """Returns the bound; exits with a message if it is none."""
+    from ..explain.error_bounds import ErrorBound
 
     options = {"--record-error": record_error, "--span-error": span_error}
     errors = [(name, x) for name, x in options.items() if x is not None]
@@ -169,10 +169,10 @@ def _read_promise(
     for name, value in (*errors, ("--delta", delta)):
         if not 0.0 < value < 1.0:
             fail(f"{name} is {value:g}", "Expected a share above 0 and below 1.")
-    return Promise(errors[0][1], delta)
+    return ErrorBound(errors[0][1], delta)
 
 
-def _print(what: str, thresholds: dict[str, Chosen], promise: Promise, n: int) -> None:
+def _print(what: str, thresholds: dict[str, Chosen], bound: ErrorBound, n: int) -> None:
     rows: list[tuple[Any, ...]] = []
     for label, chosen in thresholds.items():
         if chosen.n_tested:
@@ -185,7 +185,7 @@ def _print(what: str, thresholds: dict[str, Chosen], promise: Promise, n: int) -
     print(f"{n:,} documents")
     print_table(f"{what} that need no eye", header, rows, "llrrrr")
     print(
-        f"With probability {1 - promise.delta:g} at most {100 * promise.error:g} % of "
+        f"With probability {1 - bound.delta:g} at most {100 * bound.error:g} % of "
         f"the {what} {'' if '' in thresholds else 'of each label '}are wrong that are "
         "accepted in documents like these."
     )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.training import Example
 
-    from ..explain.suspicions import Suspicion
+    from ..explain.label_errors import LabelError
     from ..formats.records import ExtractedField, ExtractedRecord
     from ..labels.alignment import Characters
 
@@ -112,7 +112,7 @@ def suspicious_cli(
       python -m spacy hosemi suspicious train.spacy -o look.json -F label-studio
     """
     from ..component.folds import folds_of
-    from ..explain.suspicions import find_suspicions
+    from ..explain.label_errors import find_label_errors
     from ..formats.writers import WriterOptions
     from ..inspection.corpus import as_examples, trainable
     from ..labels.alignment import is_complete
@@ -137,8 +137,8 @@ def suspicious_cli(
         fail("No document has a span", "Expected gold with some.")
     divisions = [folds_of(keys, folds, seed) for seed in range(rounds)]
     progress = partial(with_progress, total=folds, unit=" folds")
-    suspicions = find_suspicions(nlp, pipe.name, docs, divisions, progress)
-    shown = suspicions[:top]
+    errors = find_label_errors(nlp, pipe.name, docs, divisions, progress)
+    shown = errors[:top]
     places = dict(zip(map(id, part.docs), part.places))
     names = [places[id(docs[x.document])] for x in shown]
     if output is not None and form == SPACY:
@@ -156,7 +156,7 @@ def suspicious_cli(
         print_json({"component": pipe.name, "n_documents": len(docs), "records": rows})
     else:
         _print(names, docs, shown)
-        _print_counts(suspicions)
+        _print_counts(errors)
 
 
 def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
@@ -179,13 +179,13 @@ def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
 
 
 def _records(
-    names: Sequence[str], docs: Sequence[Doc], suspicions: Sequence[Suspicion]
+    names: Sequence[str], docs: Sequence[Doc], errors: Sequence[LabelError]
 ) -> Iterator[ExtractedRecord]:
     """Yields records with their gold, and what is more probable as an alternative."""
     from ..component.extraction import word_tokens
     from ..formats.records import ExtractedRecord, Segmentation
 
-    for name, x in zip(names, suspicions):
+    for name, x in zip(names, errors):
         doc = docs[x.document]
         gold = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
         instead = sorted({*gold} - {*x.gold} | {*x.instead})
@@ -207,10 +207,10 @@ def _fields(text: str, spans: Sequence[Characters]) -> list[ExtractedField]:
 
 
 def _print(
-    names: Sequence[str], docs: Sequence[Doc], suspicions: Sequence[Suspicion]
+    names: Sequence[str], docs: Sequence[Doc], errors: Sequence[LabelError]
 ) -> None:
     rows = []
-    for name, x in zip(names, suspicions):
+    for name, x in zip(names, errors):
         text = docs[x.document].text
         sides = [_spans(text, spans) for spans in (x.gold, x.instead)]
         rows.append((name, f"{x.evidence:.1f}", x.kind or "-", *sides))
@@ -218,9 +218,9 @@ def _print(
     print_table(f"{len(rows):,} of {len(docs):,} records", header, rows, "lrlll")
 
 
-def _print_counts(suspicions: Sequence[Suspicion]) -> None:
+def _print_counts(errors: Sequence[LabelError]) -> None:
     """Counts all records, shown or not."""
-    counts = Counter(x.kind for x in suspicions if x.evidence > 0)
+    counts = Counter(x.kind for x in errors if x.evidence > 0)
     kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.most_common())
     print(f"\nEvidence above 0: {counts.total():,}{f' ({kinds})' if kinds else ''}")
 

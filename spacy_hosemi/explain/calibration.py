@@ -35,13 +35,8 @@ LIMITS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 @dataclass(frozen=True)
 class Bin:
-    """Entities with about the same confidence.
-
-    low, high (float): low <= confidence < high; the last bin includes 1.
-    n (int): The number of entities, at least 1.
-    confidence (float): Their mean confidence.
-    right (float): The share of them that is right.
-    """
+    """Entities with low <= confidence < high (the last bin includes 1): how many, at
+    least 1; their mean confidence; the share of them that is right."""
 
     low: float
     high: float
@@ -52,9 +47,8 @@ class Bin:
 
 @dataclass(frozen=True)
 class Reliability:
-    """How far confidences can be trusted.
+    """How far confidences at a temperature can be trusted.
 
-    temperature (float): Of the component.
     error (float): Expected calibration error: the mean difference of `confidence` and
         `right` of the bins, weighted by `n`.
     log_loss (float): The mean of - log p, in nats; p is the confidence of a right
@@ -71,12 +65,8 @@ class Reliability:
 def measure_reliability(
     judged: JudgedSpans, temperature: float, n_bins: int = 10
 ) -> Reliability:
-    """RETURNS (Reliability): NaN where there are no entities.
-
-    judged (JudgedSpans): Entities, predicted with this temperature.
-    temperature (float): Of the component.
-    n_bins (int): Bins of equal width from 0 to 1.
-    """
+    """Returns the reliability of entities that were predicted with a temperature, by
+    bins of equal width from 0 to 1; NaN where there are no entities."""
     if not len(judged.labels):
         return Reliability(temperature, np.nan, np.nan, [])
     p, right = judged.confidence, judged.is_right
@@ -96,7 +86,7 @@ def measure_reliability(
 
 
 def log_loss(judged: JudgedSpans) -> float:
-    """RETURNS (float): See `Reliability`."""
+    """Returns the log loss, see `Reliability`."""
     p = np.clip(judged.confidence, 1e-15, 1.0 - 1e-15)
     return float(-np.log(np.where(judged.is_right, p, 1.0 - p)).mean())
 
@@ -110,13 +100,13 @@ def choose_temperature(judge_at: Callable[[float], JudgedSpans]) -> float | None
     right = judge_at(1.0).is_right
     if right.all() or not right.any():
         return None
-    found = minimize_scalar(
+    result = minimize_scalar(
         lambda x: log_loss(judge_at(float(np.exp(x)))),
         bounds=tuple(np.log(TEMPERATURES)),
         method="bounded",
         options={"xatol": 0.005},
     )
-    return round(float(np.exp(found.x)), 2)
+    return round(float(np.exp(result.x)), 2)
 
 
 def try_expected_f1(
@@ -168,19 +158,17 @@ def calibrate(
     progress: Progress = iter,
     **wanted: float | None,
 ) -> Calibration:
-    """Measure how far confidences can be trusted; choose temperature, expected_f1 and
-    min_confidence.
+    """Measures how far confidences can be trusted; chooses temperature, expected_f1 and
+    min_confidence. Raises ValueError if no entity is predicted (HS092), or none is in
+    the gold (HS320).
 
     pipe (HighOrderSemiCRF): A trained component; its settings are restored.
-    examples (Sequence[Example]): From `read_examples`.
-    n_bins (int): As for `measure_reliability`.
+    examples (Sequence[Example]): From `load_examples`.
     with_temperature, with_expected_f1, with_threshold (bool): Which settings to choose;
         an expected_f1 only with decoding = "mbr", which reads it.
     labels (Optional[Sequence[str]]): As for `choose_thresholds`.
     progress (Callable): As for `judge_component`, which is called a few dozen times.
     wanted (Optional[float]): precision or recall, as for `choose_threshold`.
-    RETURNS (Calibration): Measurements and chosen settings.
-    RAISES (ValueError): HS092 no entity is predicted, HS320 none is in the gold.
     """
     judge_with = partial(judge_component, pipe, examples, progress)
     judged, notes = judge_with(), []
@@ -191,15 +179,15 @@ def calibrate(
     chosen: dict[str, Any] = {}
     if with_temperature:
         # With "mbr" the predicted entities would depend on the temperature.
-        found = choose_temperature(
+        temperature = choose_temperature(
             lambda t: judge_with(temperature=t, decoding="viterbi")
         )
-        if found is None:
+        if temperature is None:
             notes.append("All entities are right, or none is: temperature stays.")
         else:
-            chosen["temperature"] = found
+            chosen["temperature"] = temperature
             judged = judge_with(**chosen)
-            measured.append((judged, found))
+            measured.append((judged, temperature))
     expected: dict[float | None, Point] = {}
     if with_expected_f1 and pipe.decoding == "mbr":
         fixed = None if with_threshold else pipe.min_confidence
@@ -234,9 +222,9 @@ def calibrate(
         limits = [*sorted({*LIMITS, least})]
     shown = [(thresholds, try_thresholds(judged, thresholds)) for thresholds in limits]
     reliability = [
-        measure_reliability(some, temperature, n_bins)
-        for some, temperature in measured
-        if len(some.labels)
+        measure_reliability(spans, temperature, n_bins)
+        for spans, temperature in measured
+        if len(spans.labels)
     ]
     return Calibration(judged, reliability, chosen, expected, shown, by_label, notes)
 
@@ -248,7 +236,7 @@ def _choose_expected_f1(
     labels: Sequence[str] | None,
     wanted: Mapping[str, float | None],
 ) -> tuple[float | None, dict[float | None, Point]]:
-    """The best expected_f1, and what each leaves with its min_confidence."""
+    """Returns the best expected_f1, and what each leaves with its min_confidence."""
     is_any_wanted = any(value is not None for value in wanted.values())
     least = 0.0 if fixed is None and not is_any_wanted else fixed
     points, merits = {}, {}
@@ -260,7 +248,8 @@ def _choose_expected_f1(
 
 
 def _missed(points: Mapping[str, Point], **wanted: float | None) -> Iterator[str]:
-    """Notes on each wanted precision or recall that no min_confidence reaches."""
+    """Yields a note on each wanted precision or recall that no min_confidence
+    reaches."""
     for figure, least in wanted.items():
         for of_what, point in points.items():
             value = getattr(point, figure)

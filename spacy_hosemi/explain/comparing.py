@@ -40,14 +40,9 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A span that one of two pipelines predicts.
-
-    document (int): The number of its document, from 0.
-    start, end (int): In characters.
-    label, text (str): Of the span.
-    is_gold (bool): Whether it is right.
-    """
+class ChangedSpan:
+    """A span that one of two pipelines predicts, in characters; documents are numbered
+    from 0, and a gold span is right."""
 
     document: int
     start: int
@@ -68,9 +63,8 @@ class Comparison:
         without other ones; None if there are no complete documents.
     labels (Dict[str, Difference]), n_of_label (Dict[str, int]): F1 of each label, and
         the number of its right spans.
-    better (List[Change]): Right spans that only the second predicts, and wrong ones
-        that only the first does.
-    worse (List[Change]): The other way round.
+    better, worse (List[ChangedSpan]): Right spans that only the second predicts, and
+        wrong ones that only the first does; the other way round.
     """
 
     n_documents: int
@@ -80,55 +74,43 @@ class Comparison:
     records: Difference | None
     labels: dict[str, Difference]
     n_of_label: dict[str, int]
-    better: list[Change]
-    worse: list[Change]
+    better: list[ChangedSpan]
+    worse: list[ChangedSpan]
 
 
-def compare_answers(
+def compare_results(
     first: Sequence[DocumentResult],
     second: Sequence[DocumentResult],
     n_draws: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Compare two pipelines by the paired bootstrap.
-
-    first, second (Sequence[DocumentResult]): Of each, for the same documents.
-    n_draws (int), seed (int): Of the bootstrap.
-    RETURNS (Comparison): The same for the same seed.
-    RAISES (ValueError): HS350 there is no document with a right or a predicted span;
-        HS351 the documents are not the same.
-    """
+    """Compares two pipelines on the same documents by the paired bootstrap; the same
+    for the same seed. Raises ValueError if there is no document with a right or a
+    predicted span (HS350), or the documents are not the same (HS351)."""
     if [(x.text, x.gold) for x in first] != [(x.text, x.gold) for x in second]:
         raise ValueError(Errors.HS351.format(first=len(first), second=len(second)))
     if not any(x.gold or x.predicted or y.predicted for x, y in zip(first, second)):
         raise ValueError(Errors.HS350.format(found=len(first)))
-    labels = sorted(
-        {y for one in (*first, *second) for *_, y in one.gold | one.predicted}
-    )
-    is_record = np.array([one.is_complete for one in first])
-    exact = np.array(
-        [[x.predicted == x.gold for x in some] for some in (first, second)]
-    )
+    pairs = first, second
+    spans = [span for x in (*first, *second) for span in x.gold | x.predicted]
+    labels = sorted({label for *_, label in spans})
+    is_record = np.array([x.is_complete for x in first])
+    exact = np.array([[x.predicted == x.gold for x in results] for results in pairs])
     by_label = _counts(first, second, labels)
     of_records = np.stack([*(exact & is_record), is_record]).T.astype(float)
-    f1, *of_labels, records = differences(
-        [
-            (_f1, by_label.sum(axis=0)),
-            *((_f1, counts) for counts in by_label),
-            (_share, of_records),
-        ],
-        n_draws,
-        seed,
-    )
+    scores = [(_f1, counts) for counts in (by_label.sum(axis=0), *by_label)]
+    args = [*scores, (_share, of_records)], n_draws, seed
+    f1, *of_labels, records = differences(*args)
+    n_of_label = by_label[:, :, 4].sum(axis=1).astype(int).tolist()
     better, worse = _changes(first, second)
     return Comparison(
         len(first),
         int(is_record.sum()),
-        sum(len(one.gold) for one in first),
+        sum(len(x.gold) for x in first),
         f1,
         records if is_record.any() else None,
         dict(zip(labels, of_labels)),
-        dict(zip(labels, by_label[:, :, 4].sum(axis=1).astype(int).tolist())),
+        dict(zip(labels, n_of_label)),
         better,
         worse,
     )
@@ -141,24 +123,20 @@ _Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 def differences(
     scores: Sequence[tuple[_Score, NDArray[np.float64]]], n_draws: int, seed: int
 ) -> list[Difference]:
-    """The paired bootstrap.
-
-    scores (Sequence[Tuple[Callable, float64 [D, C]]]): What makes scores of sums over D
-        documents, and what is summed.
-    n_draws (int), seed (int): Of the bootstrap.
-    RETURNS (List[Difference]): Of each score, all of them on the same draws.
-    """
+    """Returns the difference of each score by the paired bootstrap, all of them on the
+    same draws. `scores`: what makes scores of sums over D documents, and what is
+    summed, float64 [D, C]."""
     rng, n = np.random.default_rng(seed), len(scores[0][1])
     of_draws: list[list[NDArray[np.float64]]] = [[] for _ in scores]
     for start in range(0, n_draws, _TOGETHER):
         size = min(_TOGETHER, n_draws - start)
         times = rng.multinomial(n, np.full(n, 1 / n), size).astype(float)
-        for found, (score, counts) in zip(of_draws, scores):
+        for drawn, (score, counts) in zip(of_draws, scores):
             pair = score(times @ counts)
-            found.append(pair[:, 1] - pair[:, 0])
+            drawn.append(pair[:, 1] - pair[:, 0])
     return [
-        _difference(score(counts.sum(axis=0)), np.concatenate(found))
-        for found, (score, counts) in zip(of_draws, scores)
+        _difference(score(counts.sum(axis=0)), np.concatenate(drawn))
+        for drawn, (score, counts) in zip(of_draws, scores)
     ]
 
 
@@ -174,14 +152,14 @@ def _counts(
     second: Sequence[DocumentResult],
     labels: Sequence[str],
 ) -> NDArray[np.float64]:
-    """RETURNS (float64 [L, D, 5]): By label and document the right and the predicted
+    """Returns float64 [L, D, 5]: by label and document the right and the predicted
     spans of the first, the same of the second, and the gold spans."""
     number = {label: y for y, label in enumerate(labels)}
     counts = np.zeros((len(labels), len(first), 5))
     for d, pair in enumerate(zip(first, second)):
         gold = pair[0].gold
-        for k, one in enumerate(pair):
-            for span in one.predicted:
+        for k, result in enumerate(pair):
+            for span in result.predicted:
                 counts[number[span[2]], d, 2 * k] += span in gold
                 counts[number[span[2]], d, 2 * k + 1] += 1
         for span in gold:
@@ -190,28 +168,28 @@ def _counts(
 
 
 def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """2 right / (predicted + gold); 0 where there is nothing."""
+    """Returns 2 right / (predicted + gold); 0 where there is nothing."""
     right, predicted = sums[..., [0, 2]], sums[..., [1, 3]]
     return 2 * right / np.maximum(predicted + sums[..., [4]], 1.0)
 
 
 def _share(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Exact records / all records; 0 where there are none."""
-    found: NDArray[np.float64] = sums[..., :2] / np.maximum(sums[..., [2]], 1.0)
-    return found
+    """Returns exact records / all records; 0 where there are none."""
+    return np.asarray(sums[..., :2] / np.maximum(sums[..., [2]], 1.0))
 
 
 def _changes(
     first: Sequence[DocumentResult], second: Sequence[DocumentResult]
-) -> tuple[list[Change], list[Change]]:
-    """RETURNS (Tuple[List[Change], List[Change]]): See `Comparison`."""
-    found: tuple[list[Change], list[Change]] = ([], [])
+) -> tuple[list[ChangedSpan], list[ChangedSpan]]:
+    """Returns `better` and `worse`, see `Comparison`."""
+    better: list[ChangedSpan] = []
+    worse: list[ChangedSpan] = []
     for k, (a, b) in enumerate(zip(first, second)):
-        for one, other, changes in ((b, a, found[0]), (a, b, found[1])):
-            right = (one.predicted - other.predicted) & a.gold
-            no_longer_wrong = (other.predicted - one.predicted) - a.gold
+        for new, old, changes in ((b, a, better), (a, b, worse)):
+            right = (new.predicted - old.predicted) & a.gold
+            no_longer_wrong = (old.predicted - new.predicted) - a.gold
             for start, end, label in sorted(right | no_longer_wrong):
                 is_gold = (start, end, label) in a.gold
                 text = a.text[start:end]
-                changes.append(Change(k, start, end, label, text, is_gold))
-    return found
+                changes.append(ChangedSpan(k, start, end, label, text, is_gold))
+    return better, worse

@@ -15,11 +15,8 @@ from ..prediction.thresholds import LabelThresholds, Thresholds, least_of
 
 @dataclass(frozen=True)
 class Point:
-    """The entities that are predicted with a min_confidence or an expected_f1.
-
-    n (int): How many.
-    precision, recall, f1 (float): From 0 to 1; 0 if there are none.
-    """
+    """How many entities a min_confidence or an expected_f1 leaves, and their scores, 0
+    to 1; 0 if there are none."""
 
     n: int
     precision: float
@@ -28,34 +25,24 @@ class Point:
 
 
 def try_thresholds(judged: JudgedSpans, thresholds: Thresholds) -> Point:
-    """RETURNS (Point): What a min_confidence leaves.
-
-    judged (JudgedSpans): Entities.
-    thresholds (Union[float, Dict[str, float]]): As `min_confidence`.
-    """
+    """Returns what a min_confidence leaves."""
     least = np.array([least_of(thresholds, label) for label in judged.labels])
-    kept = judged.is_right[judged.confidence >= least]
-    n_right, n_gold = int(kept.sum()), judged.n_gold.total()
+    is_right = judged.is_right[judged.confidence >= least]
+    n_right, n_gold = int(is_right.sum()), judged.n_gold.total()
     return Point(
-        n=len(kept),
-        precision=n_right / max(len(kept), 1),
+        n=len(is_right),
+        precision=n_right / max(len(is_right), 1),
         recall=n_right / max(n_gold, 1),
-        f1=2.0 * n_right / max(len(kept) + n_gold, 1),
+        f1=2.0 * n_right / max(len(is_right) + n_gold, 1),
     )
 
 
 def choose_threshold(
     judged: JudgedSpans, *, precision: float | None = None, recall: float | None = None
 ) -> float:
-    """The threshold with the highest F1, or the one that reaches a precision or recall;
-    if none does, the threshold that comes nearest.
-
-    judged (JudgedSpans): Entities.
-    precision (Optional[float]): Choose the lowest threshold that reaches it.
-    recall (Optional[float]): Choose the highest threshold that reaches it.
-    RETURNS (float): A number with few decimals between the confidences of the least
-        confident entity that is kept and of the most confident one that is not.
-    """
+    """Returns the threshold with the highest F1; or the lowest one that reaches a
+    precision, or the highest one that reaches a recall; if none does, the one that
+    comes nearest. It has few decimals."""
     values, n_right, n_kept = _cumulated(judged)
     if not len(values):
         return 0.0
@@ -63,10 +50,10 @@ def choose_threshold(
     if recall is not None:  # the first of equals has the fewest entities
         best = int(np.argmax(np.minimum(n_right / n_gold, recall)))
     else:  # the last of equals has the most entities
-        found = 2.0 * n_right / (n_kept + n_gold)
+        scores = 2.0 * n_right / (n_kept + n_gold)
         if precision is not None:
-            found = np.minimum(n_right / n_kept, precision)
-        best = len(found) - 1 - int(np.argmax(found[::-1]))
+            scores = np.minimum(n_right / n_kept, precision)
+        best = len(scores) - 1 - int(np.argmax(scores[::-1]))
     return 0.0 if best + 1 == len(values) else short_between(*values[[best + 1, best]])
 
 
@@ -76,16 +63,9 @@ def merit(
     labels: Iterable[str] | None = None,
     **wanted: float | None,
 ) -> tuple[float, float]:
-    """The merit of a min_confidence, to compare it with that of others.
-
-    judged (JudgedSpans): Entities.
-    thresholds (Union[float, Dict[str, float]]): As `min_confidence`.
-    labels (Optional[Iterable[str]]): Each of them should reach the wanted precision or
-        recall; None: all labels together.
-    wanted (Optional[float]): precision or recall, as for `choose_threshold`.
-    RETURNS (Tuple[float, float]): The reached part of the wanted precision or recall,
-        the mean of labels; then the other of the two. If none is wanted: F1, 0.
-    """
+    """Returns the merit of a min_confidence, to compare it with that of others: the
+    reached part of the wanted precision or recall, the mean of `labels`, or of all
+    together; then the other of the two. If none is wanted: F1, 0."""
     point = try_thresholds(judged, thresholds)
     for figure, other in (("precision", "recall"), ("recall", "precision")):
         if (least := wanted.get(figure)) is not None:
@@ -103,23 +83,18 @@ def merit(
 def choose_expected_f1(
     merits: Mapping[float | None, tuple[float, float]], present: float | None
 ) -> float | None:
-    """The expected_f1 with the highest merit; of equals the present one, or else the
-    median.
-
-    merits (Mapping[Optional[float], Tuple[float, float]]): The `merit` of each. None
-        (of each document alone) is chosen only if no number is as good.
-    present (Optional[float]): The setting of the component.
-    """
+    """Returns the expected_f1 with the highest merit; of equals the present one, or
+    else the median; None (of each document alone) only if no number is as good."""
     best = max(merits.values())
-    found = [value for value in merits if merits[value] == best]
-    if present in found:
+    equals = [value for value in merits if merits[value] == best]
+    if present in equals:
         return present
-    numbers = sorted(value for value in found if value is not None)
+    numbers = sorted(value for value in equals if value is not None)
     return numbers[len(numbers) // 2] if numbers else None
 
 
 def _cumulated(judged: JudgedSpans) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Distinct confidences, descending; right and all entities from each on."""
+    """Returns distinct confidences, descending; right and all entities from each on."""
     values, index = np.unique(-judged.confidence, return_inverse=True)
     n_kept = np.cumsum(np.bincount(index, minlength=len(values)))
     right = np.bincount(index, weights=judged.is_right, minlength=len(values))
@@ -127,7 +102,7 @@ def _cumulated(judged: JudgedSpans) -> tuple[NDArray[Any], NDArray[Any], NDArray
 
 
 def short_between(low: float, high: float) -> float:
-    """RETURNS (float): The number with the fewest decimals between two others."""
+    """Returns the number with the fewest decimals between two others."""
     middle = 0.5 * (low + high)
     rounded = (round(float(middle), digits) for digits in range(1, 16))
     return next((x for x in rounded if low < x < high), float(high))
@@ -136,16 +111,11 @@ def short_between(low: float, high: float) -> float:
 def choose_thresholds(
     judged: JudgedSpans, labels: Iterable[str] | None = None, **wanted: float | None
 ) -> Thresholds:
-    """A min_confidence for all labels together, or for each of them.
-
-    judged (JudgedSpans): Entities.
-    labels (Optional[Iterable[str]]): Choose one for each of these; None: one for all.
-    wanted (Optional[float]): precision or recall, as for `choose_threshold`.
-    RETURNS (Union[float, Dict[str, float]]): By label only those above 0.
-    """
+    """Returns a min_confidence for all labels together; or for each of `labels`,
+    without those that are 0. `wanted`: as for `choose_threshold`."""
     if labels is None:
         return choose_threshold(judged, **wanted)
-    found = {
-        label: choose_threshold(judged.of_label(label), **wanted) for label in labels
-    }
-    return LabelThresholds((label, least) for label, least in found.items() if least)
+    chosen = (
+        (label, choose_threshold(judged.of_label(label), **wanted)) for label in labels
+    )
+    return LabelThresholds((label, least) for label, least in chosen if least)

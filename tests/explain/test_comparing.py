@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
-from spacy_hosemi.explain.comparing import Change, compare_answers, differences
+from spacy_hosemi.explain.comparing import ChangedSpan, compare_results, differences
 
 from ..helpers import make_trained, references
 
@@ -52,7 +52,7 @@ def f1_of(some, label=None):
 @pytest.mark.parametrize("label", [None, "A", "B"])
 def test_as_by_loops(label):
     first, second = random_answers(1)
-    found = compare_answers(first, second, n_draws=200, seed=3)
+    found = compare_results(first, second, n_draws=200, seed=3)
     one = found.f1 if label is None else found.labels[label]
     pair = [f1_of(some, label) for some in (first, second)]
     assert [one.first, one.second] == pytest.approx(pair)
@@ -69,7 +69,7 @@ def test_as_by_loops(label):
 
 def test_records():
     first, second = random_answers(2, share=(0.97, 0.99))
-    found = compare_answers(first, second, n_draws=100)
+    found = compare_results(first, second, n_draws=100)
     for some, value in zip(
         (first, second), (found.records.first, found.records.second)
     ):
@@ -82,16 +82,16 @@ def test_records():
 def test_chance_is_called_so():
     """Of two pipelines that are equally good, one is better in 1 of 20 comparisons."""
     p = [
-        compare_answers(*random_answers(seed, 60, (0.8, 0.8)), n_draws=400).f1.p
+        compare_results(*random_answers(seed, 60, (0.8, 0.8)), n_draws=400).f1.p
         for seed in range(200)
     ]
     assert 0.01 <= np.mean(np.array(p) < 0.05) <= 0.11
-    assert compare_answers(*random_answers(0, 60, (0.7, 0.9))).f1.p < 0.01
+    assert compare_results(*random_answers(0, 60, (0.7, 0.9))).f1.p < 0.01
 
 
 def test_the_same_pipeline_twice():
     first, _ = random_answers(4)
-    found = compare_answers(first, first, n_draws=100)
+    found = compare_results(first, first, n_draws=100)
     assert (found.f1.low, found.f1.high, found.f1.p) == (0.0, 0.0, 1.0)
     assert found.better == found.worse == []
 
@@ -100,28 +100,28 @@ def test_changes():
     gold = frozenset([(0, 1, "A"), (2, 3, "B")])
     first = [DocumentResult("abcd", frozenset([(0, 1, "A"), (1, 2, "B")]), gold, True)]
     second = [DocumentResult("abcd", frozenset([(2, 3, "B"), (3, 4, "A")]), gold, True)]
-    found = compare_answers(first, second, n_draws=100)
+    found = compare_results(first, second, n_draws=100)
     assert found.better == [
-        Change(0, 1, 2, "B", "b", is_gold=False),
-        Change(0, 2, 3, "B", "c", is_gold=True),
+        ChangedSpan(0, 1, 2, "B", "b", is_gold=False),
+        ChangedSpan(0, 2, 3, "B", "c", is_gold=True),
     ]
     assert found.worse == [
-        Change(0, 0, 1, "A", "a", is_gold=True),
-        Change(0, 3, 4, "A", "d", is_gold=False),
+        ChangedSpan(0, 0, 1, "A", "a", is_gold=True),
+        ChangedSpan(0, 3, 4, "A", "d", is_gold=False),
     ]
 
 
 def test_what_cannot_be_compared():
     first, second = random_answers(5)
     with pytest.raises(ValueError, match="HS351.*40 and 39"):
-        compare_answers(first, second[:-1])
+        compare_results(first, second[:-1])
     with pytest.raises(ValueError, match="HS351"):
-        compare_answers(first, second[::-1])
+        compare_results(first, second[::-1])
     empty = [DocumentResult("a", frozenset(), frozenset(), True)] * 3
     with pytest.raises(ValueError, match="HS350.*3 documents"):
-        compare_answers(empty, empty)
+        compare_results(empty, empty)
     none = [DocumentResult("a", frozenset(), frozenset([(0, 1, "A")]), False)]
-    assert compare_answers(none, none, n_draws=100).records is None
+    assert compare_results(none, none, n_draws=100).records is None
 
 
 def test_draws_are_shared():

@@ -19,12 +19,12 @@ from spacy_hosemi.component import training_summary
 from spacy_hosemi.component.fingerprint import fingerprint, guarantee_in_force
 from spacy_hosemi.component.judging import DocumentResult
 from spacy_hosemi.component.training_summary import TrainingTexts, read_texts
+from spacy_hosemi.explain.error_bounds import ErrorBound, check_results, guarantee_spans
 from spacy_hosemi.explain.guarantees import (
     choose_for_records,
     choose_for_spans,
     least_sample,
 )
-from spacy_hosemi.explain.promises import Promise, check_answers, promise_spans
 from spacy_hosemi.formats.records import (
     ExtractedField,
     ExtractedRecord,
@@ -555,17 +555,17 @@ def test_spans_by_label():
         )
         for k, scores in enumerate([{good: 0.99, bad: 0.98}] * 200)
     ]
-    promise = Promise(0.05, 0.1)
-    assert check_answers(answers, ["PER", "LOC"], None, promise) == answers
-    guarantee, found = promise_spans(answers, promise, "x", ["LOC", "PER"])
+    bound = ErrorBound(0.05, 0.1)
+    assert check_results(answers, ["PER", "LOC"], None, bound) == answers
+    guarantee, found = guarantee_spans(answers, bound, "x", ["LOC", "PER"])
     assert found["LOC"].threshold is None and found["PER"].threshold == 0.99
     assert guarantee.span_limits == (SpanLimit("PER", 0.99, 1),)
-    alone, _ = promise_spans(answers, promise, "x", ["PER"])
+    alone, _ = guarantee_spans(answers, bound, "x", ["PER"])
     assert alone.span_limits == guarantee.span_limits
     with pytest.raises(ValueError, match="HS356.*for LOC"):
-        promise_spans(answers, promise, "x", ["LOC"])
+        guarantee_spans(answers, bound, "x", ["LOC"])
     assert guarantee.usual == Usual(0.98, 0, 400)
-    together, _ = promise_spans(answers, promise, "x")
+    together, _ = guarantee_spans(answers, bound, "x")
     assert together.span_limits[0].threshold == 0.99
     fields = [ExtractedField(0, 3, "PER", "Ada", 0.99)]
     (record,) = ReviewMarks(guarantee).mark(

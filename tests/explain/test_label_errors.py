@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.cli.common import print_json
 from spacy_hosemi.component.folds import folds_of
-from spacy_hosemi.explain.suspicions import Suspicion, _mean, judged
+from spacy_hosemi.explain.label_errors import LabelError, _mean, judge_labels
 
 from ..helpers import SMALL, TRAIN, make_trained, random_pipe, randomize
 
@@ -59,7 +59,7 @@ def test_evidence(name, gold):
     nlp = make_trained(max_length=4, **CONFIGS[name])
     pipe = nlp.get_pipe("hosemi")
     randomize(pipe, seed=len(gold), size=0.7)
-    (found,) = judged(pipe, [example_of(nlp, gold)])
+    (found,) = judge_labels(pipe, [example_of(nlp, gold)])
     expected, own = oracle(pipe, Doc(nlp.vocab, words=WORDS), gold)
     assert found.evidence == pytest.approx(expected, abs=1e-9)
     assert found.log_probability == pytest.approx(own, abs=1e-9)
@@ -80,7 +80,7 @@ def test_sentences_are_judged_together():
 
     gold = [(0, 1, "PER"), (2, 4, "LOC")]
     example = made(gold)
-    (found,) = judged(pipe, [example])
+    (found,) = judge_labels(pipe, [example])
     expected, own = oracle(pipe, example.predicted, gold)
     assert found.log_probability == pytest.approx(own, abs=1e-9)
     # One place is wrong: of the other sentence all is right.
@@ -90,7 +90,7 @@ def test_sentences_are_judged_together():
 def test_impossible_gold():
     nlp = make_trained(max_length=2)
     pipe = nlp.get_pipe("hosemi")
-    (found,) = judged(pipe, [example_of(nlp, [(0, 4, "PER")])])
+    (found,) = judge_labels(pipe, [example_of(nlp, [(0, 4, "PER")])])
     assert found.evidence == math.inf and found.log_probability == -math.inf
     assert found.gold == [(0, 15, "PER")]
 
@@ -99,12 +99,12 @@ def test_impossible_gold():
 def test_tags_on_tokens(encoding):
     nlp = make_trained(encoding=encoding)
     with pytest.raises(ValueError, match="HS366.*segments"):
-        judged(nlp.get_pipe("hosemi"), [example_of(nlp, [])])
+        judge_labels(nlp.get_pipe("hosemi"), [example_of(nlp, [])])
 
 
 def test_the_mean_of_rounds():
-    one = Suspicion(3, 1.0, -2.0, "label", [(0, 1, "A")], [(0, 1, "B")])
-    other = Suspicion(3, 5.0, -4.0, "border", [(0, 1, "A")], [(0, 2, "A")])
+    one = LabelError(3, 1.0, -2.0, "label", [(0, 1, "A")], [(0, 1, "B")])
+    other = LabelError(3, 5.0, -4.0, "border", [(0, 1, "A")], [(0, 2, "A")])
     found = _mean([one, other])
     assert (found.evidence, found.log_probability) == (3.0, -3.0)
     assert (found.kind, found.instead) == ("border", other.instead)
@@ -201,7 +201,7 @@ def test_all_records_are_counted(folder):
 
 
 def test_json_has_no_infinity(capsys):
-    one = Suspicion(3, math.inf, -math.inf, "", [], [])
+    one = LabelError(3, math.inf, -math.inf, "", [], [])
     print_json({"found": one, "nan": math.nan, "half": 0.5})
     found = srsly.json_loads(capsys.readouterr().out)
     assert found["found"]["evidence"] is None and found["nan"] is None

@@ -51,8 +51,8 @@ BORDER = "border"
 
 
 @dataclass(frozen=True)
-class Suspicion:
-    """A record, and what is most probably wrong with it.
+class LabelError:
+    """A record, and what is most probably wrong with its gold.
 
     document (int): Its number among the documents, from 0.
     evidence (float): The log of the odds that one place is wrong; the mean over models,
@@ -73,55 +73,51 @@ class Suspicion:
     instead: list[Characters]
 
 
-def find_suspicions(
+def find_label_errors(
     nlp: Language,
     name: str,
     docs: Sequence[Doc],
     rounds: Sequence[Sequence[int]],
     progress: Callable[[Iterable[int]], Iterable[int]] = iter,
-) -> list[Suspicion]:
-    """Judge all documents.
+) -> list[LabelError]:
+    """Judges documents with gold, and returns those with most evidence first. Raises
+    ValueError if labels are tags on tokens (HS366), labels in a tree have a tok2vec or
+    too many weights (HS317), or the config does not fit by L-BFGS (HS254).
 
     nlp (Language), name (str): The pipeline and the component whose config says how to
         train.
-    docs (Sequence[Doc]): With gold, see `inspection.corpus.trainable`.
+    docs (Sequence[Doc]): See `inspection.corpus.trainable`.
     rounds (Sequence[Sequence[int]]): For each round the fold of each document, see
         `component.folds.folds_of`.
     progress (Callable): Called with the folds of each round, yields them.
-    RETURNS (List[Suspicion]): The ones with most evidence first.
-    RAISES (ValueError): HS366 tags on tokens; HS317 labels in a tree have a tok2vec or
-        too many weights; HS254 the config does not fit by L-BFGS.
     """
-    found: list[list[Suspicion]] = [[] for _ in docs]
+    of_docs: list[list[LabelError]] = [[] for _ in docs]
     for numbers in rounds:
         for pipe, places, examples in cross_fitted(nlp, name, docs, numbers, progress):
-            for place, suspicion in zip(places, judged(pipe, examples)):
-                found[place].append(replace(suspicion, document=place))
-    return sorted(map(_mean, found), key=lambda x: (-x.evidence, x.document))
+            for place, error in zip(places, judge_labels(pipe, examples)):
+                of_docs[place].append(replace(error, document=place))
+    return sorted(map(_mean, of_docs), key=lambda x: (-x.evidence, x.document))
 
 
-def _mean(some: Sequence[Suspicion]) -> Suspicion:
-    """RETURNS (Suspicion): Of several models; the place is that of the one that is most
-    certain."""
-    evidence = sum(x.evidence for x in some) / len(some)
-    log_probability = sum(x.log_probability for x in some) / len(some)
-    strongest = max(some, key=lambda x: x.evidence)
+def _mean(errors: Sequence[LabelError]) -> LabelError:
+    """Returns the mean over models; the place is that of the most certain one."""
+    evidence = sum(x.evidence for x in errors) / len(errors)
+    log_probability = sum(x.log_probability for x in errors) / len(errors)
+    strongest = max(errors, key=lambda x: x.evidence)
     return replace(strongest, evidence=evidence, log_probability=log_probability)
 
 
-def judged(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Suspicion]:
-    """RETURNS (List[Suspicion]): Of each document.
-
-    pipe (HighOrderSemiCRF): A component that has not seen them; without clean_text.
-    examples (Sequence[Example]): With gold that its tokens can reach.
-    RAISES (ValueError): See `find_suspicions`.
-    """
+def judge_labels(
+    pipe: HighOrderSemiCRF, examples: Sequence[Example]
+) -> list[LabelError]:
+    """Judges examples, whose gold tokens can reach, by a component that has not seen
+    them and has no clean_text. Raises as `find_label_errors`."""
     decoder = segment_decoder(pipe.decoder, pipe.name)
     if decoder.inventory.on_tokens:
         raise ValueError(Errors.HS366.format(found=pipe.settings.encoding))
-    golds = [known.required for known in labels_in(examples)]
+    golds = [labels.required for labels in labels_in(examples)]
     docs = [example.predicted for example in examples]
-    return [_judged(decoder, *pair) for pair in zip(docs, golds)]
+    return [_judge(decoder, *pair) for pair in zip(docs, golds)]
 
 
 @dataclass
@@ -130,18 +126,18 @@ class _Place:
 
     log_odds (float): That only this place is wrong, against the gold.
     problem (Problem): The instance that it is in.
-    had, others (List[Tuple[int, int, str]]): The gold spans of the instance that are
+    wrong, right (List[Tuple[int, int, str]]): The gold spans of the instance that are
         wrong, and those that are right, in its tokens. With none that is wrong one is
         missing.
     """
 
     log_odds: float
     problem: Problem
-    had: list[Span]
-    others: list[Span]
+    wrong: list[Span]
+    right: list[Span]
 
 
-def _judged(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> Suspicion:
+def _judge(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> LabelError:
     labels = decoder.automaton, decoder.inventory
     problems: Any = finish(decoder.problem_steps([doc])).flat
     log_prob, places = 0.0, []
@@ -151,10 +147,10 @@ def _judged(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> Suspicion:
         places += _places(problem, spans, of_gold, *labels)
     evidence = float(np.logaddexp.reduce([-math.inf, *(x.log_odds for x in places)]))
     worst = max(places, key=lambda place: place.log_odds, default=None)
-    had, instead = ([], []) if worst is None else _changed(worst, *labels)
-    one, other = ([_characters(doc, x) for x in some] for some in (had, instead))
-    kind = _kind(doc.text, one, other)
-    return Suspicion(0, evidence, log_prob, kind, one, other)
+    sides = ([], []) if worst is None else _changed(worst, *labels)
+    wrong, instead = ([_characters(doc, span) for span in side] for side in sides)
+    kind = _kind(doc.text, wrong, instead)
+    return LabelError(0, evidence, log_prob, kind, wrong, instead)
 
 
 def _places(
@@ -164,25 +160,25 @@ def _places(
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> list[_Place]:
-    """RETURNS (List[_Place]): Each gold span of an instance, and what is beside them;
-    the whole instance, if its gold is impossible."""
-    local = [*shift(spans, -problem.instance.start)]
+    """Returns each gold span of an instance, and what is beside them; the whole
+    instance, if its gold is impossible."""
+    gold = [*shift(spans, -problem.instance.start)]
 
-    def log_z(some: Sequence[Span]) -> float:
-        limits = _required(some, problem, inventory)
+    def log_z(required: Sequence[Span]) -> float:
+        limits = _required(required, problem, inventory)
         return log_partition(automaton, problem.potentials, limits)
 
     if log_gold == -math.inf:
-        return [_Place(math.inf, problem, local, [])]
+        return [_Place(math.inf, problem, gold, [])]
     assert problem.log_z is not None  # as it was needed for log_gold
     log_score = log_gold + problem.log_z
-    log_all = log_z(local)
-    found = [_Place(_log_less(log_all, log_score) - log_score, problem, [], local)]
-    for k, span in enumerate(local):
-        others = local[:k] + local[k + 1 :]
-        log_odds = _log_less(log_z(others), log_all) - log_score
-        found.append(_Place(log_odds, problem, [span], others))
-    return found
+    log_all = log_z(gold)
+    places = [_Place(_log_less(log_all, log_score) - log_score, problem, [], gold)]
+    for k, span in enumerate(gold):
+        right = gold[:k] + gold[k + 1 :]
+        log_odds = _log_less(log_z(right), log_all) - log_score
+        places.append(_Place(log_odds, problem, [span], right))
+    return places
 
 
 def _required(
@@ -195,33 +191,33 @@ def _required(
 def _changed(
     place: _Place, automaton: PatternAutomaton, inventory: LabelInventory
 ) -> tuple[list[Span], list[Span]]:
-    """RETURNS (Tuple[List, List]): The gold spans of a place and what is most probable
-    there instead, in tokens of the document."""
+    """Returns the gold spans of a place and what is most probable there instead, in
+    tokens of the document."""
     problem = place.problem
-    spans = [one for span in place.had for one in below(span, inventory)]
+    spans = [x for span in place.wrong for x in below(span, inventory)]
     wrong = [(i, j, inventory.index[y]) for i, j, y in spans if y in inventory.index]
-    limits = _required(place.others, problem, inventory)
+    limits = _required(place.right, problem, inventory)
     limits = replace(limits, forbidden=[*limits.forbidden, *wrong])
     segments, _ = viterbi(automaton, problem.potentials, limits)
     tokens, low = problem.instance.tokens, problem.instance.start
-    found = {*read_segments(segments, inventory, tokens)} - {*place.others}
-    return [*shift(place.had, low)], [*shift(sorted(found), low)]
+    instead = {*read_segments(segments, inventory, tokens)} - {*place.right}
+    return [*shift(place.wrong, low)], [*shift(sorted(instead), low)]
 
 
 def _kind(text: str, gold: list[Characters], instead: list[Characters]) -> str:
-    answer = DocumentResult(text, frozenset(instead), frozenset(gold), True)
-    kinds = [mistake.kind for mistake in mistakes_of(answer)]
+    result = DocumentResult(text, frozenset(instead), frozenset(gold), True)
+    kinds = [mistake.kind for mistake in mistakes_of(result)]
     return KINDS.get(kinds[0], BORDER) if kinds else ""
 
 
 def _characters(doc: Doc, span: Span) -> Characters:
     start, end, label = span
-    own = doc[start:end]
-    return own.start_char, own.end_char, label
+    tokens = doc[start:end]
+    return tokens.start_char, tokens.end_char, label
 
 
 def _log_less(log_a: float, log_b: float) -> float:
-    """RETURNS (float): log(a - b) for a >= b up to rounding."""
+    """Returns log(a - b) for a >= b up to rounding."""
     if log_b == -math.inf or log_a == -math.inf:
         return log_a
     share = -math.expm1(min(log_b - log_a, 0.0))
