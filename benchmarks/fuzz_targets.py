@@ -255,7 +255,7 @@ def _cfg(data: bytes) -> object:
 
 def _checkpoint(data: bytes) -> object:
     try:
-        return checkpoint._parts_of(_in_memory(".npz", data))
+        return checkpoint._read_parts(_in_memory(".npz", data))
     except checkpoint._Unusable:  # a fit begins anew, and says so
         return None
 
@@ -372,15 +372,13 @@ def _checkpoint_bytes() -> bytes:
     import numpy as np
 
     found = io.BytesIO()
-    part = checkpoint.Part(
+    part = checkpoint.SavedFit(
         n_iterations=1,
         loss=2.0,
         is_done=False,
         settings={},
         identity={"weights": "2"},
         weights=np.zeros(2),
-        position=None,
-        kept=None,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

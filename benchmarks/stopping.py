@@ -36,7 +36,7 @@ from spacy_hosemi.component.initialize import read_scored
 from spacy_hosemi.component.judging import f1_of, only_spans, read_held_out
 from spacy_hosemi.component.settings import decoding_options
 from spacy_hosemi.configs import KINDS, make_config
-from spacy_hosemi.training import course
+from spacy_hosemi.training import fit_progress
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 TOLERANCES = 1e-3, 3e-4, 1e-4, 3e-5, 1e-5
@@ -122,7 +122,7 @@ def fit(config: Path, paths: Sequence[Path], l2: float, max_iter: int) -> Course
         settings = {"log": log, "max_iter": max_iter, "tolerance": LAST_TOLERANCE}
         return make_lbfgs(l2, border_factor=3.0, **settings)(batch)
 
-    course.WATCH_EVERY = 1
+    fit_progress.WATCH_EVERY = 1
     component.initialize(lambda: examples, nlp=nlp, fit=fit_and_look)
     events = map(json.loads, log.read_text("utf-8").splitlines())
     steps = [x for x in events if x["event"] == "iteration"]

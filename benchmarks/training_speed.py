@@ -49,7 +49,7 @@ from training import Splits, accuracy, make_splits
 
 from spacy_hosemi.component.judging import make_dev_corpus
 from spacy_hosemi.features.presets import PRESETS
-from spacy_hosemi.training import course
+from spacy_hosemi.training import fit_progress
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 L2 = 0.1
@@ -112,14 +112,14 @@ def fit_ours(
         fit["threads"] = threads
     log = Path(f"{path}.jsonl")
     if looks_at_dev:
-        course.WATCH_EVERY = 1
+        fit_progress.WATCH_EVERY = 1
         fit["log"] = str(log)
     if is_same:
         fit["tolerance"] = TOLERANCE
     find = make_lbfgs(**fit, progress=False, max_iter=MAX_ITERATIONS)
     steps: list[tuple[float, float, float]] = []
     began, memory = [], [resident_mb()]
-    step = course.Course.step
+    step = fit_progress.FitProgress.step
 
     def timed_step(self: Any, *position: Any) -> None:
         step(self, *position)
@@ -140,7 +140,7 @@ def fit_ours(
     start = time.process_time()
     others = {} if not looks_at_dev else {"dev": make_dev_corpus(dev)}
     if not looks_at_dev:
-        course.Course.step = timed_step  # type: ignore[method-assign]
+        fit_progress.FitProgress.step = timed_step  # type: ignore[method-assign]
         find_or_timed: Any = timed_fit
     else:
         find_or_timed = find

@@ -131,7 +131,7 @@ def learn(
     dev_examples = _read_dev(pipe, dev, nlp) if search or is_watched else []
     dev_docs = read_scored(pipe, dev_examples)
     if isinstance(fit, Lbfgs):
-        check_patience(fit.patience, dev_docs)
+        check_patience(fit.settings["patience"], dev_docs)
     if search is not None:
         search.use(read_scored(pipe, examples, annotations), dev_docs)
     clean, annotations = by_clean_words(pipe, examples, annotations)
@@ -180,7 +180,7 @@ def _make_search(pipe: HighOrderSemiCRF, fit: Any) -> tuple[PenaltySearch | None
     at the scores of dev."""
     if not isinstance(fit, Lbfgs):
         return None, False
-    is_watched = fit.records.log is not None or fit.patience is not None
+    is_watched = fit.files.log is not None or fit.settings["patience"] is not None
     if fit.l2 is not None:
         return None, is_watched
     is_on_tokens = pipe.settings.encoding != "segments"

@@ -138,7 +138,7 @@ class TrialsOnly(Lbfgs):
         **settings: Any,
     ) -> None:
         fit = make_lbfgs("auto", **settings)
-        super().__init__(None, fit.given, fit.records)
+        super().__init__(None, fit.settings, fit.files)
         self.path, self.n_folds, self.seed = tuple(path), n_folds, seed
         self.trials: tuple[Trial, ...] = ()
         self.best: Trial | None = None
@@ -182,7 +182,7 @@ class PenaltySearch:
         self._decodings: list[Decoding] = [
             (options.decoding, options.expected_f1 if is_mbr else None)
         ]
-        if fit.choose_decoding and not is_on_tokens:
+        if fit.settings["choose_decoding"] and not is_on_tokens:
             decodings = [("viterbi", None), *(("mbr", value) for value in EXPECTED_F1)]
             self._decodings += [x for x in decodings if x != self._decodings[0]]
         self._docs: list[GoldDoc] = []
@@ -261,7 +261,8 @@ class PenaltySearch:
         if there has been no iteration yet."""
         weights, report = folds[0].vectors[0], None
         n_fits = len(self._path) * len(folds)
-        with bar_of(n_fits, "Choosing l2", "fit", self._fit.progress) as bar:
+        is_shown = self._fit.settings["progress"]
+        with bar_of(n_fits, "Choosing l2", "fit", is_shown) as bar:
             try:
                 for l2 in self._path:
                     trial = self._try(l2, folds, bar)
@@ -348,5 +349,5 @@ class PenaltySearch:
         self._say(f"{trial.in_words}: F1 {100 * trial.f1:.2f}{records}")
 
     def _say(self, text: str) -> None:
-        if self._fit.progress:
+        if self._fit.settings["progress"]:
             tqdm.write(text, file=sys.stderr)

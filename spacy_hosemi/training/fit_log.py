@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, Warnings
-from .files import output_path
 
 # How the first line of a log begins.
 _BEGIN = b'{"event": "start", "part": '
@@ -35,15 +34,13 @@ _WINDOW = 10
 class FitLog:
     """A file of lines.
 
-    path (str): Of the file; its folder must exist.
-    RAISES (ValueError): HS270 no such folder; HS300 the file is there, and is neither
-        empty nor a log.
+    RAISES (ValueError): HS300 the file is there, and is neither empty nor a log.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = output_path("fit.log", path)
-        if reason := _why_no_log(self.path):
-            raise ValueError(Errors.HS300.format(path=path, reason=reason))
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if reason := _why_no_log(path):
+            raise ValueError(Errors.HS300.format(path=str(path), reason=reason))
         self._is_broken = False
 
     def begin(self) -> None:

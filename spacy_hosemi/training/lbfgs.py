@@ -29,12 +29,11 @@ from ..values import (
     read_all,
 )
 from .batch import Batch, Floats, Trainable, Trained, sharing
-from .course import Records
-from .kernels.history import add_penalty
+from .fit_files import FitFiles
+from .fit_progress import FitProgress
+from .minimizers import minimize_bounded, minimize_smooth
 from .objectives import Objective, is_smooth
 from .progress import bar_of
-from .quasi_newton import minimize_smooth
-from .scipy_lbfgs import minimize_bounded
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,6 @@ class FitReport:
 
 # Of a `Trainable`; of averages, a Batch.
 Fit = Callable[[Any], FitReport | None]
-
-# Steps from which the curvature is known: 2 vectors each, the larger part of memory.
-_HISTORY = 6
-
-# Iterations that gain little, at which a fit ends that is no trial.
-_N_SMALL = 2
 
 # Of a fit that chooses l2: the scores of its trials are those of fits to the end within
 # chance (see benchmarks/results/settings.md), in two thirds of the time.
@@ -139,8 +132,8 @@ SETTINGS = (
         "checkpoint",
         OrNull(FilePath()),
         None,
-        "A file (.npz) in which the fit keeps where it is. If the file is there, the "
-        "fit goes on from it, without l1 and nonnegative to the same bits.",
+        "A file (.npz) for the best weights so far. If the file is there, the fit goes "
+        "on from them.",
     ),
     Setting(
         "checkpoint_every",
@@ -170,24 +163,7 @@ def make_lbfgs(
 ) -> Lbfgs:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
 
-    l2 (Union[float, Dict[str, float], str]): Weight of half the squared norm (1 /
-        sigma^2), for all weights or by group (a role such as inside, or pattern, or
-        length); "auto": see `PenaltySearch`.
-    l1 (float): Weight of the sum of absolute values.
-    max_iter (int): Most iterations.
-    tolerance (float): Stop when a second iteration lowers the objective by less than
-        this share of it; with l1 or nonnegative, when the first one does.
-    progress (bool): Show a progress bar on stderr.
-    nonnegative (bool): No weight of a label pattern of three or more names, nor of its
-        features, is below 0: decoding is faster.
-    log (Optional[Union[str, Path]]): A file for lines of JSON, see `FitLog`.
-    checkpoint (Optional[Union[str, Path]]): A file to go on from, see `Checkpoint`.
-    checkpoint_every (float): Seconds between two writings of it.
-    choose_decoding (bool): With "auto", choose the decoding, too.
-    border_factor (float): Multiplies l2 for features of the roles start and end.
-    threads (int): That share each iteration; the same weights for any number.
-    patience (Optional[int]): Stop after this many iterations without a better F1 on the
-        documents of dev, and keep the weights that were best there.
+    l2, l1, max_iter, .., patience: See SETTINGS.
     spark_partitions (None): No setting any more: null, or left out (HS341).
     RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
         place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
@@ -198,19 +174,19 @@ def make_lbfgs(
     """
     if spark_partitions is not None:
         raise ValueError(Errors.HS341.format(found=spark_partitions))
-    given = read_all(SETTINGS, locals(), prefix="fit.")
-    penalty = None if given["l2"] == "auto" else _penalty(given["l2"], given)
-    records = Records(given["log"], given["checkpoint"], given["checkpoint_every"])
-    return Lbfgs(penalty, given, records)
+    settings = read_all(SETTINGS, locals(), prefix="fit.")
+    penalty = None if settings["l2"] == "auto" else _penalty(settings["l2"], settings)
+    files = FitFiles(*(settings[x] for x in ("log", "checkpoint", "checkpoint_every")))
+    return Lbfgs(penalty, settings, files)
 
 
 def _penalty(
-    l2: float | Mapping[str, float], given: Mapping[str, Any]
+    l2: float | Mapping[str, float], settings: Mapping[str, Any]
 ) -> dict[str, float]:
-    """The penalty of each group. RAISES (ValueError): HS054 unknown group."""
+    """Returns the penalty of each group. RAISES (ValueError): HS054 unknown group."""
     penalty = by_penalty_group("l2", l2)
     for role in ("start", "end"):
-        penalty[role] *= given["border_factor"]
+        penalty[role] *= settings["border_factor"]
     return penalty
 
 
@@ -220,142 +196,136 @@ class Lbfgs:
     Not a dataclass: where a config is checked, those become dictionaries.
 
     l2 (Optional[Mapping[str, float]]): By group; None: the component chooses it.
-    given (Mapping[str, Any]): All settings.
-    records (Records): Files that it writes.
+    settings (Mapping[str, Any]): All settings.
+    is_trial (bool): There are many of these fits, and one that is kept: it says
+        nothing, and one iteration of little gain ends it.
     """
 
     def __init__(
-        self, l2: Mapping[str, float] | None, given: Mapping[str, Any], records: Records
+        self,
+        l2: Mapping[str, float] | None,
+        settings: Mapping[str, Any],
+        files: FitFiles,
+        is_trial: bool = False,
     ) -> None:
-        self.l2, self.records = l2, records
-        self.progress: bool = given["progress"]
-        self.choose_decoding: bool = given["choose_decoding"]
-        self.patience: int | None = given["patience"]
-        self.given = given
+        self.l2, self.settings, self.files = l2, settings, files
+        self.is_trial = is_trial
 
     def check(self, objective: Objective) -> None:
-        """What can be checked before there is a batch.
+        """Checks what can be checked before there is a batch.
 
         objective (Objective): Of the component.
         RAISES (ValueError): HS121 it is not smooth; HS271 the file `checkpoint`.
         """
         if not is_smooth(objective):
             raise ValueError(Errors.HS121)
-        if self.records.checkpoint is not None:
-            self.records.checkpoint.read()
+        if self.files.checkpoint is not None:
+            self.files.checkpoint.read()
+
+    def at(self, l2: float, *, is_final: bool = False) -> Lbfgs:
+        """Returns a fit with one penalty for all weights. If it is not the last one, it
+        writes nothing, and stops at a change that is `TRIAL_TOLERANCE` times as
+        large."""
+        penalty = _penalty(l2, self.settings)
+        if is_final:
+            return Lbfgs(penalty, self.settings, self.files)
+        tolerance = TRIAL_TOLERANCE * self.settings["tolerance"]
+        more = {"progress": False, "tolerance": tolerance, "patience": None}
+        return Lbfgs(penalty, {**self.settings, **more}, FitFiles(), is_trial=True)
 
     def __call__(self, batch: Trainable) -> FitReport:
+        """Minimizes the loss with both penalties, from the present weights.
+
+            sum of losses + sum_k l2[k] / 2 * w[k]^2 + l1 * sum_k |w[k]|
+
+        With l1, w is the difference of two vectors that are bounded below by 0, so that
+        the objective is smooth. Where w must be 0 or more, the second one is 0.
+
+        Ctrl-C ends it, from the first iteration on, as max_iter does.
+
+        WARNS (UserWarning): HSW60 interrupted; HSW61 stopped at max_iter.
+        """
         if isinstance(batch, Batch):
             self.check(batch.objective)
         if self.l2 is None:
             raise ValueError(Errors.HS290)
-        given = self.given
-        args = given["l1"], given["max_iter"], given["tolerance"], given["progress"]
-        others = given["nonnegative"], self.records, given["threads"]
-        return minimize(batch, self.l2, *args, *others, given["patience"])
-
-    def at(self, l2: float, *, is_final: bool = False) -> Lbfgs:
-        """RETURNS (Lbfgs): With one penalty for all weights. If it is not the last one,
-        it shows and writes nothing, and stops at a change that is `TRIAL_TOLERANCE`
-        times as large."""
-        penalty = _penalty(l2, self.given)
-        if is_final:
-            return Lbfgs(penalty, self.given, self.records)
-        tolerance = TRIAL_TOLERANCE * self.given["tolerance"]
-        given = {**self.given, "progress": False, "tolerance": tolerance}
-        given["patience"] = None
-        return Lbfgs(penalty, given, Records(is_trial=True))
-
-
-def minimize(
-    batch: Trainable,
-    l2: Mapping[str, float],
-    l1: float,
-    max_iter: int,
-    tolerance: float,
-    progress: bool,
-    nonnegative: bool = False,
-    records: Records | None = None,
-    threads: int = 1,
-    patience: int | None = None,
-) -> FitReport:
-    """Minimise the loss with both penalties, from the present weights.
-
-        sum of losses + sum_k l2[k] / 2 * w[k]^2 + l1 * sum_k |w[k]|
-
-    With l1, w is the difference of two vectors that are bounded below by 0, so that
-    the objective is smooth. Where w must be 0 or more, the second one is 0.
-
-    Ctrl-C ends it, from the first iteration on, as max_iter does.
-
-    records (Optional[Records]): Files that it writes.
-    threads (int): That share the work; the same bits for any number.
-    patience (Optional[int]): See `make_lbfgs`; it counts if `batch.watch` is set.
-    WARNS (UserWarning): HSW60 interrupted; HSW61 stopped at max_iter.
-    """
-    weights = batch.weights
-    penalty = weights.vector_values(l2)
-    settings: dict[str, Any]
-    settings = {"l2": dict(l2), "l1": l1, "nonnegative": nonnegative}
-    if patience is not None:
-        settings["patience"] = patience
-    course = (records or Records()).begin(batch, settings, max_iter, tolerance)
-    start = course.start
-    n = len(start)
-    is_bounded = None
-    if l1 or nonnegative:
-        import scipy.optimize  # noqa: F401 - its BLAS is limited below, too
-
-        is_bounded = batch.freedom(nonnegative) == Freedom.NONNEGATIVE
-    began = time.process_time()
-    # The vectors are added up in less time than threads need to meet, and while these
-    # wait for each other they take all cores: a fit took 2 to 3 times as long.
-    one_thread = threadpool_limits(limits=1, user_api="blas")
-    bar = bar_of(None, "L-BFGS", "iteration", progress)
-    shared = sharing(batch, threads)
-    with one_thread, bar, shared as team, course.running(bar):
-
-        def value_and_gradient(x: Floats) -> tuple[float, Floats]:
-            w = x[:n] - x[n:] if l1 else x
-            weights.set_vector(w, copy=False)
-            value, gradient = course.evaluate()
-            value += add_penalty(penalty, w, gradient)
-            if l1:
-                value += l1 * x.sum()
-                gradient = np.concatenate([gradient, -gradient]) + l1
-            course.evaluated(value, gradient)
-            return value, gradient
-
-        if l1:
-            start = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
-        course.best = start
-        if not course.is_over:
-            here = course.position
-            n_left = max_iter - course.n_steps + (here.n_iterations if here else 0)
-            ends = n_left, 2 * n_left, course.tolerance
-            n_small = 1 if records is not None and records.is_trial else _N_SMALL
-            if is_bounded is None:
-                how = course.move, *ends, _HISTORY, n_small, team
-                course.end(minimize_smooth(value_and_gradient, here or start, *how))
-            else:
-                args = value_and_gradient, start, course.step, *ends, _HISTORY
-                course.end(minimize_bounded(*args, is_bounded))
-    weights.set_vector(course.to_weights(course.best), copy=False)
-    weights.round()  # a saved model predicts the same
-    seconds = time.process_time() - began
-    found = course.n_steps, course.loss, n, course.is_converged
-    report = FitReport(*found, course.reason, seconds, course.n_kept)
-    course.warn()
-    if progress:
-        kept = "" if report.n_kept is None else f"; kept: iteration {report.n_kept}"
-        tqdm.write(
-            f"L-BFGS stopped after {report.n_iterations} iterations, {seconds:.1f} CPU "
-            f"s, loss {report.loss:.2f}, {n} weights: {report.reason}"
-            f"{kept}\n"
-            f"{size_of(weights)}",
-            file=sys.stderr,
+        began = time.process_time()
+        progress = self._minimize(batch, self.l2)
+        batch.weights.set_vector(progress.to_weights(progress.best), copy=False)
+        batch.weights.round()  # a saved model predicts the same
+        report = FitReport(
+            progress.n_steps,
+            progress.loss,
+            len(batch.weights.vector()),
+            progress.is_converged,
+            progress.reason,
+            time.process_time() - began,
+            progress.n_kept,
         )
-    return report
+        if not self.is_trial:
+            progress.warn()
+        if self.settings["progress"]:
+            _say(report, batch.weights)
+        return report
+
+    def _minimize(self, batch: Trainable, l2: Mapping[str, float]) -> FitProgress:
+        weights, settings = batch.weights, self.settings
+        l1, nonnegative = settings["l1"], settings["nonnegative"]
+        about = {"l2": dict(l2), "l1": l1, "nonnegative": nonnegative}
+        about["tolerance"] = settings["tolerance"]
+        if settings["patience"] is not None:
+            about["patience"] = settings["patience"]
+        n_small = 1 if self.is_trial or l1 or nonnegative else 2
+        limits = settings["max_iter"], n_small
+        progress = FitProgress(self.files, batch, about, *limits)
+        penalty, start = weights.vector_values(l2), progress.best
+        n = len(start)
+        if l1 or nonnegative:
+            import scipy.optimize  # noqa: F401 - its BLAS is limited below, too
+        # The vectors are added up in less time than threads need to meet, and while
+        # these wait for each other they take all cores: a fit took 2 to 3 times as
+        # long. And the sums of threads would be other bits.
+        one_thread = threadpool_limits(limits=1, user_api="blas")
+        bar = bar_of(None, "L-BFGS", "iteration", settings["progress"])
+        shared = sharing(batch, settings["threads"])
+        with one_thread, bar, shared, progress.running(bar):
+
+            def value_and_gradient(x: Floats) -> tuple[float, Floats]:
+                w = x[:n] - x[n:] if l1 else x
+                weights.set_vector(w, copy=False)
+                value, gradient = progress.evaluate()
+                pull = penalty * w
+                gradient += pull
+                value += 0.5 * float(pull @ w)
+                if l1:
+                    value += l1 * float(x.sum())
+                    gradient = np.concatenate([gradient, -gradient]) + l1
+                progress.evaluated(value, gradient)
+                return value, gradient
+
+            if l1:
+                start = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
+            progress.best = start
+            args = value_and_gradient, start, progress.step
+            if progress.is_over:
+                pass
+            elif l1 or nonnegative:
+                is_bounded = batch.freedom(nonnegative) == Freedom.NONNEGATIVE
+                progress.end(*minimize_bounded(*args, is_bounded))
+            else:
+                progress.end(*minimize_smooth(*args))
+        return progress
+
+
+def _say(report: FitReport, weights: Trained) -> None:
+    kept = "" if report.n_kept is None else f"; kept: iteration {report.n_kept}"
+    tqdm.write(
+        f"L-BFGS stopped after {report.n_iterations} iterations, {report.seconds:.1f} "
+        f"CPU s, loss {report.loss:.2f}, {report.n_weights} weights: {report.reason}"
+        f"{kept}\n"
+        f"{size_of(weights)}",
+        file=sys.stderr,
+    )
 
 
 def size_of(weights: Trained) -> str:

@@ -14,7 +14,7 @@ from spacy_hosemi.component.judging import (
     scores_of,
 )
 from spacy_hosemi.labels.partial import PartialLabels
-from spacy_hosemi.training import course
+from spacy_hosemi.training import fit_progress
 
 from ..helpers import (
     TRAIN,
@@ -44,7 +44,7 @@ def fit(nlp, path, watched, l1=0.0, **settings):
 
 @pytest.mark.parametrize("l1", [0.0, 0.05])
 def test_scores_are_those_of_a_fit_that_ends_there(tmp_path, monkeypatch, l1):
-    monkeypatch.setattr(course, "WATCH_EVERY", 4)
+    monkeypatch.setattr(fit_progress, "WATCH_EVERY", 4)
     _, scored = fit(make_nlp(), tmp_path / "log", True, l1, max_iter=8)
     assert [x["iteration"] for x in scored] == [4, 8, 8]
     assert {*scored[0]["dev"]} == {*SCORES}

@@ -70,7 +70,7 @@ def test_a_checkpoint_of_no_characters(tmp_path):
     about = np.frombuffer(np.array([0x22, 0x110000, 0x22], "<u4"), "<U3").reshape(())
     np.savez(path, about=about)
     with pytest.raises(ValueError, match="HS271"):
-        Checkpoint(str(path)).read()
+        Checkpoint(path).read()
 
 
 @pytest.mark.parametrize("change", ["none", "backwards"])

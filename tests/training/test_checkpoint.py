@@ -99,7 +99,7 @@ def npz(path, **arrays):
 
 
 def about(**values):
-    return np.array(json.dumps({"format": 1, "parts": [], **values}))
+    return np.array(json.dumps({"format": 3, "parts": [], **values}))
 
 
 def npy(array):
@@ -122,8 +122,8 @@ def one_part(weights=(0.0, 0.0), **values):
         ({"about": np.zeros(3)}, "does not say what"),
         ({"about": np.array("[" * 100_000)}, "does not say what"),
         ({"about": np.array("[]")}, "does not say what"),
-        ({"about": np.array("{}")}, "format is None, expected 2"),
-        ({"about": about(format=3)}, "format is 3, expected 2"),
+        ({"about": np.array("{}")}, "format is None, expected 3"),
+        ({"about": about(format=2)}, "format is 2, expected 3"),
         ({"about": about(parts={})}, "no list of parts"),
         ({"about": about(parts=[{}])}, "part 0 has not the keys n_iter"),
         ({"about": about(parts=[3])}, "part 0 has not the keys n_iter"),
@@ -214,7 +214,7 @@ def test_an_earlier_file_stays_on_a_full_disk(tmp_path):
     path = tmp_path / "fit.npz"
     fit(make_nlp(), checkpoint=str(path), max_iter=5)
     before = path.read_bytes()
-    checkpoint = Checkpoint(str(path))
+    checkpoint = Checkpoint(path)
     checkpoint.read()
     identity = json.loads(str(np.load(path)["about"]))["parts"][0]["identity"]
     part = checkpoint.part(0, identity)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_hosemi.training import course
+from spacy_hosemi.training import fit_progress
 from spacy_hosemi.training.averaged import make_averaged
 from spacy_hosemi.training.fit_log import iterations_left
 from spacy_hosemi.training.lbfgs import make_lbfgs
@@ -68,7 +68,7 @@ def test_levels_of_a_tree_are_parts(tmp_path):
 
 
 def test_what_watches_the_weights_is_in_the_log(tmp_path, monkeypatch):
-    monkeypatch.setattr(course, "WATCH_EVERY", 3)
+    monkeypatch.setattr(fit_progress, "WATCH_EVERY", 3)
     path, batch, seen = tmp_path / "fit.jsonl", first_batch(), []
 
     def watch(weights):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_hosemi.training import course
+from spacy_hosemi.training import fit_progress
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from ..helpers import (
@@ -40,7 +40,7 @@ def watch(batch, scores):
 
 @pytest.fixture(autouse=True)
 def every_second(monkeypatch):
-    monkeypatch.setattr(course, "WATCH_EVERY", 2)
+    monkeypatch.setattr(fit_progress, "WATCH_EVERY", 2)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,9 @@
 """A fit by several threads: the same bits."""
 
-import numpy as np
 import pytest
 
 from spacy_hosemi.core.parallel.team import ALONE, team_of
 from spacy_hosemi.training import encoded_docs
-from spacy_hosemi.training.kernels.history import History
 
 from ..helpers import (
     TRAIN,
@@ -62,24 +60,6 @@ def test_bits_of_one_evaluation(monkeypatch):
         with team_of(3) as made.team:
             other, found = made.value_and_gradient()
         assert other == value and found.tobytes() == gradient.tobytes()
-
-
-def test_bits_of_passes_over_vectors():
-    rng = np.random.default_rng(0)
-    n = 1000
-    x, g, before = rng.normal(size=(3, n))
-
-    def passes(team):
-        history, trial, found = History(n, 3, portion=64, team=team), np.empty(n), []
-        found.append(history.direct(-1.0, g, [0], [], [], x, 0.5, trial))
-        found += [trial.copy(), history.remember(before, g, 0.5, [0])]
-        found.append(history.direct(-0.7, before, [0, 1], [0.3], [0.1], x, 1.0, trial))
-        found += [trial.copy(), history.slope(g)]
-        history.walk(x, 0.2, trial)
-        return [np.asarray(y).tobytes() for y in (*found, trial)]
-
-    with team_of(3) as team:
-        assert passes(team) == passes(ALONE)
 
 
 def test_no_document():

@@ -1,0 +1,173 @@
+"""L-BFGS (Liu and Nocedal 1989) without bounds; SciPy's L-BFGS-B where there are some.
+
+The two loops of the direction run over coefficients: those of the last steps s, of the
+changes y of the gradient that they brought, and of the gradient. So an iteration reads
+all these vectors twice, for their products with the gradient and for their sum (Chen,
+Wang and Zhou 2014, "Large-scale L-BFGS using MapReduce").
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Function = Callable[[Floats], tuple[float, Floats]]
+
+# Steps from which the curvature is known: 2 vectors each, the larger part of memory.
+N_STEPS = 6
+
+# The weak conditions of Wolfe: value(step) <= value + DECREASE * step * slope, and
+# slope(step) >= CURVATURE * slope. At most MOST_TRIED steps are tried.
+DECREASE, CURVATURE, MOST_TRIED = 1e-4, 0.9, 30
+
+
+def minimize_smooth(
+    function: Function, start: Floats, callback: Callable[[Floats], Any]
+) -> tuple[bool, str]:
+    """Minimizes a smooth function until the callback raises an exception.
+
+    function (Callable): Returns the value and the gradient at a point, in a new array.
+    callback (Callable): Called with the point after each iteration; it is changed in
+        the iteration after the next one.
+    RETURNS (Tuple[bool, str]): Whether the gradient is 0, and why it ended; else there
+        is no lower value along it.
+    """
+    x, trial, direction = start.copy(), np.empty_like(start), np.empty_like(start)
+    history = _History(len(x))
+    value, gradient = function(x)
+    while norm := norm_of(gradient):
+        slope = history.direct(gradient, direction)
+        step, low, high = 1.0 if history.slots else 1.0 / norm, 0.0, np.inf
+        is_found = False
+        for _ in range(MOST_TRIED if slope < 0.0 else 0):
+            np.multiply(direction, step, out=trial)
+            trial += x
+            new_value, new_gradient = function(trial)
+            if not new_value <= value + DECREASE * step * slope:
+                high = step
+            elif _dot(new_gradient, direction) < CURVATURE * slope:
+                low = step
+            else:
+                is_found = True
+                break
+            step = 2.0 * step if high == np.inf else 0.5 * (low + high)
+        if is_found:
+            history.add(direction, step, gradient, new_gradient)
+            x, trial, value, gradient = trial, x, new_value, new_gradient
+            callback(x)
+        elif history.slots:
+            history.slots = []
+        else:
+            return False, "ABNORMAL: NO LOWER VALUE WAS FOUND"
+    return True, "CONVERGENCE: THE GRADIENT IS 0"
+
+
+def norm_of(x: Floats) -> float:
+    """Returns the Euclidean norm, also where squares are out of range."""
+    norm = _dot(x, x) ** 0.5
+    if np.isfinite(norm):
+        return norm
+    largest = float(np.abs(x).max())
+    return largest * float(np.sqrt(np.square(x / largest).sum()))
+
+
+# A gradient that is too large has no finite products: no step along it is taken.
+_quietly = np.errstate(over="ignore", invalid="ignore")
+
+
+@_quietly
+def _dot(x: Floats, y: Floats) -> float:
+    return float(x @ y)
+
+
+class _History:
+    """Keeps the last steps and changes of the gradient, and products of them.
+
+    slots (List[int]): Where the steps are, the oldest first: step k is vectors[k], its
+        change vectors[N_STEPS + k].
+    """
+
+    def __init__(self, n: int) -> None:
+        self.slots: list[int] = []
+        self._vectors = np.zeros((2 * N_STEPS, n))
+        # Of vectors with changes, and with the gradient.
+        self._products = np.zeros((2 * N_STEPS, 2 * N_STEPS))
+        self._with_gradient = np.zeros(2 * N_STEPS)
+
+    @_quietly
+    def direct(self, gradient: Floats, direction: Floats) -> float:
+        """Sets the direction, [N]; returns the derivative along it."""
+        if not self.slots:
+            np.negative(gradient, out=direction)
+            return float(direction @ gradient)
+        products, times = self._products, np.zeros(2 * N_STEPS)
+        shares = np.zeros(N_STEPS)
+        for k in reversed(self.slots):
+            y = N_STEPS + k
+            along = products[k] @ times - self._with_gradient[k]
+            shares[k] = along / products[k, y]
+            times[y] -= shares[k]
+        last = self.slots[-1], N_STEPS + self.slots[-1]
+        scale = products[last] / products[last[1], last[1]]
+        times *= scale
+        for k in self.slots:
+            y = N_STEPS + k
+            along = products[y] @ times - scale * self._with_gradient[y]
+            times[k] += shares[k] - along / products[k, y]
+        np.matmul(times, self._vectors, out=direction)
+        direction -= scale * gradient
+        return float(direction @ gradient)
+
+    @_quietly
+    def add(
+        self, direction: Floats, step: float, before: Floats, gradient: Floats
+    ) -> None:
+        """Remembers a step, and the gradients before and behind it, instead of the
+        oldest one."""
+        k = len(self.slots) if len(self.slots) < N_STEPS else self.slots.pop(0)
+        self.slots.append(k)
+        s, y = self._vectors[k], self._vectors[N_STEPS + k]
+        np.multiply(direction, step, out=s)
+        np.subtract(gradient, before, out=y)
+        with_before = self._with_gradient
+        self._with_gradient = self._vectors @ gradient
+        of_change = self._with_gradient - with_before
+        of_change[[k, N_STEPS + k]] = s @ y, y @ y  # they were not there before
+        self._products[N_STEPS + k] = self._products[:, N_STEPS + k] = of_change
+
+
+def minimize_bounded(
+    function: Function,
+    start: Floats,
+    callback: Callable[[Floats], Any],
+    is_bounded: NDArray[np.bool_],
+) -> tuple[bool, str]:
+    """Minimizes a smooth function of bounded weights, see `minimize_smooth`.
+
+    start (float64 [N] or [2 N]): Of 2 N numbers, the last N are those that are
+        subtracted, and none is below 0.
+    is_bounded (bool [N]): Which of N weights must be 0 or more.
+    """
+    from scipy.optimize import Bounds, minimize
+
+    n = len(is_bounded)
+    least, most = np.where(is_bounded, 0.0, -np.inf), np.full(n, np.inf)
+    if len(start) > n:
+        least = np.zeros(2 * n)
+        most = np.concatenate([most, np.where(is_bounded, 0.0, np.inf)])
+    options = {"maxiter": sys.maxsize, "maxfun": sys.maxsize, "ftol": 0.0, "gtol": 0.0}
+    result: Any = minimize(
+        function,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(least, most),
+        callback=callback,
+        options={**options, "maxcor": N_STEPS},
+    )
+    return result.status == 0, str(result.message)
