@@ -20,7 +20,8 @@ from tqdm import tqdm
 from ..core import Potentials
 from ..errors import Warnings
 from ..model.active_features import Rows
-from ..model.kernels.sparse_steps import Freedom, step_entries, step_rows, touched_rows
+from ..model.kernels.gather import touched_rows
+from ..model.kernels.sparse_steps import Freedom, step_entries, step_rows
 from ..model.weights.penalty_groups import by_penalty_group
 from ..model.weights.potentials import add_gradients, role_gradient
 from ..model.weights.vector import (

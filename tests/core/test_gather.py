@@ -17,8 +17,9 @@ from spacy_hosemi.model.kernels.gather import (
     scatter,
     scatter_cells,
     scatter_strengths,
+    touched_rows,
 )
-from spacy_hosemi.model.kernels.sparse_steps import adagrad_rows, touched_rows
+from spacy_hosemi.model.kernels.sparse_steps import adagrad_rows
 from spacy_hosemi.model.weights.online import SparseAdagrad
 
 # Multiples of 2^32 share their lower bits: they collide in every table of this size.

@@ -22,7 +22,7 @@ ctypedef fused weight_t:
 cdef Py_ssize_t AHEAD = 8
 
 
-cdef bint is_zero(const double* x, Py_ssize_t n) noexcept nogil:
+cdef bint _is_zero(const double* x, Py_ssize_t n) noexcept nogil:
     """Whether all n numbers are 0."""
     cdef Py_ssize_t y
     for y in range(n):
@@ -61,6 +61,25 @@ def scatter(
             )
 
 
+def touched_rows(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[:, ::1] d_scores,      # IN  [n, L]
+):
+    """Returns the rows of all tokens with a derivative other than 0: `scatter` adds 0 to
+    others."""
+    cdef Py_ssize_t i, k, at = 0, n = d_scores.shape[0], n_labels = d_scores.shape[1]
+    touched = np.empty(first[n] - first[0], np.int32)
+    cdef int32_t[::1] touched_ = touched
+    with nogil:
+        for i in range(n):
+            if not _is_zero(&d_scores[i, 0], n_labels):
+                for k in range(first[i], first[i + 1]):
+                    touched_[at] = rows[k]
+                    at += 1
+    return touched[:at]
+
+
 def gather_pairs(
     const int32_t[::1] first,           # IN  [n + 1]
     const int32_t[::1] rows,            # IN  [K]
@@ -69,7 +88,7 @@ def gather_pairs(
     const double[::1] weights,          # IN  [N]
     double[:, ::1] scores,              # OUT [n, L] added to
 ):
-    """`gather` where each row has weights in some columns: row r those of the pairs
+    """Gathers where each row has weights in some columns: row r those of the pairs
     first_pair[r] to first_pair[r + 1] - 1."""
     if rows.shape[0] and weights.shape[0]:
         with nogil:
@@ -93,14 +112,14 @@ def scatter_pairs(
     const double[:, ::1] d_scores,      # IN  [n, L]
     double[::1] d_weights,              # OUT [N] added to
 ):
-    """`scatter` for weights as in `gather_pairs`."""
+    """Transposes `gather_pairs`."""
     cdef Py_ssize_t i, k, a, y, begin, end, n_labels = d_scores.shape[1]
     cdef const double* sums
     cdef double* row
     with nogil:
         for i in range(d_scores.shape[0]):
             sums = &d_scores[i, 0]
-            if is_zero(sums, n_labels):
+            if _is_zero(sums, n_labels):
                 continue
             for k in range(first[i], first[i + 1]):
                 if k + AHEAD < rows.shape[0]:
@@ -126,10 +145,7 @@ def gather_strengths(
     const double[::1] weights,          # IN  [N]
     double[:, ::1] scores,              # OUT [n, L] added to
 ):
-    """`gather` or `gather_pairs` where each row is multiplied by a strength.
-
-    scores[i] += sum of strength * weights[row] over the rows of token i
-    """
+    """scores[i] += sum of strength * weights[row] over the rows of token i."""
     cdef Py_ssize_t i, k, a, y, begin, n_labels = scores.shape[1]
     cdef bint is_dense = first_pair.shape[0] == 0
     with nogil:
@@ -153,7 +169,7 @@ def scatter_strengths(
     const double[:, ::1] d_scores,      # IN  [n, L]
     double[::1] d_weights,              # OUT [N] added to
 ):
-    """Transpose of `gather_strengths`."""
+    """Transposes `gather_strengths`."""
     cdef Py_ssize_t i, k, a, y, begin, n_labels = d_scores.shape[1]
     cdef bint is_dense = first_pair.shape[0] == 0
     with nogil:
@@ -179,13 +195,13 @@ def gather_cells(
     Py_ssize_t n_labels,                # IN  L
     bint is_single=False,               # IN  whether weights are in single precision
 ):
-    """RETURNS (CELLS): A cell with strength * weight for each weight of each row."""
+    """Returns a cell with strength * weight for each weight of each row."""
     cdef Py_ssize_t k, a, at = 0, n = 0
     cdef bint is_dense = first_pair.shape[0] == 0
     for k in range(rows.shape[0]):
         n += n_labels if is_dense else first_pair[rows[k] + 1] - first_pair[rows[k]]
-    found = np.empty(n, CELLS)
-    cdef Cell[::1] cells = found
+    result = np.empty(n, CELLS)
+    cdef Cell[::1] cells = result
     cdef Py_ssize_t begin, end
     cdef double weight
     with nogil:
@@ -198,7 +214,7 @@ def gather_cells(
                 weight = <float>weights[a] if is_single else weights[a]
                 cells[at].score = strength[k] * weight
                 at += 1
-    return found
+    return result
 
 
 def gather_merged_cells(
@@ -213,18 +229,16 @@ def gather_merged_cells(
     Py_ssize_t n_labels,                # IN
     bint is_single=False,               # IN
 ):
-    """`gather_cells` for documents, in tokens of each. The cells of a segment are added
-    where each row has all columns; those of a document go by end, then start.
-
-    RETURNS (Tuple[CELLS, int32 [D + 1]]): The cells, and the first of each document.
-    """
+    """Gathers cells for documents, in tokens of each. The cells of a segment are added
+    where each row has all columns; those of a document go by end, then start. Returns
+    the cells, and the first of each document [D + 1]."""
     cdef const int64_t[::1] order = np.lexsort((starts, ends))
     cdef Py_ssize_t i, k, a, y, at = 0, n = 0, d = 0, begin, end, last = -1
     cdef bint is_dense = first_pair.shape[0] == 0
     for k in range(rows.shape[0]):
         n += n_labels if is_dense else first_pair[rows[k] + 1] - first_pair[rows[k]]
-    found, borders = np.empty(n, CELLS), np.zeros(first.shape[0], np.int32)
-    cdef Cell[::1] cells = found
+    result, borders = np.empty(n, CELLS), np.zeros(first.shape[0], np.int32)
+    cdef Cell[::1] cells = result
     cdef int32_t[::1] borders_ = borders
     cdef double weight
     with nogil:
@@ -253,7 +267,7 @@ def gather_merged_cells(
             last = k
         for d in range(d + 1, first.shape[0]):
             borders_[d] = <int32_t>at
-    return found[:at], borders
+    return result[:at], borders
 
 
 def gather_entries(
@@ -264,22 +278,22 @@ def gather_entries(
     const int32_t[::1] columns,         # IN  [N]
     const weight_t[::1] weights,        # IN  [N]
 ):
-    """RETURNS (ENTRIES): An entry for each weight of each row."""
+    """Returns an entry for each weight of each row."""
     cdef Py_ssize_t k, a, at = 0, n = 0
     for k in range(rows.shape[0] if weights.shape[0] else 0):
         a = first_pair[rows[k]]
         prefetch(&weights[0] + a)
         prefetch(&columns[0] + a)
         n += first_pair[rows[k] + 1] - a
-    found = np.empty(n, ENTRIES)
-    cdef Entry[::1] entries = found
+    result = np.empty(n, ENTRIES)
+    cdef Entry[::1] entries = result
     with nogil:
         for k in range(rows.shape[0]):
             for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
                 entries[at].position, entries[at].role = positions[k], roles[k]
                 entries[at].column, entries[at].score = columns[a], weights[a]
                 at += 1
-    return found
+    return result
 
 
 def scatter_entries(
@@ -288,7 +302,7 @@ def scatter_entries(
     const Entry[::1] d_entries,         # IN  as `gather_entries` made them
     double[::1] d_weights,              # OUT [N] added to
 ):
-    """Transpose of `gather_entries`."""
+    """Transposes `gather_entries`."""
     cdef Py_ssize_t k, a, at = 0
     with nogil:
         for k in range(rows.shape[0]):
@@ -306,7 +320,7 @@ def scatter_cells(
     Py_ssize_t n_labels,                # IN  L
     double[::1] d_weights,              # OUT [N] added to
 ):
-    """Transpose of `gather_cells`."""
+    """Transposes `gather_cells`."""
     cdef Py_ssize_t k, a, at = 0, begin, end
     cdef bint is_dense = first_pair.shape[0] == 0
     with nogil:

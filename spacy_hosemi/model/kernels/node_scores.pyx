@@ -16,23 +16,17 @@ from ...errors import Errors
 cdef class ChildRows:
     """The rows that the children of nodes read, in one role.
 
-    begin, stop (int32 [K]): The tokens of each segment that are read in the role.
-    node (int32 [K]): The node of the segment.
-    at (int64 [K]): The index of the score of its first child.
-    first (int32 [n + 1]), rows (int32): Rows of token i are
-        rows[first[i]:first[i + 1]].
-    strength (Optional[float64]): The strength of each row; None: all 1.0.
-    first_child (int32 [V + 1]): The children of v are first_child[v] to
-        first_child[v + 1] - 1.
-    first_pair (int32 [R + 1]), columns (int32 [N]): Nodes in which rows have weights,
-        ascending within a row.
-    RAISES (ValueError): HS114 arrays that do not fit; pairs are checked when read.
+    Raises ValueError HS114 if the arrays do not fit; pairs are checked when read.
     """
 
-    cdef const int32_t[::1] begin, stop, node, first, rows, first_child
+    cdef const int32_t[::1] begin, stop     # [K] tokens of each segment that are read
+    cdef const int32_t[::1] node            # [K] of each segment
+    cdef const Py_ssize_t[::1] at           # [K] index of the score of its first child
+    cdef const int32_t[::1] first, rows     # [n + 1], of token i rows[first[i]:first[i + 1]]
+    cdef const double[::1] strength         # of each row, or None: all 1.0
+    cdef const int32_t[::1] first_child     # [V + 1] of each node
+    # [R + 1], [N]: nodes in which rows have weights, ascending within a row
     cdef const int32_t[::1] first_pair, columns
-    cdef const Py_ssize_t[::1] at
-    cdef const double[::1] strength
 
     def __init__(
         self,
@@ -80,11 +74,11 @@ cdef class ChildRows:
             raise ValueError(Errors.HS114)
 
     def gather(self, const double[::1] weights, double[::1] scores, double scale=1.0):
-        """Add the weights [N] of active rows, multiplied by `scale`, to scores."""
+        """Adds the weights [N] of active rows, multiplied by `scale`, to scores."""
         self._pass(weights, scores, None, None, scale)
 
     def scatter(self, const double[::1] d_scores, double[::1] d_weights):
-        """Transpose of `gather`: add to d_weights."""
+        """Transposes `gather`: adds to d_weights."""
         self._pass(None, None, d_scores, d_weights, 1.0)
 
     cdef _pass(
@@ -139,7 +133,7 @@ cdef class ChildRows:
     cdef Py_ssize_t _first_from(
         self, Py_ssize_t low, Py_ssize_t high, int32_t node
     ) noexcept nogil:
-        """The first weight from low to high - 1 in this node or a later one."""
+        """Returns the first weight from low to high - 1 in this node or a later one."""
         cdef Py_ssize_t middle
         while low < high:
             middle = (low + high) // 2

@@ -1,37 +1,15 @@
 """Steps of sparse optimizers, which change only rows with a gradient."""
 
-import numpy as np
-
 from libc.math cimport exp, sqrt
 from libc.stdint cimport int32_t, uint8_t
 
 from ...core.chart.columns cimport Entry
-from .gather cimport is_zero
 
 # How `step_rows` may change a weight.
 cpdef enum Freedom:
     FIXED = 0
     NONNEGATIVE = 1
     FREE = 2
-
-
-def touched_rows(
-    const int32_t[::1] first,           # IN  [n + 1]
-    const int32_t[::1] rows,            # IN  [K]
-    const double[:, ::1] d_scores,      # IN  [n, L]
-):
-    """RETURNS (int32): The rows of all tokens with a derivative other than 0: `scatter`
-    adds 0 to others."""
-    cdef Py_ssize_t i, k, at = 0, n = d_scores.shape[0], n_labels = d_scores.shape[1]
-    found = np.empty(first[n] - first[0], np.int32)
-    cdef int32_t[::1] found_ = found
-    with nogil:
-        for i in range(n):
-            if not is_zero(&d_scores[i, 0], n_labels):
-                for k in range(first[i], first[i + 1]):
-                    found_[at] = rows[k]
-                    at += 1
-    return found[:at]
 
 
 def adagrad_rows(
@@ -134,7 +112,7 @@ def step_entries(
     const double[::1] rate,             # IN    [N]
     double n_before,                    # IN
 ):
-    """`step_rows` for the weights whose entries have a derivative other than 0."""
+    """Steps the weights whose entries have a derivative other than 0, see `step_rows`."""
     cdef Py_ssize_t k, a, at = 0
     with nogil:
         for k in range(rows.shape[0]):

@@ -63,7 +63,7 @@ cdef class BlockScores:
         const float[:, :, :] of_words,      # IN  [K, B, L] of each word
         double[:, :, :] scores,             # OUT [roles, n, L] added to
     ) noexcept nogil:
-        """Add the scores of words: see the head of this module."""
+        """Adds the scores of words: see the head of this module."""
         cdef Py_ssize_t d, at, p, b, i, start, end, n_labels = scores.shape[2]
         cdef const float* source
         for d in range(first.shape[0] - 1):
@@ -83,22 +83,17 @@ cdef class BlockScores:
 
 
 cdef class TemplateScores:
-    """Templates and the weights of their features.
+    """T templates and the weights of their features."""
 
-    seeds, first_atom, columns, offsets: As for `template_keys`, of T templates.
-    roles (int32 [T]): Of each template.
-    table (RowTable): Rows of keys.
-    first_weight (int32 [R + 1]): Or [0]: each row has L weights.
-    labels (int32 [N]): Of each weight; or [0].
-    weights (float32 [N]): Row by row.
-    """
-
+    # As for `template_keys`.
     cdef const uint64_t[::1] _seeds
-    cdef const int32_t[::1] _first_atom, _columns, _offsets, _roles
-    cdef uint64_t[:, ::1] _slots
+    cdef const int32_t[::1] _first_atom, _columns, _offsets
+    cdef const int32_t[::1] _roles              # [T]
+    cdef uint64_t[:, ::1] _slots                # of the table of rows
     cdef uint64_t _mask
-    cdef const int32_t[::1] _first_weight, _labels
-    cdef const float[::1] _weights
+    cdef const int32_t[::1] _first_weight       # [R + 1], or [0]: each row has L weights
+    cdef const int32_t[::1] _labels             # [N] of each weight, or [0]
+    cdef const float[::1] _weights              # [N] row by row
 
     def __init__(
         self,
@@ -126,7 +121,7 @@ cdef class TemplateScores:
         int32_t* rows,                      # work space [N_AHEAD, T]
         double[:, :, :] scores,             # OUT [roles, n, L] added to
     ) noexcept nogil:
-        """`template_keys`, `RowTable.rows` and `gather` in one pass.
+        """Does what `template_keys`, `RowTable.rows` and `gather` do, in one pass.
 
         scores[r, i] += sum of the weights of the rows of the templates of role r at i
         """
@@ -181,8 +176,8 @@ cdef class TemplateScores:
         Py_ssize_t i,
         Py_ssize_t t,
     ) noexcept nogil:
-        """The key of template t at token i of the document from start to end, as
-        `template_keys` has it."""
+        """Returns the key of template t at token i of the document from start to end, as
+        `template_keys` does."""
         cdef Py_ssize_t k, at
         cdef uint64_t value, h = self._seeds[t]
         for k in range(self._first_atom[t], self._first_atom[t + 1]):
@@ -197,13 +192,8 @@ cdef class TemplateScores:
 
 
 cdef class ListScores:
-    """Scores of templates that read one attribute that reads a list.
-
-    columns (int32 [T]): The column of the values that each template reads.
-    seeds, offsets, roles, table, first_weight, labels, weights: As of `TemplateScores`,
-        of T templates of one atom.
-    n_roles, n_labels (int): Of the scores.
-    """
+    """T templates, each of which reads one attribute that reads a list, of a column of
+    the values [T], and the weights of their features."""
 
     cdef Py_ssize_t _n_columns
     cdef const int32_t[::1] _first      # [columns + 1] templates by column
@@ -259,7 +249,7 @@ cdef class ListScores:
         const int32_t[::1] first,           # IN  [D + 1] of each document, and n
         double[:, :, :] scores,             # OUT [roles, n, L] added to
     ) noexcept nogil:
-        """Add the weights of the values at each token, and of borders."""
+        """Adds the weights of the values at each token, and of borders."""
         cdef Py_ssize_t d, i, c, t, at, start, end, n_labels = scores.shape[2]
         cdef const uint8_t* value
         if self._weights.shape[0] == 0:
@@ -286,7 +276,7 @@ cdef class ListScores:
     cdef void _add_border(
         self, Py_ssize_t side, Py_ssize_t k, Py_ssize_t i, double[:, :, :] scores
     ) noexcept nogil:
-        """Add what token i reads beyond the border, from which it is the k-th."""
+        """Adds what token i reads beyond the border, from which it is the k-th."""
         cdef Py_ssize_t r, y
         for r in range(scores.shape[0]):
             for y in range(scores.shape[2]):
@@ -295,7 +285,7 @@ cdef class ListScores:
     cdef inline void _add(
         self, Py_ssize_t row, double* target, Py_ssize_t n_labels
     ) noexcept nogil:
-        """Add the weights of a row."""
+        """Adds the weights of a row."""
         if row < 0:
             return
         if self._first_weight.shape[0] == 0:
@@ -311,29 +301,20 @@ cdef class ListScores:
 
 
 cdef class Scoring(Task):
-    """Add the scores of the tokens of documents, n tokens together.
-
-    blocks (BlockScores), words (int32 [n]), of_words (float32 [K, B, L]): The word of
-        each token, and scores of each word.
-    templates (TemplateScores), values (uint64 [n, A]): See `template_keys`.
-    lists (ListScores), on_lists (uint8 [n, columns]): Its values.
-    first (int32 [D + 1]): The first token of each document, and n.
-    scores (float64 [roles, n, L]): Added to.
-
-    Blocks, templates or lists may be left out. The scores of labels are adjacent, here
-    as in `of_words`.
-    """
+    """Adds to the scores of the tokens of documents, n tokens together. Blocks,
+    templates or lists may be left out; the scores of labels are adjacent."""
 
     cdef BlockScores blocks
+    cdef const int32_t[::1] words           # [n] the word of each token
+    cdef const float[:, :, :] of_words      # [K, B, L] scores of each word
     cdef TemplateScores templates
-    cdef ListScores lists
-    cdef const uint8_t[:, ::1] on_lists
-    cdef const int32_t[::1] words, first
-    cdef const float[:, :, :] of_words
-    cdef const uint64_t[:, ::1] values
-    cdef uint64_t* keys                 # work space of the templates
+    cdef const uint64_t[:, ::1] values      # [n, A] see `template_keys`
+    cdef uint64_t* keys                     # work space of the templates
     cdef int32_t* rows
-    cdef double[:, :, :] scores         # those of the labels of a token are adjacent
+    cdef ListScores lists
+    cdef const uint8_t[:, ::1] on_lists     # [n, columns]
+    cdef const int32_t[::1] first           # [D + 1] first token of each document, and n
+    cdef double[:, :, :] scores             # [roles, n, L]
 
     def __cinit__(self, *args, **kwargs):
         self.keys = NULL

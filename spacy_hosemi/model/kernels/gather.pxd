@@ -1,1 +1,0 @@
-cdef bint is_zero(const double* x, Py_ssize_t n) noexcept nogil
