@@ -127,18 +127,18 @@ def _type_of(doc: Doc, i: int, name: str, value: Any, expected: str | None) -> s
     # No subclasses: str() of an enumeration member depends on the version of Python.
     kind = type(value)
     is_builtin = kind.__module__ == "builtins"
-    found = kind.__name__ if is_builtin else f"{kind.__module__}.{kind.__name__}"
-    if found not in _TYPES or (expected and found != expected):
+    type_name = kind.__name__ if is_builtin else f"{kind.__module__}.{kind.__name__}"
+    if type_name not in _TYPES or (expected and type_name != expected):
         raise TypeError(
             Errors.HS048.format(
                 name=name,
                 found=repr(value)[:40],
-                type=found,
+                type=type_name,
                 token=doc[i].text,
                 expected=expected or " or ".join(_TYPES),
             )
         )
-    return found
+    return type_name
 
 
 def _as_text(value: str | bool | int | None) -> str | None:

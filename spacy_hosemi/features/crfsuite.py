@@ -56,10 +56,10 @@ def from_word2features(
     return _FromWord2Features(word2features, sentence)
 
 
-def _add_items(found: Any, features: list[Feature], before: str = "") -> None:
+def _add_items(items: Any, features: list[Feature], before: str = "") -> None:
     """Add the features of a token, except those whose value is False or 0."""
-    if isinstance(found, dict):
-        for key, value in found.items():
+    if isinstance(items, dict):
+        for key, value in items.items():
             name = before + _text(key)
             if isinstance(value, (str, bytes)):
                 features.append(f"{name}:{_text(value)}")
@@ -67,12 +67,12 @@ def _add_items(found: Any, features: list[Feature], before: str = "") -> None:
                 _add_items(value, features, f"{name}:")
             elif strength := _number(key, value):
                 features.append(name if strength == 1.0 else (name, strength))
-    elif isinstance(found, _LISTS):
-        texts = [before + _text(one) for one in found]
+    elif isinstance(items, _LISTS):
+        texts = [before + _text(item) for item in items]
         # Sums depend on the order, and that of a set differs between processes.
-        features += sorted(texts) if isinstance(found, _SETS) else texts
+        features += sorted(texts) if isinstance(items, _SETS) else texts
     else:
-        raise TypeError(Errors.HS110.format(found=repr(found)[:60]))
+        raise TypeError(Errors.HS110.format(found=repr(items)[:60]))
 
 
 def _number(key: Any, value: Any) -> float:

@@ -85,7 +85,7 @@ class _Cache:
     """Keeps features by the id of a document, and the document, so that no other object
     gets its id; counts how many more features may be cached."""
 
-    found: dict[int, tuple[Doc, tuple[Listed, ...]]]
+    by_doc: dict[int, tuple[Doc, tuple[Listed, ...]]]
     n_left: int
 
 
@@ -119,10 +119,10 @@ class Functions:
     def __bool__(self) -> bool:
         return bool(self.functions)
 
-    def check_names(self, others: Iterable[str]) -> None:
+    def check_names(self, names: Iterable[str]) -> None:
         """Raises HS106 if a function has the name of an attribute, or one of these
         names of gazetteers and tables."""
-        taken = {*KNOWN, *others}
+        taken = {*KNOWN, *names}
         for name in self.functions:
             is_taken = name in taken or is_extension(name)
             if is_taken or not re.fullmatch(r"[\w-]+", name):
@@ -153,18 +153,18 @@ class Functions:
         if cache is None or len(docs) != 1:
             return self._listed(docs, seed)
         doc, place = docs[0], id(docs[0])
-        if place in cache.found:
-            return cache.found[place][1]
-        found = self._listed(docs, seed)
-        cache.n_left -= sum(len(listed.keys) for listed in found)
+        if place in cache.by_doc:
+            return cache.by_doc[place][1]
+        features = self._listed(docs, seed)
+        cache.n_left -= sum(len(listed.keys) for listed in features)
         if cache.n_left >= 0:
-            cache.found[place] = doc, found
-        return found
+            cache.by_doc[place] = doc, features
+        return features
 
     def _listed(
         self, docs: Sequence[Doc], seed: Callable[[str, str], int]
     ) -> tuple[Listed, ...]:
-        found = []
+        listed = []
         for name, function in self.functions.items():
             by_doc = [_call(name, function, doc) for doc in docs if len(doc)]
             by_token = [*chain.from_iterable(by_doc)]
@@ -179,26 +179,26 @@ class Functions:
                 seeds = np.array([seed(role, name)], np.uint64)
                 plan = seeds, _ONE_ATOM, _AT_TOKEN, _AT_TOKEN
                 keys = template_keys(values[:, None], *plan)[:, 0].copy()
-                found.append(Listed(role, name, token, keys, strength, texts))
-        return tuple(found)
+                listed.append(Listed(role, name, token, keys, strength, texts))
+        return tuple(listed)
 
 
 def _call(name: str, function: Function, doc: Doc) -> Sequence[Sequence[Feature]]:
     """Returns the lists of features that a function has for the tokens of a
     document."""
-    found = function(doc if isinstance(doc, Doc) else doc[:])
-    if not isinstance(found, (list, tuple)) or len(found) != len(doc):
-        is_list = isinstance(found, (list, tuple))
-        shown = f"{len(found)} lists" if is_list else repr(found)[:40]
+    by_token = function(doc if isinstance(doc, Doc) else doc[:])
+    if not isinstance(by_token, (list, tuple)) or len(by_token) != len(doc):
+        is_list = isinstance(by_token, (list, tuple))
+        shown = f"{len(by_token)} lists" if is_list else repr(by_token)[:40]
         raise ValueError(
             Errors.HS107.format(
                 name=name, found=shown, text=doc[:8].text, expected=len(doc)
             )
         )
-    for i, of_token in enumerate(found):
+    for i, of_token in enumerate(by_token):
         if not isinstance(of_token, (list, tuple)):
             raise TypeError(_is_no_feature(name, of_token, doc[i]))
-    return found
+    return by_token
 
 
 def _split(
@@ -206,11 +206,11 @@ def _split(
 ) -> tuple[Sequence[str], NDArray[np.float64] | None]:
     """Returns the texts of features, and their numbers; None if all are 1."""
     texts: list[Any] = [*chain.from_iterable(by_token)]
-    others = [k for k, feature in enumerate(texts) if type(feature) is not str]
-    if not others:
+    pairs = [k for k, feature in enumerate(texts) if type(feature) is not str]
+    if not pairs:
         return texts, None
     strength = np.ones(len(texts))
-    for k in others:
+    for k in pairs:
         feature = texts[k]
         texts[k], strength[k] = _pair(feature)
         if texts[k] is None:

@@ -36,10 +36,10 @@ class LexemeReader:
         # What is read of the vocabulary: attributes, and what others are read from.
         self._read = [*strings, *flags]
         self._n_read = len(self._read)
-        others = [attr for attr, _ in self._tables.values()]
+        origins = [attr for attr, _ in self._tables.values()]
         if any(origin == _LOWER for origin, _ in forms):
-            others.append("LOWER")
-        self._read += dict.fromkeys(x for x in others if x not in self._read)
+            origins.append("LOWER")
+        self._read += dict.fromkeys(x for x in origins if x not in self._read)
         lower = self._read.index("LOWER") if "LOWER" in self._read else -1
         # ORTH first, and again if nothing else is read: one name alone makes no tuple.
         names = "ORTH", *(self._read or ["ORTH"])
@@ -62,8 +62,8 @@ class LexemeReader:
                 of_strings[k, a] = hash_or_0(strings[int(of_strings[k, a])])
         at = self._n_read + len(self._forms)
         for a, (attr, read) in enumerate(self._tables.values(), at):
-            found = read(np.array(self._column(rows, attr), np.uint64))
-            values[:, a] = [hash_or_0(text) for text in found]
+            texts = read(np.array(self._column(rows, attr), np.uint64))
+            values[:, a] = [hash_or_0(text) for text in texts]
         return values
 
     def texts(self, vocab: Vocab, orths: Keys) -> dict[str, list[str | None]]:
@@ -71,19 +71,19 @@ class LexemeReader:
         words, strings = orths.tolist(), vocab.strings
         rows = self._rows(vocab, words)
         columns = {name: self._column(rows, name) for name in self._read}
-        found: list[list[str | None]] = []
+        by_attribute: list[list[str | None]] = []
         for name in self.names[: self._n_strings]:
-            found.append([strings[value] for value in columns[name]])
+            by_attribute.append([strings[value] for value in columns[name]])
         for name in self.names[self._n_strings : self._n_read]:
-            found.append(["1" if value else None for value in columns[name]])
+            by_attribute.append(["1" if value else None for value in columns[name]])
         texts = [strings[word] for word in words]
         lower = [strings[word] for word in columns.get("LOWER", ())]
         of_origin = texts, [text.lower() for text in texts], lower
         for origin, form in self._forms:
-            found.append(Spellings(of_origin[origin]).texts(form))
+            by_attribute.append(Spellings(of_origin[origin]).texts(form))
         for attr, read in self._tables.values():
-            found.append(read(np.array(columns[attr], np.uint64)))
-        return dict(zip(self.names, found))
+            by_attribute.append(read(np.array(columns[attr], np.uint64)))
+        return dict(zip(self.names, by_attribute))
 
     def _rows(self, vocab: Vocab, words: Sequence[int]) -> list[tuple[int, ...]]:
         """Returns what the vocabulary has of each word: ORTH, and what `_read`

@@ -149,8 +149,8 @@ class PartialLabels:
         both = [x for x in (self.blocked, rest.blocked) if x is not None]
         blocked = np.logical_or.reduce(both) if both else None
         borders = None
-        if some := [x for x in (self.borders, rest.borders) if x is not None]:
-            borders = np.unique(np.concatenate(some))
+        if arrays := [x for x in (self.borders, rest.borders) if x is not None]:
+            borders = np.unique(np.concatenate(arrays))
             crossed = [(i < borders) & (borders < j) for i, j, _ in required]
             borders = borders[~np.logical_or.reduce(crossed)] if crossed else borders
         return PartialLabels(required, excluded, blocked, borders)

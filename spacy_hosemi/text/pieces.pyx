@@ -151,16 +151,16 @@ cdef class Tokens:
         cdef Py_ssize_t last = len(pieces), first = self.n, at = 0, p, i
         cdef bint has_last = last > 1 and not pieces[last - 1]
         cdef dict cache = tokenizer.cache
-        cdef tuple found, orths, lengths
+        cdef tuple tokens, orths, lengths
         last -= has_last
         for p in range(last):
-            found = cache.get(pieces[p])
-            if found is None:
-                found = _cut(tokenizer, pieces[p])
-                if found is None:
+            tokens = cache.get(pieces[p])
+            if tokens is None:
+                tokens = _cut(tokenizer, pieces[p])
+                if tokens is None:
                     self.n = first
                     return False
-            orths, lengths = found[0], found[2]
+            orths, lengths = tokens[0], tokens[2]
             for i in range(len(orths)):
                 self.add(orths[i], at, at + <Py_ssize_t>lengths[i])
                 at += lengths[i]
@@ -182,12 +182,12 @@ def read_texts(list texts, tokenizer):
                                     follows, else 0
         starts, ends (int32 [n])    its characters in its text
         first (int32 [D + 1])       the first token of each text, and n
-        others (List[int])          the texts that are others, or fail; they have no
+        other_texts (List[int])     the texts that are others, or fail; they have no
                                     tokens here
     """
     cdef Py_ssize_t room = 0, k, n = len(texts)
     cdef str text
-    cdef list others = []
+    cdef list other_texts = []
     cdef SeenWords words = tokenizer.seen_words
     for text in texts:
         room += len(text)
@@ -197,9 +197,9 @@ def read_texts(list texts, tokenizer):
     for k, text in enumerate(texts):
         if words is None or not tokens.scan(text, words):
             if not tokens.read(text, tokenizer):
-                others.append(k)
+                other_texts.append(k)
         first_[k + 1] = <int32_t>tokens.n
-    return (*(x[:tokens.n] for x in tokens.arrays), first, others)
+    return (*(x[:tokens.n] for x in tokens.arrays), first, other_texts)
 
 
 cdef tuple _cut(tokenizer, str piece):

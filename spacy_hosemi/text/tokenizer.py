@@ -60,8 +60,8 @@ _CACHE_SIZE, _CACHED_LENGTH = 100_000, 50
 
 def _run(kind: str) -> str:
     """Characters of a kind, and what is invisible between them."""
-    one = rf"(?=\p{{GCB=Prepend}}*+[{kind}--\p{{GCB=Prepend}}])\X"
-    return rf"{one}(?:{INVISIBLE}*+{one})*+"
+    character = rf"(?=\p{{GCB=Prepend}}*+[{kind}--\p{{GCB=Prepend}}])\X"
+    return rf"{character}(?:{INVISIBLE}*+{character})*+"
 
 
 def _compile(split_digits: bool) -> tuple[regex.Pattern[str], re.Pattern[str]]:
@@ -122,8 +122,8 @@ class FieldTokenizer:
         self._use({"split_digits": split_digits})
 
     def _use(self, settings: dict[str, Any]) -> None:
-        given = read_all(SETTINGS, settings, prefix="tokenizer.")
-        self.split_digits: bool = given["split_digits"]
+        values = read_all(SETTINGS, settings, prefix="tokenizer.")
+        self.split_digits: bool = values["split_digits"]
         self._token, self._ascii = _compile(self.split_digits)
         self._forget(False)
 
@@ -207,11 +207,11 @@ class FieldTokenizer:
         words: list[int] = []
         spaces: list[bool] = []
         for piece in pieces:
-            found = cache.get(piece) or self.cut(piece)
-            if found is None:
+            tokens = cache.get(piece) or self.cut(piece)
+            if tokens is None:
                 return None
-            words += found[0]
-            spaces += found[1]
+            words += tokens[0]
+            spaces += tokens[1]
         spaces[-1] = has_last
         return words, spaces
 
@@ -250,12 +250,12 @@ class FieldTokenizer:
         add = self.vocab.strings.add
         orths = tuple([add(word) for word in words])
         spaces = (*[False] * (len(orths) - 1), True)
-        found = orths, spaces, tuple(map(len, words))
+        tokens = orths, spaces, tuple(map(len, words))
         if len(piece) <= _CACHED_LENGTH:
             if len(self._cache) >= _CACHE_SIZE:
                 self._cache.clear()
-            self._cache[piece] = found
-        return found
+            self._cache[piece] = tokens
+        return tokens
 
     def _read(self, text: str) -> tuple[list[int | str], list[bool]]:
         """Tokens, or their numbers, and spaces of any text."""
@@ -269,9 +269,9 @@ class FieldTokenizer:
                 spaces += cached[1]
                 spaces[-1] = False
             else:
-                found = [match.group() for match in self._token.finditer(piece)]
-                words += found
-                spaces += [False] * len(found)
+                cut = [match.group() for match in self._token.finditer(piece)]
+                words += cut
+                spaces += [False] * len(cut)
             if words and space[:1] == " ":
                 spaces[-1], space = True, space[1:]
             if space:
@@ -283,8 +283,8 @@ class FieldTokenizer:
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
         """RETURNS (bytes): The settings, for `from_bytes`."""
-        found: bytes = srsly.msgpack_dumps(self.settings)
-        return found
+        data: bytes = srsly.msgpack_dumps(self.settings)
+        return data
 
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Sequence[str] = ()

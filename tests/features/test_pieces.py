@@ -12,7 +12,7 @@ from spacy_hosemi import FieldTokenizer
 from spacy_hosemi.features.clean_docs import clean_doc
 from spacy_hosemi.features.gazetteers.words import (
     ATTRIBUTES,
-    AlnumCache,
+    alnum_cache,
     alnum_words,
     entry_words,
     token_words,
@@ -23,7 +23,7 @@ from ..helpers import make_doc
 from ..strategies import IS_THOROUGH
 
 NLP = spacy.blank("en")
-CACHE = AlnumCache()
+CACHE = alnum_cache()
 WORDS = ["a", "B.", "can't", "O'Neill", "(x)", "--", "mark", "NOUN", "Ⅷ", "東京", "_"]
 ENTRIES = st.lists(
     st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
@@ -90,18 +90,17 @@ def test_words_of_documents(docs):
             is_open &= bool(WORD.match(text[-1])) and not space
         n_tokens += len(of_doc)
         borders.append(len(expected))
-    found = alnum_words(made, with_texts=True)
+    found = alnum_words(made)
     assert found.texts == [word for word, _, _ in expected]
     assert found.values.tolist() == [hash_string(word) for word, _, _ in expected]
     assert found.first.tolist() == [first for _, first, _ in expected]
     assert found.last.tolist() == [last for _, _, last in expected]
     assert found.docs.tolist() == borders
-    assert alnum_words(made).texts == []
-    if made:
-        for cache in (AlnumCache(), CACHE):
-            again = cache.read(made)
-            for name in ("values", "first", "last", "docs"):
-                assert getattr(again, name).tolist() == getattr(found, name).tolist()
+    for cache in (alnum_cache(), CACHE):
+        again = alnum_words(made, cache)
+        assert again.texts == []
+        for name in ("values", "first", "last", "docs"):
+            assert getattr(again, name).tolist() == getattr(found, name).tolist()
 
 
 def test_words_of_each_character():
@@ -127,7 +126,7 @@ def test_clean_as_a_document(attr, text, tokenizer):
     nlp.tokenizer = tokenizer
     doc = clean_doc(tokenizer(text)).doc
     if attr == "ALNUM":
-        expected = alnum_words([doc], with_texts=True)
+        expected = alnum_words([doc])
     else:  # entries are lemmas
         expected = token_words([doc], "ORTH" if attr == "LEMMA" else attr, True)
     found = entry_words([text], attr, nlp, with_texts=True, clean_text=True)

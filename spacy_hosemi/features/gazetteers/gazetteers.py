@@ -37,8 +37,8 @@ from .matches import (
 from .words import (
     ATTRIBUTES,
     EMPTY,
-    AlnumCache,
     DocWords,
+    alnum_cache,
     alnum_words,
     entry_words,
     token_words,
@@ -130,7 +130,7 @@ class Gazetteers:
         }
         self._labels = [gazetteer.label for gazetteer in self.settings.values()]
         self.has_hard = any(self._labels)
-        self._alnum = AlnumCache()
+        self._alnum = alnum_cache()
         self._finders: dict[str, tuple[dict[str, Trie], EntryFinder]] = {}
         none = np.zeros(0, np.int32)
         places = none, none, none, none, none, none
@@ -184,14 +184,13 @@ class Gazetteers:
 
     def matches(self, docs: Sequence[Doc], is_train: bool = False) -> Matches:
         """Returns all matches of all lists, sorted by list, start and length, in tokens
-        of concatenated documents. is_train: without entries that come from a document
-        alone, and those that `dropout` ignores."""
+        of concatenated documents of one vocabulary. is_train: without entries that come
+        from a document alone, and those that `dropout` ignores."""
         names = tuple(self.settings)
         attrs = [gazetteer.attr for gazetteer in self.settings.values()]
         if not names:
             return NO_MATCHES
-        is_one = all(doc.vocab is docs[0].vocab for doc in docs)
-        alnum = self._alnum.read(docs) if is_one and docs else alnum_words(docs)
+        alnum = alnum_words(docs, self._alnum)
         before, after = wordless(alnum, docs)
         parts = []
         for attr in dict.fromkeys(attrs):
@@ -229,7 +228,7 @@ class Gazetteers:
         names = tuple(self.settings)
         parts, entries = [np.zeros((6, 0), np.int32)], [NO_ENTRIES]
         for doc, first_token in zip(docs, borders_of(docs)):
-            alnum = alnum_words([doc], with_texts=True)
+            alnum = alnum_words([doc])
             before, after = wordless(alnum, [doc])
             for name, index in self.fuzzy.items():
                 attr, dropout = self.settings[name].attr, self.settings[name].dropout

@@ -74,8 +74,8 @@ class Matches:
         """Returns for each list BEGIN, IN and END, uint8 [n, 3 lists]: the largest
         value of the `best` matches that begin at the token, cover it, end with it; 0:
         none."""
-        found = self.best(n_tokens)
-        where = found.lists, found.start, found.end, found.values
+        best = self.best(n_tokens)
+        where = best.lists, best.start, best.end, best.values
         columns: NDArray[np.uint8] = columns_of_matches(
             *where, n_tokens, len(self.names)
         )

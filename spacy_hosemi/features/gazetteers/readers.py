@@ -83,8 +83,8 @@ def _folder_readers(
     if len(missing) == len(names):
         missing = []  # the folder is wrong: say so
     if missing:
-        found = ", ".join(missing)
-        warnings.warn(Warnings.HSW31.format(folder=folder, names=found), stacklevel=3)
+        shown = ", ".join(missing)
+        warnings.warn(Warnings.HSW31.format(folder=folder, names=shown), stacklevel=3)
     readers = {x: make_gazetteer_reader(paths[x], encoding=encoding) for x in names}
     return {**readers, **dict.fromkeys(missing, no_entries)}
 
@@ -225,13 +225,13 @@ class _Decompressed(gzip.GzipFile):
         self._n_read = 0
 
     def read1(self, size: int = -1) -> bytes:
-        found = super().read1(size)
-        self._n_read += len(found)
+        data = super().read1(size)
+        self._n_read += len(data)
         if self._n_read > self._most:
             raise ValueError(
                 Errors.HS314.format(path=self._path, most=self._most, times=MOST_TIMES)
             )
-        return found
+        return data
 
 
 def _read_lines(path: Path, encoding: str) -> Iterator[str]:

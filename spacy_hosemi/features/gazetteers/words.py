@@ -11,7 +11,7 @@ from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ORTH, SPACY  # type: ignore[import-not-found]
+from spacy.attrs import SPACY  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -70,30 +70,26 @@ class DocWords:
         return places
 
 
-def alnum_words(docs: Sequence[Doc], with_texts: bool = False) -> DocWords:
-    """Divides documents into words by the attribute ALNUM. A word may cross borders of
-    tokens: "Don't" is "don" and "t", also if its tokens are "Do" and "n't"."""
-    words_of_docs = ((doc.vocab.strings, doc.to_array(ORTH).tolist()) for doc in docs)
-    texts = [strings[orth] for strings, orths in words_of_docs for orth in orths]
-    values, first, last, words = find_words(texts, _word_ends(docs), with_texts)
-    borders = np.searchsorted(first, borders_of(docs)).astype(np.int32)
-    return DocWords(values, first, last, words, borders)
+def alnum_words(docs: Sequence[Doc], cache: WordCache | None = None) -> DocWords:
+    """Divides documents of one vocabulary into words by the attribute ALNUM. A word may
+    cross borders of tokens: "Don't" is "don" and "t", also if its tokens are "Do" and
+    "n't". With an `alnum_cache` there are no texts."""
+    strings, (orths, first_token) = docs[0].vocab.strings, words_of(docs)
+    has_space = _word_ends(docs, first_token)
+    if cache is None:
+        texts = [strings[orth] for orth in orths.tolist()]
+        words = find_words(texts, has_space, True)
+    else:
+        rows = cache.find(docs[0].vocab, orths)
+        words = words_of_tokens(strings, orths, has_space, *rows)
+    values, first, last, texts = words
+    borders = np.searchsorted(first, first_token).astype(np.int32)
+    return DocWords(values, first, last, texts, borders)
 
 
-class AlnumCache:
-    """Makes `alnum_words` of documents whose words it caches."""
-
-    def __init__(self) -> None:
-        self._rows = WordCache(_rows_of, CACHE_BYTES)
-
-    def read(self, docs: Sequence[Doc]) -> DocWords:
-        """Returns `alnum_words` of documents of one vocabulary."""
-        vocab, (orths, first_token) = docs[0].vocab, words_of(docs)
-        rows = self._rows.find(vocab, orths)
-        words = words_of_tokens(vocab.strings, orths, _word_ends(docs), *rows)
-        values, first, last, texts = words
-        borders = np.searchsorted(first, first_token).astype(np.int32)
-        return DocWords(values, first, last, texts, borders)
+def alnum_cache() -> WordCache:
+    """Returns a cache for `alnum_words`."""
+    return WordCache(_rows_of, CACHE_BYTES)
 
 
 def _rows_of(vocab: Vocab, orths: Words) -> Words:
@@ -101,13 +97,13 @@ def _rows_of(vocab: Vocab, orths: Words) -> Words:
     return rows
 
 
-def _word_ends(docs: Sequence[Doc]) -> NDArray[np.uint8]:
+def _word_ends(docs: Sequence[Doc], first: Ints) -> NDArray[np.uint8]:
     """Returns uint8 [n]: whether words end with a token, for a space or the end."""
     if isinstance(docs, DocBatch):
-        is_end, first = (docs.spaces != 0).view(np.uint8), docs.first
+        is_end = (docs.spaces != 0).view(np.uint8)
     else:
         parts = [doc.to_array(SPACY) != 0 for doc in docs]
-        is_end, first = np.concatenate(parts).view(np.uint8), borders_of(docs)
+        is_end = np.concatenate(parts).view(np.uint8)
     is_end[first[1:][np.diff(first) > 0] - 1] = True
     return is_end
 

@@ -34,13 +34,13 @@ def find_words(
     cdef str text
     for text in texts:
         most += len(text)
-    cdef _Words found = _Words(most, with_words)
+    cdef _Words words = _Words(most, with_words)
     for k, text in enumerate(texts):
-        found.read(text, k)
+        words.read(text, k)
         if has_space[k]:
-            found.close()
-    found.close()
-    return *(array[:found.n_words].copy() for array in found.arrays), found.words
+            words.close()
+    words.close()
+    return *(array[:words.n_words].copy() for array in words.arrays), words.words
 
 
 def word_rows(list texts):
@@ -82,21 +82,21 @@ def words_of_tokens(
     cdef bint goes_on = False, is_first
     for k in range(n):
         most += rows[numbers[k], 0] & COUNT
-    cdef _Words found = _Words(most, False)
+    cdef _Words words = _Words(most, False)
     for k in range(n):
         row, is_first = rows[numbers[k], 0], not goes_on
         goes_on = k + 1 < n and not has_space[k] and row & ENDS
         goes_on = goes_on and rows[numbers[k + 1], 0] & BEGINS
         if is_first and not goes_on and not row & MANY:
             for w in range(<Py_ssize_t>(row & COUNT)):
-                found.values[found.n_words] = rows[numbers[k], 1 + w]
-                found.first[found.n_words] = found.last[found.n_words] = <int32_t>k
-                found.n_words += 1
+                words.values[words.n_words] = rows[numbers[k], 1 + w]
+                words.first[words.n_words] = words.last[words.n_words] = <int32_t>k
+                words.n_words += 1
             continue
-        found.read(strings[orths[k]], k)
+        words.read(strings[orths[k]], k)
         if not goes_on:
-            found.close()
-    return *(array[:found.n_words].copy() for array in found.arrays), found.words
+            words.close()
+    return *(array[:words.n_words].copy() for array in words.arrays), words.words
 
 
 cdef class _Words:

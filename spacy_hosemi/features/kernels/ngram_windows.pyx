@@ -134,21 +134,21 @@ cdef class BagIndex:
             capacity = 8 * capacity
             if not only_best:
                 capacity = min(capacity, n_most)
-            found = np.zeros((3, 1 if only_best else capacity), np.int32)
+            places = np.zeros((3, 1 if only_best else capacity), np.int32)
             best = np.zeros(capacity if only_best else 0, np.int32)
             rows_of_best = np.zeros((2, n_words if only_best else 0), np.int32)
             similarity = np.empty(capacity)
-            left = np.zeros(self._postings[0].shape[0], np.int32)
+            unmatched = np.zeros(self._postings[0].shape[0], np.int32)
             n_found = _find_windows(
                 rows, word.astype(np.int32), begin, end, begins, ends,
                 bags, first_hit, place, hits, shortest, longest, *self._bags,
                 self._measure, self._threshold, only_best, most, n_most,
-                left, found, similarity, best, rows_of_best,
+                unmatched, places, similarity, best, rows_of_best,
             )
             if capacity == n_most and n_found > capacity:
                 n_found = capacity
         if not only_best:
-            return *(found[:, :n_found].copy()), similarity[:n_found]
+            return *(places[:, :n_found].copy()), similarity[:n_found]
         at, size = rows_of_best
         start = np.repeat(np.arange(n_words, dtype=np.int32), size)
         after = np.arange(len(start)) - np.repeat(np.cumsum(size) - size, size)
@@ -177,9 +177,9 @@ def _within(rows, first, most):
     if n_bags.sum() <= most:
         return rows
     order = np.argsort(n_bags, kind="stable")
-    found = rows.copy()
-    found[order[np.cumsum(n_bags[order]) > most]] = -1
-    return found
+    pointing = rows.copy()
+    pointing[order[np.cumsum(n_bags[order]) > most]] = -1
+    return pointing
 
 
 def _find_hits(
@@ -248,7 +248,7 @@ def _find_windows(
     bint only_best,
     int64_t most,                   # steps
     Py_ssize_t n_most,              # pairs
-    int32_t[::1] left,              # work [U + 1] zeros
+    int32_t[::1] unmatched,         # work [U + 1] zeros
     int32_t[:, ::1] spans,          # OUT [3, capacity] start, end, bag of each pair
     double[::1] similarity,         # OUT [capacity] of each pair, or each slot
     int32_t[::1] best,              # OUT [capacity] zeros: the bag + 1 of each slot
@@ -261,7 +261,7 @@ def _find_windows(
     cdef Py_ssize_t b, e, h, t, k, w, at, size, overlap, before, slot
     cdef Py_ssize_t capacity = similarity.shape[0]
     cdef int64_t n_steps = 0
-    cdef double found
+    cdef double score
     with nogil:
         for b in range(bags.shape[0]):
             e = bags[b]
@@ -269,7 +269,7 @@ def _find_windows(
                 break
             n_steps += first[e + 1] - first[e]
             for t in range(first[e], first[e + 1]):
-                left[elements[t]] += 1
+                unmatched[elements[t]] += 1
             size = first[e + 1] - first[e]
             before = -1
             for h in range(first_hit[b], first_hit[b + 1] - hits[e] + 1):
@@ -294,23 +294,23 @@ def _find_windows(
                             break
                         while at < end[w]:
                             if rows[at] >= 0:
-                                overlap += left[rows[at]] > 0
-                                left[rows[at]] -= 1
+                                overlap += unmatched[rows[at]] > 0
+                                unmatched[rows[at]] -= 1
                             at += 1
                         n_steps += 1
                         if not ends[w] or at - begin[k] < shortest[e]:
                             continue
-                        found = _similarity(
+                        score = _similarity(
                             measure, threshold, overlap, size, at - begin[k]
                         )
-                        if not found >= threshold:
+                        if not score >= threshold:
                             continue
                         if not only_best:
                             if n_found == n_most:
                                 n_steps = most + 1
                             if n_found < capacity:
                                 spans[0, n_found], spans[1, n_found] = k, w + 1
-                                spans[2, n_found], similarity[n_found] = e, found
+                                spans[2, n_found], similarity[n_found] = e, score
                             n_found += 1
                             continue
                         if w - k >= rows_of_best[1, k]:
@@ -321,18 +321,18 @@ def _find_windows(
                                 with gil:
                                     return n_found
                         slot = rows_of_best[0, k] + w - k
-                        if not best[slot] or similarity[slot] < found or (
-                            similarity[slot] == found and best[slot] > e + 1
+                        if not best[slot] or similarity[slot] < score or (
+                            similarity[slot] == score and best[slot] > e + 1
                         ):
-                            best[slot], similarity[slot] = e + 1, found
+                            best[slot], similarity[slot] = e + 1, score
                     while at > begin[k]:
                         at -= 1
                         if rows[at] >= 0:
-                            left[rows[at]] += 1
+                            unmatched[rows[at]] += 1
                     k -= 1
                 before = place[h]
             for t in range(first[e], first[e + 1]):
-                left[elements[t]] -= 1
+                unmatched[elements[t]] -= 1
     return n_found
 
 

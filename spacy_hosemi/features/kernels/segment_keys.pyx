@@ -79,8 +79,8 @@ def match_keys(
     for k in range(lists.shape[0]):
         n += (start[k] - first[k] + 1) * (last[k] - end[k] + 1)
     n *= seeds.shape[0]
-    found, keys = np.empty((3, n), np.int32), np.empty((2, n), np.uint64)
-    cdef int32_t[:, ::1] found_ = found
+    places, keys = np.empty((3, n), np.int32), np.empty((2, n), np.uint64)
+    cdef int32_t[:, ::1] places_ = places
     cdef uint64_t[:, ::1] keys_ = keys
     n = 0
     with nogil:
@@ -89,11 +89,11 @@ def match_keys(
                 for j in range(end[k], last[k] + 1):
                     for t in range(seeds.shape[0]):
                         if of_lists[t] == lists[k]:
-                            found_[0, n], found_[1, n] = i, j
-                            found_[2, n] = <int32_t>t
+                            places_[0, n], places_[1, n] = i, j
+                            places_[2, n] = <int32_t>t
                             keys_[0, n], keys_[1, n] = mix(seeds[t], value[k]), value[k]
                             n += 1
-    return found[0, :n], found[1, :n], keys[0, :n], found[2, :n], keys[1, :n]
+    return places[0, :n], places[1, :n], keys[0, :n], places[2, :n], keys[1, :n]
 
 
 cdef uint64_t _sequence(
@@ -124,20 +124,20 @@ def balance(
 ):
     """Says whether brackets close and quotation marks pair up within segments, uint64
     [K]: NEITHER if there are none; BALANCED; or what is open."""
-    found = np.zeros(start.shape[0], np.uint64)
-    cdef uint64_t[::1] found_ = found
+    values = np.zeros(start.shape[0], np.uint64)
+    cdef uint64_t[::1] values_ = values
     cdef Py_ssize_t k, i
     cdef int32_t open_, n_quotes
-    cdef bint some, below
+    cdef bint has_any, below
     with nogil:
         for k in range(start.shape[0]):
-            open_, n_quotes, some, below = 0, 0, False, False
+            open_, n_quotes, has_any, below = 0, 0, False, False
             for i in range(start[k], end[k]):
                 below |= open_ + depth[i] < 0
                 open_ += change[i]
                 n_quotes += quotes[i]
-                some |= has_marks[i]
+                has_any |= has_marks[i]
             below |= open_ != 0
-            if some:
-                found_[k] = 10 + below + 2 * (n_quotes % 2)
-    return found
+            if has_any:
+                values_[k] = 10 + below + 2 * (n_quotes % 2)
+    return values

@@ -65,10 +65,10 @@ class Trie:
             source = np.zeros(len(keys), np.uint8)
             source[rows] = SHARED
             return Trie(keys, source)
-        given = np.asarray(sources, np.uint64)[full]
+        by_entry = np.asarray(sources, np.uint64)[full]
         source = np.zeros(len(keys), np.uint64)
-        source[rows] = given
-        source[rows[source[rows] != given]] = SHARED  # of several documents
+        source[rows] = by_entry
+        source[rows[source[rows] != by_entry]] = SHARED  # of several documents
         return Trie(keys, source)
 
 
@@ -108,12 +108,12 @@ cdef class EntryFinder:
         start and end in words, half-open, all int32 [K], and source, uint64 [K]; by
         list, start and length."""
         cdef Py_ssize_t n, room = 256
-        cdef int32_t[:, ::1] found
+        cdef int32_t[:, ::1] places_
         while True:
             places = np.empty((3, room), np.int32)
-            found = places
+            places_ = places
             with nogil:
-                n = self._find(words, begins, ends, docs, found)
+                n = self._find(words, begins, ends, docs, places_)
             if n <= room:
                 break
             room = n
@@ -131,7 +131,7 @@ cdef class EntryFinder:
         const uint8_t[::1] begins,
         const uint8_t[::1] ends,
         const int32_t[::1] docs,
-        int32_t[:, ::1] found,              # OUT [3, room] entry, start and end
+        int32_t[:, ::1] places,             # OUT [3, room] entry, start and end
     ) noexcept nogil:
         """Returns how many entries there are; those without room are not written."""
         cdef const uint64_t* slots = &self._nodes._slots[0, 0]
@@ -154,9 +154,9 @@ cdef class EntryFinder:
                     for k in range(self._first[node], self._first[node + 1]):
                         if not ends[j]:
                             break
-                        if n < found.shape[1]:
-                            found[0, n] = <int32_t>k
-                            found[1, n], found[2, n] = <int32_t>i, <int32_t>(j + 1)
+                        if n < places.shape[1]:
+                            places[0, n] = <int32_t>k
+                            places[1, n], places[2, n] = <int32_t>i, <int32_t>(j + 1)
                         n += 1
         return n
 
@@ -204,15 +204,15 @@ def columns_of_matches(
     columns = np.zeros((n_tokens, 3 * n_lists), np.uint8)
     cdef uint8_t[:, ::1] columns_ = columns
     cdef Py_ssize_t k, i, c
-    cdef uint8_t one
+    cdef uint8_t size
     with nogil:
         for k in range(lists.shape[0]):
-            c, one = 3 * lists[k], <uint8_t>value[k]
-            columns_[start[k], c] = max(columns_[start[k], c], one)
+            c, size = 3 * lists[k], <uint8_t>value[k]
+            columns_[start[k], c] = max(columns_[start[k], c], size)
             for i in range(start[k], end[k]):
-                columns_[i, c + 1] = max(columns_[i, c + 1], one)
+                columns_[i, c + 1] = max(columns_[i, c + 1], size)
             i = end[k] - 1
-            columns_[i, c + 2] = max(columns_[i, c + 2], one)
+            columns_[i, c + 2] = max(columns_[i, c + 2], size)
     return columns
 
 

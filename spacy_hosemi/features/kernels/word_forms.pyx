@@ -183,20 +183,20 @@ cdef class Spellings:
     def texts(self, int form):
         """Returns a form of each text, None where it has none."""
         cdef Py_ssize_t n
-        found = []
+        forms = []
         for text in self._texts:
             self._take(text)
             n = self._read(form)
-            found.append(self._form[:n].decode("utf-8") if n else None)
-        return found
+            forms.append(self._form[:n].decode("utf-8") if n else None)
+        return forms
 
     def marks(self):
         """Counts brackets and quotation marks, as `balance` reads them, int32 [4, K]:
         brackets opened less those closed; the least such difference within the text, at
         most 0; quotation marks; whether there are any. (Which quotation marks open and
         which close depends on the language.)"""
-        found = np.zeros((4, len(self._texts)), np.int32)
-        cdef int32_t[:, ::1] found_ = found
+        counts = np.zeros((4, len(self._texts)), np.int32)
+        cdef int32_t[:, ::1] counts_ = counts
         cdef Py_ssize_t k, i
         cdef const Py_UCS4* x
         for k, text in enumerate(self._texts):
@@ -206,14 +206,14 @@ cdef class Spellings:
                 if not _is_mark(x, self._n, i):
                     continue
                 if _opens(x[i]):
-                    found_[0, k] += 1
+                    counts_[0, k] += 1
                 elif _closes(x[i]):
-                    found_[0, k] -= 1
+                    counts_[0, k] -= 1
                 else:
-                    found_[2, k] += 1
-                found_[1, k] = min(found_[1, k], found_[0, k])
-                found_[3, k] = 1
-        return found
+                    counts_[2, k] += 1
+                counts_[1, k] = min(counts_[1, k], counts_[0, k])
+                counts_[3, k] = 1
+        return counts
 
     cdef Py_ssize_t _read(self, int form) noexcept nogil:
         """Writes a form of the text; returns its number of bytes."""
@@ -345,14 +345,14 @@ cdef char* _number(const Py_UCS4* x, Py_ssize_t n, char* out) noexcept nogil:
 
 
 cdef char* _punctuation(const Py_UCS4* x, Py_ssize_t n, char* out) noexcept nogil:
-    cdef Py_ssize_t start, end, left
+    cdef Py_ssize_t start, end, before
     _without_punctuation(x, n, &start, &end)
     if start == 0 and end == n:
         return out
-    left = min(start, N_PUNCTUATION)
-    out = _write(x, left, out)
-    if left < N_PUNCTUATION:
-        out = _write(x + end, min(n - end, N_PUNCTUATION - left - 1), _put(u"_", out))
+    before = min(start, N_PUNCTUATION)
+    out = _write(x, before, out)
+    if before < N_PUNCTUATION:
+        out = _write(x + end, min(n - end, N_PUNCTUATION - before - 1), _put(u"_", out))
     return out
 
 

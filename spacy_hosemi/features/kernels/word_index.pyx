@@ -70,11 +70,11 @@ cdef class Numbering:
     def unknown(self, const uint64_t[::1] keys):
         """Returns the keys that have no number, each once, in order."""
         cdef Py_ssize_t k
-        cdef dict found = {}
+        cdef dict unknown = {}
         for k in range(keys.shape[0]):
             if self._find(keys[k]) < 0:
-                found[keys[k]] = None
-        return np.array(list(found), np.uint64)
+                unknown[keys[k]] = None
+        return np.array(list(unknown), np.uint64)
 
     cdef _resize(self, Py_ssize_t size):
         """Makes room for `size` keys, a power of 2."""
