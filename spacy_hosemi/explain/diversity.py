@@ -15,11 +15,11 @@ _SAME = 1e-9
 
 
 def word_vectors(docs: Sequence[Doc]) -> csr_array:
-    """RETURNS (float64 [D, W]): A row of length 1 for each of D documents that have
-    tokens: its words in lower case and the shapes of its words, each of them once,
-    weighted by log(1 + D / number of documents that have it)."""
+    """Returns a row of length 1 for each of D documents that have tokens, float64 [D,
+    W]: its words in lower case and the shapes of its words, each of them once, weighted
+    by log(1 + D / number of documents that have it)."""
     words = [np.unique(doc.to_array([LOWER, SHAPE])) for doc in docs]
-    sizes = [len(own) for own in words]
+    sizes = [len(of_doc) for of_doc in words]
     keys, columns, n_docs = np.unique(
         np.concatenate(words), return_inverse=True, return_counts=True
     )
@@ -32,24 +32,23 @@ def word_vectors(docs: Sequence[Doc]) -> csr_array:
 
 
 def choose_spread(worth: NDArray[np.float64], vectors: csr_array, n: int) -> list[int]:
-    """Choose one after the other the document with the highest worth x (1 - its cosine
-    with the most similar one that is chosen already).
+    """Chooses at most n documents, one after the other that with the highest worth x (1
+    - its cosine with the most similar one that is chosen already). Returns their places
+    in this order; equal ones come by worth, then in their order. Takes n products of
+    the vectors and a row.
 
     worth (float64 [D]): Of each document, not negative.
     vectors (float64 [D, W]): Rows of length 1 and without negative numbers.
-    n (int): At most this many.
-    RETURNS (List[int]): Places of documents, the first choice first. Equal ones come by
-        worth, then in their order. Takes n products of `vectors` and a row.
     """
     order = np.argsort(-worth, kind="stable")
     worth, vectors = worth[order], vectors[order]
     distance = np.ones(len(order))  # from the most similar one, 0 to 1
-    is_left = np.ones(len(order), bool)
-    found = []
+    is_free = np.ones(len(order), bool)
+    places = []
     for _ in range(min(n, len(order))):
-        k = int(np.argmax(np.where(is_left, worth * distance, -1.0)))
-        found.append(int(order[k]))
-        is_left[k] = False
+        k = int(np.argmax(np.where(is_free, worth * distance, -1.0)))
+        places.append(int(order[k]))
+        is_free[k] = False
         np.minimum(distance, 1.0 - vectors @ vectors[[k]].toarray()[0], out=distance)
         distance[distance < _SAME] = 0.0
-    return found
+    return places

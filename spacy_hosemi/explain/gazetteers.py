@@ -21,16 +21,10 @@ from ..model.weights.state import WeightState
 
 @dataclass(frozen=True)
 class ListInfo:
-    """A list of names.
-
-    name, attr, mode, dropout, fuzzy, label: Its settings.
-    entries (int): The number of distinct entries.
-    nodes (int): The number of distinct beginnings of entries, in whole words.
-    bytes (int): Memory of the nodes, their sources and their hash table; of a fuzzy
-        list also of the texts and their index.
-    features (int): How many features of the model read the list.
-    weights (int): How many weights these have for all labels.
-    """
+    """A list of names: its settings; its distinct entries; the distinct beginnings of
+    these in whole words (`nodes`); the memory of these, their sources and their hash
+    table, of a fuzzy list also of the texts and their index; the features of the model
+    that read it, and their weights for all labels."""
 
     name: str
     attr: str
@@ -47,12 +41,8 @@ class ListInfo:
 
 @dataclass(frozen=True)
 class FoundEntry:
-    """An entry that occurs in a document.
-
-    start, end (int): Tokens, half-open.
-    words (List[str]): The words that were compared.
-    text (str): The text of these tokens.
-    """
+    """An entry that occurs in a document: tokens, half-open, the words that were
+    compared, and the text of the tokens."""
 
     start: int
     end: int
@@ -62,13 +52,8 @@ class FoundEntry:
 
 @dataclass(frozen=True)
 class SimilarEntry:
-    """A segment of a document that resembles an entry.
-
-    start, end (int): Tokens, half-open.
-    similarity (float): To the most similar entry.
-    entry (str): The most similar entry.
-    text (str): The text of these tokens.
-    """
+    """A segment of a document, in tokens, half-open, the entry that it resembles most,
+    and its text."""
 
     start: int
     end: int
@@ -78,17 +63,16 @@ class SimilarEntry:
 
 
 def describe_lists(pipe: HighOrderSemiCRF) -> list[ListInfo]:
-    """RETURNS (List[ListInfo]): The lists of a trained component, in the order of the
-    config."""
+    """Returns the lists of a trained component, in the order of the config."""
     lists, weights = pipe.weights.extractor.gazetteers, pipe.weights
     rows_by_list = _rows_by_list(weights)
-    found = []
+    infos = []
     for name, settings in lists.settings.items():
         trie, rows = lists.tries[name], rows_by_list[name]
         n_weights = len(rows) * weights.matrix.shape[1]
         if weights.pairs is not None:
             n_weights = int(weights.pairs.sizes[rows].sum()) if rows else 0
-        found.append(
+        infos.append(
             ListInfo(
                 name,
                 **vars(settings),
@@ -99,60 +83,46 @@ def describe_lists(pipe: HighOrderSemiCRF) -> list[ListInfo]:
                 weights=n_weights,
             )
         )
-    return found
+    return infos
 
 
 def compare_entries(old: Trie, new: Trie) -> dict[str, int]:
-    """RETURNS (Dict[str, int]): The numbers of entries "before" and "after" a list was
-    replaced, and in "both".
-
-    old, new (Trie): Compiled with the same attribute.
-    """
+    """Returns the numbers of entries "before" and "after" a list was replaced, and in
+    "both"; the two were compiled with the same attribute."""
     both = np.intersect1d(*(t.keys[t.source != NO_ENTRY] for t in (old, new)))
     return {"before": len(old), "after": len(new), "both": len(both)}
 
 
 def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry]:
-    """The entries of a list that occur in a document, overlapping ones too.
-
-    pipe (HighOrderSemiCRF): A trained component.
-    name (str): Of the list.
-    doc (Doc): With the annotation that the list compares, such as lemmas.
-    RETURNS (List[FoundEntry]): By start, then by length.
-    """
+    """Returns the entries of a list that occur in a document, which has the annotation
+    that the list compares, such as lemmas; by start, then by length, overlapping ones
+    too."""
     lists, read = pipe.weights.extractor.gazetteers, as_read(pipe, doc)
     attr, matches = lists.settings[name].attr, lists.matches([read.doc])[name]
-    found = []
+    entries = []
     for i, j in sorted(zip(matches.start.tolist(), matches.end.tolist())):
         start, end, _ = read.to_tokens((i, j, None))
         words, text = _words(read.doc, attr, i, j), doc[start:end].text
-        found.append(FoundEntry(start, end, words, text))
-    return found
+        entries.append(FoundEntry(start, end, words, text))
+    return entries
 
 
 def find_similar(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[SimilarEntry]:
-    """The segments of a document that resemble entries of a list with fuzzy matches.
-
-    pipe, name, doc: As for `find_entries`.
-    RETURNS (List[SimilarEntry]): By start, then by length; overlapping ones too.
-    """
+    """Returns the segments of a document that resemble entries of a list with fuzzy
+    matches; by start, then by length, overlapping ones too."""
     lists, read = pipe.weights.extractor.gazetteers, as_read(pipe, doc)
     similar, texts = lists.similar([read.doc])[name], lists.fuzzy[name].texts
     arrays = similar.start, similar.end, similar.similarity, similar.entry
-    found = []
+    entries = []
     for i, j, similarity, e in zip(*(array.tolist() for array in arrays)):
         start, end, _ = read.to_tokens((i, j, None))
         text = doc[start:end].text
-        found.append(SimilarEntry(start, end, similarity, texts[e], text))
-    return found
+        entries.append(SimilarEntry(start, end, similarity, texts[e], text))
+    return entries
 
 
 def compared_words(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[str]:
-    """RETURNS (List[str]): The words of a document that are compared with the entries
-    of a list.
-
-    pipe, name, doc: As for `find_entries`.
-    """
+    """Returns the words of a document that are compared with the entries of a list."""
     attr = pipe.weights.extractor.gazetteers.settings[name].attr
     read = as_read(pipe, doc).doc
     return _words(read, attr, 0, len(read))
@@ -166,22 +136,23 @@ def _words(doc: Doc, attr: str, start: int, end: int) -> list[str]:
 
 
 def _rows_by_list(weights: WeightState) -> defaultdict[str, list[int]]:
-    """For each list the features whose template reads it."""
+    """Returns for each list the features whose template reads it."""
     functions = weights.extractor.features.functions.functions
     by_template: dict[str, set[str]] = {name: set() for name in functions}
-    found = defaultdict(list)
+    rows = defaultdict(list)
     for row, name in enumerate(weights.names):
         text = name.partition("=")[0].partition(":")[2]
         if text not in by_template:
             atoms = (x.attribute for t in parse_templates([text]) for x in t.atoms)
             by_template[text] = {x.partition(":")[0] for x in atoms if ":" in x}
         for of_list in by_template[text]:
-            found[of_list].append(row)
-    return found
+            rows[of_list].append(row)
+    return rows
 
 
 def _memory(trie: Trie, fuzzy: FuzzyIndex | None) -> int:
-    """Bytes of a trie, whose hash table has 4 bytes a slot, and of a fuzzy index."""
+    """Returns the bytes of a trie, whose hash table has 4 bytes a slot, and of a fuzzy
+    index."""
     n_slots = 16
     while n_slots < 2 * len(trie.keys):
         n_slots *= 2

@@ -92,24 +92,16 @@ class Chosen:
 
 
 def least_sample(error: float, delta: float) -> int:
-    """RETURNS (int): So many accepted records without an error keep the promise: 299
-    for .01 at .05.
-
-    error (float): The share of wrong ones among the accepted ones, above 0, below 1.
-    delta (float): The probability that there are more, above 0, below 1.
-    """
+    """Returns how many accepted records without an error keep the promise that a share
+    of at most `error` is wrong but with probability `delta`: 299 for .01 at .05."""
     return int(np.ceil(np.log(delta) / np.log1p(-error) - 1e-9))
 
 
 def choose_for_records(
     confidence: Floats, is_wrong: Bools, error: float, delta: float
 ) -> Chosen:
-    """The lowest threshold that keeps the promise for records.
-
-    confidence (float64 [N]), is_wrong (bool [N]): Of each record.
-    error, delta (float): The promise, see `least_sample`.
-    RETURNS (Chosen): See the head of this module.
-    """
+    """Returns the lowest threshold that keeps the promise for records, see the head of
+    this module."""
     from scipy.stats import binom
 
     values, wrong = _descending(confidence, is_wrong)
@@ -133,8 +125,8 @@ def choose_for_records(
 
 
 def _first_test(n: int, error: float, delta: float) -> int:
-    """RETURNS (int): How many of n records the first test accepts. It must not depend
-    on what is tested."""
+    """Returns how many of n records the first test accepts. It must not depend on what
+    is tested."""
     from scipy.stats import binom
 
     counts = np.arange(int(_LAST_FIRST_SHARE * n) + 1)
@@ -144,22 +136,22 @@ def _first_test(n: int, error: float, delta: float) -> int:
 
 
 def _descending(confidence: Floats, is_wrong: Bools) -> tuple[Floats, Bools]:
-    """The most probable ones first, with `DECIMALS` decimals."""
+    """Returns the most probable ones first, with `DECIMALS` decimals."""
     values = np.round(confidence, DECIMALS)
     order = np.argsort(-values, kind="stable")
     return values[order], is_wrong[order]
 
 
 def _ends_of_ties(values: Floats) -> NDArray[np.intp]:
-    """RETURNS (int [T]): The places after which a smaller value comes, and the last."""
+    """Returns the places after which a smaller value comes, and the last, int [T]."""
     return np.flatnonzero(np.append(values[1:] != values[:-1], len(values) > 0))
 
 
 def _records_needed(
     n_wrong: NDArray[np.int_], n_accepted: NDArray[np.intp], error: float, delta: float
 ) -> int | None:
-    """RETURNS (Optional[int]): How many records it takes to pass the first test in half
-    of the cases, if the share of wrong ones among the most probable stays."""
+    """Returns how many records it takes to pass the first test in half of the cases, if
+    the share of wrong ones among the most probable stays."""
     from scipy.stats import binom
 
     n = int(n_accepted[-1])
@@ -175,8 +167,7 @@ def _records_needed(
 
 
 def _larger(n: int) -> list[int]:
-    """RETURNS (List[int]): Numbers of records to think of, up to a hundred times as
-    many."""
+    """Returns numbers of records to think of, up to a hundred times as many."""
     return [int(np.ceil(n * 1.1**k)) for k in range(1, 49)]
 
 
@@ -185,11 +176,8 @@ def _larger(n: int) -> list[int]:
 
 @dataclass(frozen=True)
 class _Spans:
-    """Spans of records, the most probable ones first.
-
-    record (int [S]), confidence (float64 [S]), is_wrong (bool [S]): Of each span.
-    n_records (int): With those that have no spans.
-    """
+    """Spans of records, the most probable ones first; `n_records` counts those without
+    spans, too."""
 
     record: NDArray[np.int_]
     confidence: Floats
@@ -197,25 +185,34 @@ class _Spans:
     n_records: int
 
     def of_records(self, is_taken: Bools) -> _Spans:
-        """RETURNS (_Spans): Those of some records: bool [number of records]."""
-        own = is_taken[self.record]
-        some = self.record[own], self.confidence[own], self.is_wrong[own]
-        return _Spans(*some, int(is_taken.sum()))
-
-    def ranks(self) -> NDArray[np.intp]:
-        """RETURNS (int [S]): How many spans of its record stand before each."""
-        order = np.argsort(self.record, kind="stable")
-        sizes = np.bincount(self.record)
-        found = np.empty(len(order), np.intp)
-        starts = np.cumsum(sizes) - sizes
-        found[order] = np.arange(len(order)) - starts[self.record[order]]
-        return found
+        """Returns those of some records, bool [number of records]."""
+        return self._where(is_taken[self.record], int(is_taken.sum()))
 
     def first(self, most: int) -> _Spans:
-        """RETURNS (_Spans): Of each record the most probable ones, at most `most`."""
-        own = self.ranks() < most
-        some = self.record[own], self.confidence[own], self.is_wrong[own]
-        return _Spans(*some, self.n_records)
+        """Returns the most probable ones of each record, at most `most`."""
+        return self._where(self.ranks() < most, self.n_records)
+
+    def _where(self, is_taken: Bools, n_records: int) -> _Spans:
+        record, confidence = self.record[is_taken], self.confidence[is_taken]
+        return _Spans(record, confidence, self.is_wrong[is_taken], n_records)
+
+    def ranks(self) -> NDArray[np.intp]:
+        """Returns how many spans of its record stand before each, int [S]."""
+        return self._before(np.ones(len(self.record), np.intp))
+
+    def wrong_before(self) -> NDArray[np.intp]:
+        """Returns how many wrong spans of its record stand before each, int [S]."""
+        return self._before(self.is_wrong.astype(np.intp))
+
+    def _before(self, counts: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Returns the sum over the spans of its record that stand before each."""
+        order = np.argsort(self.record, kind="stable")
+        total = np.cumsum(counts[order]) - counts[order]
+        sizes = np.bincount(self.record)
+        starts = (np.cumsum(sizes) - sizes)[self.record[order]]
+        sums = np.empty(len(order), np.intp)
+        sums[order] = total - total[starts]
+        return sums
 
 
 def choose_for_spans(
@@ -227,14 +224,13 @@ def choose_for_spans(
     delta: float,
     seed: int = 0,
 ) -> Chosen:
-    """The lowest threshold that keeps the promise for spans.
+    """Returns the lowest threshold that keeps the promise for spans, see the head of
+    this module.
 
     record (int [S]), confidence (float64 [S]), is_wrong (bool [S]): Of each span, the
         number of its record, from 0.
     n_records (int): With those that have no spans.
-    error, delta (float): The promise, see `least_sample`.
     seed (int): Of the draw of the tenth that no test sees.
-    RETURNS (Chosen): See the head of this module.
     """
     values = np.round(confidence, DECIMALS)
     order = np.argsort(-values, kind="stable")
@@ -266,14 +262,11 @@ def choose_for_spans(
 def _thresholds(
     scouts: _Spans, expected: tuple[Floats, Floats], n_tested: int, delta: float
 ) -> Floats:
-    """RETURNS (float64 [T]): The thresholds to test, the strictest one first, at which
-    the capital should suffice with a reserve; the lowest one, if it would not suffice
-    anywhere. Where the first test accepts few spans, one that is wrong ends the tests.
-
-    expected (Tuple[float64 [S, number of bets], ..]): The log of capitals if the tested
-        spans are as the scouts, and if none is wrong.
-    n_tested (int): The number of records of the tests.
-    """
+    """Returns the thresholds to test, the strictest one first, at which the capital of
+    n tested records should suffice with a reserve; the lowest one, if it would not
+    suffice anywhere. Where the first test accepts few spans, one that is wrong ends the
+    tests. `expected`: the log of capitals if the tested spans are as the scouts, and if
+    none is wrong, float64 [S, number of bets]."""
     ends = _ends_of_ties(scouts.confidence)
     times = n_tested / scouts.n_records
     as_scouts, none_is_wrong = (_mixed(times * x[ends]) for x in expected)
@@ -287,37 +280,23 @@ def _thresholds(
 
 
 def _log_capitals(spans: _Spans, error: float, bets: Floats) -> Floats:
-    """RETURNS (float64 [S, number of bets]): The log of the capital of each bet, when
-    all spans up to this one are accepted."""
-    n_before, n_wrong_before = spans.ranks(), _wrong_before(spans)
-    before = n_wrong_before - error * n_before
+    """Returns the log of the capital of each bet, when all spans up to this one are
+    accepted, float64 [S, number of bets]."""
+    before = spans.wrong_before() - error * spans.ranks()
     after = before + spans.is_wrong - error
     gains = np.log1p(-np.outer(after, bets)) - np.log1p(-np.outer(before, bets))
-    found: Floats = np.cumsum(gains, axis=0)
-    return found
-
-
-def _wrong_before(spans: _Spans) -> NDArray[np.intp]:
-    """RETURNS (int [S]): How many wrong spans of its record stand before each."""
-    order = np.argsort(spans.record, kind="stable")
-    wrong = spans.is_wrong[order].astype(np.intp)
-    total = np.cumsum(wrong) - wrong
-    sizes = np.bincount(spans.record)
-    starts = (np.cumsum(sizes) - sizes)[spans.record[order]]
-    found = np.empty(len(order), np.intp)
-    found[order] = total - total[starts]
-    return found
+    return np.asarray(np.cumsum(gains, axis=0))
 
 
 def _log_shares() -> Floats:
-    """RETURNS (float64 [number of bets]): The log of the capital that each bet begins
-    with; together they have 1."""
+    """Returns the log of the capital that each bet begins with; together they have
+    1."""
     shares = 0.5 ** np.arange(1, _N_BETS + 1)
     return np.asarray(np.log(shares / shares.sum()))
 
 
 def _mixed(log_capitals: Floats) -> Floats:
-    """RETURNS (float64 [..]): The log of the capital of all bets [.., bets]."""
+    """Returns the log of the capital of all bets: float64 [..] of [.., bets]."""
     return np.asarray(np.logaddexp.reduce(log_capitals + _log_shares(), axis=-1))
 
 
@@ -328,12 +307,9 @@ def _records_needed_for_spans(
     of_spans: Floats,
     delta: float,
 ) -> int | None:
-    """RETURNS (Optional[int]): How many records it takes to pass the first test, if
-    each capital grows with them as it did.
-
-    of_spans (float64 [1 + S, number of bets]): The log of capitals of the tested spans,
-        by how many are accepted.
-    """
+    """Returns how many records it takes to pass the first test, if each capital grows
+    with them as it did. `of_spans`: the log of capitals of the tested spans by how many
+    are accepted, float64 [1 + S, number of bets]."""
     for total in _larger(scouts.n_records + tested.n_records):
         n = int((1 - _SCOUTS) * total)
         first = _thresholds(scouts, expected, n, delta)[0]

@@ -49,17 +49,13 @@ class Mistake:
 
     @property
     def label(self) -> str:
-        """RETURNS (str): Of the first gold span, or else of the predicted one."""
+        """The label of the first gold span, or else of the predicted one."""
         return (self.gold or self.found)[0][2]
 
 
 @dataclass(frozen=True)
 class Share:
-    """How much is right of some spans or documents.
-
-    name (str): What they have in common.
-    n, n_right (int): How many there are, how many are right.
-    """
+    """How many spans or documents have something in common, and how many are right."""
 
     name: str
     n: int
@@ -90,27 +86,24 @@ class Mistakes:
     shares: list[Share]
 
     def by_kind(self) -> dict[str, Counter[str]]:
-        """RETURNS (Dict[str, Counter[str]]): By kind, the mistakes of each label."""
-        found: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
-        for one in self.mistakes:
-            found[one.kind][one.label] += 1
-        return {kind: counts for kind, counts in found.items() if counts}
+        """Returns the mistakes of each label by kind."""
+        counts: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+        for mistake in self.mistakes:
+            counts[mistake.kind][mistake.label] += 1
+        return {kind: labels for kind, labels in counts.items() if labels}
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What training has shown.
-
-    words (FrozenSet[str]): Of all texts, in lower case.
-    longest (Dict[str, int]): By label, the words of its longest span.
-    """
+    """What training has shown: the words of all texts, in lower case, and by label the
+    number of words of its longest span."""
 
     words: frozenset[str]
     longest: dict[str, int]
 
 
 def seen_in(examples: Iterable[Example]) -> Seen:
-    """RETURNS (Seen): In training documents."""
+    """Reads what training documents show."""
     words: set[str] = set()
     longest: dict[str, int] = {}
     for example in examples:
@@ -123,38 +116,34 @@ def seen_in(examples: Iterable[Example]) -> Seen:
 
 
 def words_of(text: str) -> list[str]:
-    """RETURNS (List[str]): Runs of letters, digits and underscores, in lower case."""
+    """Returns runs of letters, digits and underscores, in lower case."""
     return WORD.findall(text.lower())
 
 
 def find_mistakes(
-    answers: Sequence[DocumentResult], seen: Seen | None = None
+    results: Sequence[DocumentResult], seen: Seen | None = None
 ) -> Mistakes:
-    """The mistakes of a pipeline.
-
-    answers (Sequence[DocumentResult]): Of one or more documents.
-    seen (Optional[Seen]): In training; without it nothing is said of new words and of
-        spans longer than any there.
-    """
-    found = [x for k, one in enumerate(answers) for x in mistakes_of(one, k)]
-    found.sort(key=lambda x: (-(x.confidence or 0.0), x.document))
+    """Finds the mistakes of a pipeline; without what training has shown, nothing is
+    said of new words and of spans longer than any there."""
+    mistakes = [x for k, result in enumerate(results) for x in mistakes_of(result, k)]
+    mistakes.sort(key=lambda x: (-(x.confidence or 0.0), x.document))
     confusion: dict[str, Counter[str]] = {}
-    for mistake in found:
+    for mistake in mistakes:
         for gold in mistake.gold:
-            others = (x[2] for x in mistake.found if _overlap(gold, x))
+            labels = (x[2] for x in mistake.found if _overlap(gold, x))
             confusion.setdefault(gold[2], Counter()).update(
-                label for label in others if label != gold[2]
+                label for label in labels if label != gold[2]
             )
-    whole = [one for one in answers if one.is_complete]
+    complete = [x for x in results if x.is_complete]
     return Mistakes(
-        len(whole),
-        sum(one.predicted == one.gold for one in whole),
-        sum(len(one.gold) for one in answers),
-        sum(len(one.predicted) for one in answers),
-        sum(len(one.gold & one.predicted) for one in answers),
-        found,
+        len(complete),
+        sum(x.predicted == x.gold for x in complete),
+        sum(len(x.gold) for x in results),
+        sum(len(x.predicted) for x in results),
+        sum(len(x.gold & x.predicted) for x in results),
+        mistakes,
         {y: dict(counts.most_common()) for y, counts in confusion.items() if counts},
-        [*_shares_of_spans(answers, seen), *_shares_of_documents(whole)],
+        [*_shares_of_spans(results, seen), *_shares_of_documents(complete)],
     )
 
 
@@ -164,50 +153,48 @@ def most_frequent(counts: Mapping[str, int], most: int = 4) -> str:
     return ", ".join(shown) + (", ..." if len(counts) > most else "")
 
 
-def mistakes_of(answer: DocumentResult, document: int = 0) -> Iterator[Mistake]:
-    """YIELDS (Mistake): Of one document, from left to right.
-
-    answer (DocumentResult), document (int): The document and its number.
-    """
+def mistakes_of(result: DocumentResult, document: int = 0) -> Iterator[Mistake]:
+    """Yields the mistakes in one document with its number, from left to right."""
+    right = result.gold & result.predicted
     sides = [
         (start, end, label, is_gold)
-        for is_gold, spans in ((True, answer.gold), (False, answer.predicted))
-        for start, end, label in spans - (answer.gold & answer.predicted)
+        for is_gold, spans in ((True, result.gold), (False, result.predicted))
+        for start, end, label in spans - right
     ]
     group: list[tuple[int, int, str, bool]] = []
     reach = -1
     for span in sorted(sides):
         if group and span[0] >= reach:
-            yield _mistake(group, answer, document)
+            yield _mistake(group, result, document)
             group = []
         reach = span[1] if not group else max(reach, span[1])
         group.append(span)
     if group:
-        yield _mistake(group, answer, document)
+        yield _mistake(group, result, document)
 
 
 def _mistake(
-    group: Sequence[tuple[int, int, str, bool]], answer: DocumentResult, document: int
+    group: Sequence[tuple[int, int, str, bool]], result: DocumentResult, document: int
 ) -> Mistake:
-    """RETURNS (Mistake): Of spans that overlap each other."""
+    """Returns the mistake of spans that overlap each other."""
     gold = [(i, j, y) for i, j, y, is_gold in group if is_gold]
-    found = [(i, j, y) for i, j, y, is_gold in group if not is_gold]
-    known = [p for x in found if (p := answer.confidence.get(x)) is not None]
-    texts = [answer.text[i:j] for i, j, _ in (*gold, *found)]
-    kind = _kind(gold, found)
-    return Mistake(kind, document, gold, found, texts, max(known, default=None))
+    predicted = [(i, j, y) for i, j, y, is_gold in group if not is_gold]
+    confidences = [result.confidence[x] for x in predicted if x in result.confidence]
+    texts = [result.text[i:j] for i, j, _ in (*gold, *predicted)]
+    most = max(confidences, default=None)
+    return Mistake(_kind(gold, predicted), document, gold, predicted, texts, most)
 
 
-def _kind(gold: Sequence[Characters], found: Sequence[Characters]) -> str:
-    if not found:
+def _kind(gold: Sequence[Characters], predicted: Sequence[Characters]) -> str:
+    if not predicted:
         return "missed"
     if not gold:
         return "spurious"
-    if len(gold) > 1 or len(found) > 1:
-        if len(gold) > 1 and len(found) > 1:
+    if len(gold) > 1 or len(predicted) > 1:
+        if len(gold) > 1 and len(predicted) > 1:
             return "mixed"
         return "split" if len(gold) == 1 else "merged"
-    (i, j, _), (a, b, _) = gold[0], found[0]
+    (i, j, _), (a, b, _) = gold[0], predicted[0]
     if (i, j) == (a, b):
         return "wrong label"
     if a <= i and j <= b:
@@ -215,18 +202,19 @@ def _kind(gold: Sequence[Characters], found: Sequence[Characters]) -> str:
     return "too short" if i <= a and b <= j else "shifted"
 
 
-def _overlap(one: Characters, other: Characters) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
+def _overlap(first: Characters, second: Characters) -> bool:
+    return first[0] < second[1] and second[0] < first[1]
 
 
 def _shares_of_spans(
-    answers: Sequence[DocumentResult], seen: Seen | None
+    results: Sequence[DocumentResult], seen: Seen | None
 ) -> Iterator[Share]:
-    """Gold spans by what training has shown, and by the number of their words."""
+    """Yields gold spans by what training has shown, and by the number of their
+    words."""
     spans = [
-        (words_of(one.text[i:j]), y, (i, j, y) in one.predicted)
-        for one in answers
-        for i, j, y in one.gold
+        (words_of(result.text[i:j]), y, (i, j, y) in result.predicted)
+        for result in results
+        for i, j, y in result.gold
     ]
     if seen is not None:
         is_new = [not seen.words.issuperset(words) for words, _, _ in spans]
@@ -238,26 +226,23 @@ def _shares_of_spans(
     for low, high in ((1, 1), (2, 3), (4, 9), (10, None)):
         name = f"{low} or more words" if high is None else f"{low} to {high} words"
         name = "1 word" if high == 1 else name
-        some = [right for words, _, right in spans if _within(len(words), low, high)]
-        yield _share(f"spans of {name}", some)
+        sizes = [(max(len(words), 1), right) for words, _, right in spans]
+        within = [right for n, right in sizes if low <= n <= (high or n)]
+        yield _share(f"spans of {name}", within)
 
 
-def _within(n: int, low: int, high: int | None) -> bool:
-    return low <= max(n, 1) and (high is None or n <= high)
-
-
-def _shares_of_documents(answers: Sequence[DocumentResult]) -> Iterator[Share]:
-    """Documents in at most four parts of about the same size, by the number of their
-    words; those of the same number are in one part."""
-    sizes = np.array([len(words_of(one.text)) for one in answers])
+def _shares_of_documents(results: Sequence[DocumentResult]) -> Iterator[Share]:
+    """Yields documents in at most four groups of about the same size, by the number of
+    their words; those of the same number are in one group."""
+    sizes = np.array([len(words_of(x.text)) for x in results])
     if not len(sizes):
         return
     borders = np.unique(np.quantile(sizes, (0.25, 0.5, 0.75, 1.0), method="lower"))
-    parts = np.searchsorted(borders, sizes)
+    groups = np.searchsorted(borders, sizes)
     for k, high in enumerate(borders.tolist()):
-        part = np.flatnonzero(parts == k)
-        low = int(sizes[part].min())
-        exact = [answers[d].predicted == answers[d].gold for d in part.tolist()]
+        places = np.flatnonzero(groups == k)
+        low = int(sizes[places].min())
+        exact = [results[d].predicted == results[d].gold for d in places.tolist()]
         yield _share(f"documents of {low} to {high} words", exact)
 
 

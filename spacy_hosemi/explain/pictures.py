@@ -16,16 +16,13 @@ ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = ("#999999", "#d55e00")
 
 
-def draw_calibration(path: str | Path, found: Calibration) -> None:
-    """Draw a reliability diagram, and precision, recall and F1 by threshold.
-
-    path (Path): Ends in one of ENDINGS; a file of this name is replaced.
-    found (Calibration): What was measured.
-    RAISES (ImportError): HS100 matplotlib is not installed.
-    """
+def draw_calibration(path: str | Path, calibration: Calibration) -> None:
+    """Draws a reliability diagram, and precision, recall and F1 by threshold, to a file
+    that ends in one of ENDINGS and is replaced. Raises ImportError HS100 if matplotlib
+    is not installed."""
     with _picture(path, 2) as (left, right):
-        _draw_reliability(left, found.reliability)
-        _draw_thresholds(right, found)
+        _draw_reliability(left, calibration.reliability)
+        _draw_thresholds(right, calibration)
 
 
 @contextmanager
@@ -45,13 +42,13 @@ def _picture(path: str | Path, n_panels: int) -> Iterator[Any]:
         figure.savefig(path, dpi=150, metadata=metadata.get(ending))
 
 
-def _draw_reliability(panel: Any, found: Sequence[Reliability]) -> None:
+def _draw_reliability(panel: Any, reliability: Sequence[Reliability]) -> None:
     panel.plot([0, 1], [0, 1], color="#bbbbbb", linewidth=0.8, linestyle=":")
-    for one, colour in zip(found, COLOURS[-len(found) :]):
-        label = f"temperature {one.temperature:g}, error {one.error:.3f}"
-        x, y = [b.confidence for b in one.bins], [b.right for b in one.bins]
+    for measured, colour in zip(reliability, COLOURS[-len(reliability) :]):
+        label = f"temperature {measured.temperature:g}, error {measured.error:.3f}"
+        x, y = [b.confidence for b in measured.bins], [b.right for b in measured.bins]
         panel.plot(x, y, color=colour, marker="o", label=label)
-    last = found[-1].bins
+    last = reliability[-1].bins
     panel.bar(
         [b.low for b in last],
         [b.n / sum(b.n for b in last) for b in last],
@@ -65,14 +62,14 @@ def _draw_reliability(panel: Any, found: Sequence[Reliability]) -> None:
     panel.legend(frameon=False, loc="upper left")
 
 
-def _draw_thresholds(panel: Any, found: Calibration) -> None:
+def _draw_thresholds(panel: Any, calibration: Calibration) -> None:
     thresholds = np.linspace(0.0, 1.0, 101).tolist()
-    points = [try_thresholds(found.judged, threshold) for threshold in thresholds]
+    points = [try_thresholds(calibration.judged, threshold) for threshold in thresholds]
     for figure, colour in (("precision", "#0072b2"), ("recall", "#009e73")):
         values = [getattr(p, figure) if p.n else np.nan for p in points]
         panel.plot(thresholds, values, color=colour, label=figure)
     panel.plot(thresholds, [p.f1 for p in points], color="#d55e00", label="F1")
-    chosen = found.chosen.get("min_confidence")
+    chosen = calibration.chosen.get("min_confidence")
     if isinstance(chosen, float):
         panel.axvline(chosen, color="#999999", linewidth=0.8, linestyle="--")
     panel.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="min_confidence")

@@ -71,7 +71,7 @@ def try_pruning(
     """
     whole = pipe.to_bytes(exclude=["vocab"])
     n_before = len(pipe.get_weights())
-    found = []
+    tried = []
     if data is not None and not _f1(nlp, data):
         raise ValueError(Errors.HS120.format(name=pipe.name, path=data))
     try:
@@ -79,7 +79,7 @@ def try_pruning(
             pipe.from_bytes(whole, exclude=["vocab"])
             pipe.prune(below)
             size = size_of(pipe.weights)
-            found.append(
+            tried.append(
                 Pruned(
                     below,
                     size["weights"] / max(n_before, 1),
@@ -93,7 +93,7 @@ def try_pruning(
             )
     finally:
         pipe.from_bytes(whole, exclude=["vocab"])
-    return found
+    return tried
 
 
 def choose(found: Iterable[Pruned], max_loss: float) -> Pruned:

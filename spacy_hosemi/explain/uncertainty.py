@@ -18,13 +18,8 @@ from .diversity import choose_spread, word_vectors
 
 @dataclass(frozen=True)
 class Uncertain:
-    """A document of a corpus.
-
-    index (int): Its place in the corpus, from 0.
-    doc (Doc): The document as it is in the corpus.
-    n_tokens (int): The number of tokens that the pipeline makes of its text.
-    uncertainty (float): Of the whole document, in nats.
-    """
+    """A document of a corpus, its place there from 0, the number of tokens that the
+    pipeline makes of its text, and the uncertainty of all of it, in nats."""
 
     index: int
     doc: Doc
@@ -33,7 +28,7 @@ class Uncertain:
 
     @property
     def per_token(self) -> float:
-        """Uncertainty per token."""
+        """The uncertainty per token."""
         return self.uncertainty / max(self.n_tokens, 1)
 
 
@@ -46,21 +41,15 @@ MEASURES: dict[str, Callable[[HighOrderSemiCRF, Doc], float]] = {
 
 
 def read_docs(path: str | Path, nlp: Language) -> list[Doc]:
-    """RETURNS (List[Doc]): The documents of a .spacy file."""
+    """Returns the documents of a .spacy file."""
     return list(DocBin().from_disk(path).get_docs(nlp.vocab))
 
 
 def measure(
     nlp: Language, pipe: HighOrderSemiCRF, docs: Iterable[Doc], by: str = "entropy"
 ) -> Iterator[Uncertain]:
-    """How uncertain a component is of each document; their annotation is not read.
-
-    nlp (Language): The pipeline.
-    pipe (HighOrderSemiCRF): Its component, trained.
-    docs (Iterable[Doc]): Documents, which are not changed.
-    by (str): One of MEASURES.
-    YIELDS (Uncertain): In the order of the documents.
-    """
+    """Yields how uncertain a component is of each document, by one of MEASURES; their
+    annotation is not read, and they are not changed."""
     before = components_before(nlp, pipe)
     for index, doc in enumerate(docs):
         plain = without_annotation(doc, nlp)
@@ -70,29 +59,26 @@ def measure(
 
 
 def choose(
-    found: Iterable[Uncertain],
+    measured: Iterable[Uncertain],
     n: int,
     is_total: bool = False,
     is_diverse: bool = True,
 ) -> list[Uncertain]:
-    """The n most uncertain documents.
+    """Returns at most n documents, the most uncertain first, equal ones in their order.
+    Documents without tokens are left out.
 
-    found (Iterable[Uncertain]): From `measure`.
-    n (int): At most this many.
     is_total (bool): Compare the uncertainty of whole documents, which favours long
         ones; else the uncertainty per token.
     is_diverse (bool): Multiply it by how much a document differs from those that are
         chosen already, see `choose_spread`.
-    RETURNS (List[Uncertain]): The most uncertain first; equal ones in their order.
-        Documents without tokens are left out.
     """
-    some = [x for x in found if x.n_tokens]
-    if not some:
+    docs = [x for x in measured if x.n_tokens]
+    if not docs:
         return []
-    values = [x.uncertainty if is_total else x.per_token for x in some]
+    values = [x.uncertainty if is_total else x.per_token for x in docs]
     worth = np.maximum(values, 0.0)  # an entropy of 0 may be -1e-16
     if is_diverse:
-        places = choose_spread(worth, word_vectors([x.doc for x in some]), n)
+        places = choose_spread(worth, word_vectors([x.doc for x in docs]), n)
     else:
         places = np.argsort(-worth, kind="stable")[:n].tolist()
-    return [some[k] for k in places]
+    return [docs[k] for k in places]

@@ -127,17 +127,17 @@ def strongest_features(
     RAISES (ValueError): HS042 unknown label or role.
     """
     weights = pipe.weights
-    known = _matching(weights, role, text)
-    found = {}
+    is_wanted = _matching(weights, role, text)
+    strongest = {}
     for name, rows, values in _columns(pipe, labels):
-        rows, values = rows[known[rows]], values[known[rows]]
-        found[name] = [
+        rows, values = rows[is_wanted[rows]], values[is_wanted[rows]]
+        strongest[name] = [
             FeatureWeight(
                 weights.names[rows[k]], int(weights.counts[rows[k]]), float(values[k])
             )
             for k in _strongest(values, top, negative)
         ]
-    return found
+    return strongest
 
 
 def find_features(
@@ -163,16 +163,16 @@ def find_features(
     for name, of_column, values in columns:
         dense = np.zeros(len(weights.names))
         dense[of_column] = values
-        for found, value in zip(by_row, dense[rows].tolist()):
+        for of_row, value in zip(by_row, dense[rows].tolist()):
             if value:
-                found.append((value, name))
+                of_row.append((value, name))
     return [
         WeightRow(
             weights.names[int(r)],
             int(weights.counts[r]),
-            {name: value for value, name in sorted(found, key=lambda x: -x[0])},
+            {name: value for value, name in sorted(of_row, key=lambda x: -x[0])},
         )
-        for r, found in zip(rows, by_row)
+        for r, of_row in zip(rows, by_row)
     ]
 
 
@@ -221,17 +221,17 @@ def strongest_transitions(
     RAISES (ValueError): HS042 unknown label or role.
     """
     weights = pipe.weights
-    is_wanted = _pattern_filter(pipe, labels)
-    known = _matching(weights, role, text)
-    found = [
+    has_label = _pattern_filter(pipe, labels)
+    is_wanted = _matching(weights, role, text)
+    transitions = [
         TransitionWeight(weights.names[r], pattern, int(weights.counts[r]), value)
         for pattern, column in zip(pipe.automaton.observed, _transitions(pipe))
-        if is_wanted(pattern)
+        if has_label(pattern)
         for r, value in zip(*(array.tolist() for array in column[1:]))
-        if known[r]
+        if is_wanted[r]
     ]
-    values = np.array([one.weight for one in found])
-    return [found[k] for k in _strongest(values, top, negative)]
+    values = np.array([x.weight for x in transitions])
+    return [transitions[k] for k in _strongest(values, top, negative)]
 
 
 def count_forbidden(pipe: HighOrderSemiCRF) -> int:
@@ -260,48 +260,48 @@ def weight_families(
     columns = _columns(pipe, labels, with_transitions=True)
     squares, largest = _sizes(weights, columns)
     names = [name.partition("=")[0] for name in weights.names]
-    known = _matching(weights, role, text)
+    is_wanted = _matching(weights, role, text)
     patterns = _patterns(pipe, labels)
-    others = [(f"pattern:{len(found.pattern)}", found.weight) for found in patterns]
+    pairs = [(f"pattern:{len(x.pattern)}", x.weight) for x in patterns]
     if weights.learn_length:
-        values = weights.length[_own_columns(pipe, labels)]
-        others += [("length", x) for x in values[np.isfinite(values)].tolist()]
-    names += [name for name, _ in others]
-    dense = np.array([value for _, value in others])
+        values = weights.length[_top_columns(pipe, labels)]
+        pairs += [("length", x) for x in values[np.isfinite(values)].tolist()]
+    names += [name for name, _ in pairs]
+    dense = np.array([value for _, value in pairs])
     return _group(
         names,
         np.concatenate([squares, dense**2]),
         np.concatenate([largest, np.abs(dense)]),
-        np.concatenate([known, np.full(len(dense), not (role or text))]),
+        np.concatenate([is_wanted, np.full(len(dense), not (role or text))]),
     )
 
 
 def _group(
-    names: Sequence[str], squares: Floats, largest: Floats, known: Mask
+    names: Sequence[str], squares: Floats, largest: Floats, is_wanted: Mask
 ) -> list[Family]:
-    """Sums by family; `known` says which items belong to the answer."""
+    """Returns sums by family of the wanted items."""
     total = squares.sum()
     index: dict[str, int] = {}
     family = np.array([index.setdefault(name, len(index)) for name in names], np.intp)
-    family, squares, largest = family[known], squares[known], largest[known]
+    family, squares = family[is_wanted], squares[is_wanted]
     counts = np.bincount(family, minlength=len(index))
     shares = np.bincount(family, squares, len(index)) / (total or 1.0)
     maxima = np.zeros(len(index))
-    np.maximum.at(maxima, family, largest)
-    found = [
+    np.maximum.at(maxima, family, largest[is_wanted])
+    families = [
         Family(name, int(counts[k]), float(shares[k]), float(maxima[k]))
         for name, k in index.items()
         if counts[k]
     ]
-    return sorted(found, key=lambda one: (-one.share, one.name))
+    return sorted(families, key=lambda x: (-x.share, x.name))
 
 
 def _columns(
     pipe: HighOrderSemiCRF, labels: Sequence[str], with_transitions: bool = False
 ) -> Iterator[Column]:
-    """The columns of some labels or tags; all, with or without transitions, if none."""
+    """Yields the columns of some labels or tags; all of them, if none."""
     names = pipe.inventory.names
-    for y in _own_columns(pipe, labels):
+    for y in _top_columns(pipe, labels):
         yield (names[y], *_column(pipe.weights, y))
     if levels := pipe.level_weights:
         tree = levels.tree
@@ -314,8 +314,8 @@ def _columns(
         yield from _transitions(pipe)
 
 
-def _own_columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[int]:
-    """Indices of the columns of some labels or tags at the top level; HS042 unknown."""
+def _top_columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[int]:
+    """Returns columns of the top level; raises ValueError HS042 for unknown labels."""
     inventory, levels = pipe.inventory, pipe.level_weights
     if not labels:
         return list(range(len(inventory.names)))
@@ -334,20 +334,20 @@ def _own_columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[int]:
 def _pattern_filter(
     pipe: HighOrderSemiCRF, labels: Sequence[str]
 ) -> Callable[[Iterable[str]], bool]:
-    """Whether a pattern has one of some labels or tags; always, if there are none."""
+    """Returns whether a pattern has one of some labels or tags, if there are any."""
     names = pipe.inventory.names
-    wanted = {*(names[y] for y in _own_columns(pipe, labels)), *labels}
+    wanted = {*(names[y] for y in _top_columns(pipe, labels)), *labels}
     return lambda pattern: not labels or not wanted.isdisjoint(pattern)
 
 
 def _transitions(pipe: HighOrderSemiCRF) -> Iterator[Column]:
-    """The columns of observed label patterns."""
+    """Yields the columns of observed label patterns."""
     for c, pattern in enumerate(pipe.automaton.observed, len(pipe.inventory.names)):
         yield (" ".join(pattern), *_column(pipe.weights, c))
 
 
 def _matching(weights: WeightState, role: str | None, text: str) -> Mask:
-    """Whether each feature has a role, and a text in its name."""
+    """Returns whether each feature has a role, and a text in its name."""
     names = weights.names
     if role is not None:
         roles = sorted({x.partition(":")[0] for x in names})
@@ -357,7 +357,7 @@ def _matching(weights: WeightState, role: str | None, text: str) -> Mask:
 
 
 def _column(weights: WeightState, y: int) -> tuple[Rows, Floats]:
-    """The features that have a weight in a column, and these weights."""
+    """Returns the features that have a weight in a column, and these weights."""
     pairs = weights.pairs
     if pairs is None:
         return np.arange(len(weights.matrix)), weights.matrix[:, y]
@@ -366,7 +366,7 @@ def _column(weights: WeightState, y: int) -> tuple[Rows, Floats]:
 
 
 def _sizes(weights: WeightState, columns: Iterable[Column]) -> tuple[Floats, Floats]:
-    """Sum of squares and largest absolute weight of each feature, in some columns."""
+    """Returns the sum of squares and the largest absolute weight of each feature."""
     squares, largest = np.zeros((2, len(weights.names)))
     for _, rows, values in columns:
         squares[rows] += values**2
@@ -375,7 +375,7 @@ def _sizes(weights: WeightState, columns: Iterable[Column]) -> tuple[Floats, Flo
 
 
 def _patterns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[PatternWeight]:
-    """Patterns with weights and one of some labels, if any; of all tree levels."""
+    """Returns patterns with weights and one of some labels, if any, of all levels."""
     is_wanted = _pattern_filter(pipe, labels)
     weights: dict[tuple[str, ...], float] = defaultdict(float)
     parts = [(pipe.cfg["patterns"], pipe.weights.pattern)]
@@ -392,7 +392,7 @@ def _patterns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[PatternWeig
 
 
 def _strongest(values: Floats, top: int, negative: bool) -> list[int]:
-    """Indices of the highest values above 0, then of the lowest below 0."""
+    """Returns the indices of the highest values above 0, then of the lowest below 0."""
     order = np.argsort(-values, kind="stable")
     highest = [k for k in order[:top].tolist() if values[k] > 0]
     lowest = [k for k in order[max(len(order) - top, 0) :].tolist() if values[k] < 0]
