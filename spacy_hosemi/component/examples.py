@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
+from spacy.training import Example, validate_examples
 
+from ..core.arguments import shown
 from ..errors import Errors
 from ..formats.checks import trimmed
 from ..formats.documents import make_doc
@@ -19,128 +20,116 @@ from ..labels.alignment import read_annotations, with_clean_words
 from ..labels.partial import PartialLabels
 from ..training.corpus import Corpus, read_corpus
 from ..training.data_checks import check_reach
-from .arguments import list_examples
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
-
-_EXPECTED = (
-    "a list of spaCy's examples, of documents with entities, or of pairs "
-    "(text, [(start, end, label), ..])"
-)
 
 CharSpan = tuple[int, int, str]
 Annotated = tuple[str, Sequence[CharSpan]]
 
 
+def check_examples(examples: Any, method: str) -> list[Example]:
+    """Returns all examples that a method of the component is given; raises HS231 if
+    they are no iterable, E978 if there is something else among them."""
+    expected = "a list of spaCy's examples, such as Example.from_dict makes"
+    items: list[Example] = _list(examples, expected)
+    validate_examples(items, f"HighOrderSemiCRF.{method}")
+    return items
+
+
 def read_examples(
     examples: Iterable[Example | Doc | Annotated],
     nlp: Language | None,
-    component: Any,
+    pipe: HighOrderSemiCRF,
 ) -> list[Example]:
-    """Examples as they are; documents, and pairs of a text and its spans, as examples.
+    """Returns what `HighOrderSemiCRF.fit` is given as examples, in their order.
 
-    examples (Iterable[Union[Example, Tuple]]): See `HighOrderSemiCRF.fit`.
-    nlp (Optional[Language]): For documents and pairs.
-    component (Any): What is trained: the components before it annotate the texts.
-    RETURNS (List[Example]): In their order.
-    RAISES (ValueError): HS180 one of these without nlp; HS182 what is none of them, or
-        spans that do not fit their text.
-    RAISES (TypeError): HS231 examples.
-    """
-    items = list_examples(examples, _EXPECTED)
-    others = [(k, x) for k, x in enumerate(items) if not isinstance(x, Example)]
-    if not others:
+    Raises HS180 if documents or pairs of a text and its spans have no nlp; HS182 for
+    something else, or for spans that do not fit their text; HS231 for no iterable."""
+    items = _list(
+        examples,
+        "a list of spaCy's examples, of documents with entities, or of pairs "
+        "(text, [(start, end, label), ..])",
+    )
+    golds: dict[int, Doc | Annotated] = {
+        k: item if isinstance(item, Doc) else check_pair(item, f"examples[{k}]")
+        for k, item in enumerate(items)
+        if not isinstance(item, Example)
+    }
+    if not golds:
         return items
-    known = {
-        k: x if isinstance(x, Doc) else check_pair(x, f"examples[{k}]")
-        for k, x in others
-    }
     if nlp is None:
-        raise ValueError(Errors.HS180.format(found=f"examples[{others[0][0]}] is one"))
-    docs = annotated([_predicted(x, nlp) for x in known.values()], nlp, component)
-    made = {
-        k: Example(doc, x) if isinstance(x, Doc) else make_example(doc, x[1], nlp)
-        for (k, x), doc in zip(known.items(), docs)
-    }
-    return [x if isinstance(x, Example) else made[k] for k, x in enumerate(items)]
+        raise ValueError(Errors.HS180.format(found=f"examples[{min(golds)}] is one"))
+    docs = [_plain_doc(gold, nlp) for gold in golds.values()]
+    for (k, gold), doc in zip(golds.items(), _annotated_before(pipe, docs, nlp)):
+        if isinstance(gold, Doc):
+            items[k] = Example(doc, gold)
+        else:
+            items[k] = make_example(doc, gold[1], nlp)
+    return items
 
 
-def _predicted(known: Doc | Annotated, nlp: Language) -> Doc:
-    """The document to predict: raw text, or given tokens as they are."""
-    if not isinstance(known, Doc):
-        return nlp.make_doc(known[0])
-    for ent in known.ents:  # of another vocabulary, perhaps
+def _list(examples: Any, expected: str) -> list[Any]:
+    """Returns all items; raises HS231 for no iterable, or a single text."""
+    if isinstance(examples, Iterable) and not isinstance(examples, (str, bytes)):
+        return [*examples]
+    raise TypeError(Errors.HS231.format(found=shown(examples), expected=expected))
+
+
+def _plain_doc(gold: Doc | Annotated, nlp: Language) -> Doc:
+    """Returns the document to predict: raw text, or the tokens that there are."""
+    if not isinstance(gold, Doc):
+        return nlp.make_doc(gold[0])
+    for ent in gold.ents:  # of another vocabulary, perhaps
         nlp.vocab.strings.add(ent.label_)
-    return without_annotation(known, nlp)
+    return without_annotation(gold, nlp)
 
 
 def without_annotation(doc: Doc, nlp: Language) -> Doc:
-    """A document as a pipeline meets it.
-
-    doc (Doc): n tokens.
-    nlp (Language): Its tokenizer cuts the text.
-    RETURNS (Doc): Of the same text, tokenized anew; of the same n tokens where their
-        spaces are not known.
-    """
+    """Returns a document as a pipeline meets it: tokenized anew, or where the spaces
+    between its tokens are not known with the same tokens."""
     if doc.has_unknown_spaces:
         return Doc(nlp.vocab, words=[token.text for token in doc])
     return nlp.make_doc(doc.text)
 
 
-def annotated(docs: list[Doc], nlp: Language, component: Any) -> list[Doc]:
-    """RETURNS (List[Doc]): Documents as the component will meet them: annotated by what
-    is before it, except for entities."""
-    before = [name for name, proc in nlp.pipeline]
-    places = [k for k, (_, proc) in enumerate(nlp.pipeline) if proc is component]
-    for name in before[: places[0]] if places else ():
+def _annotated_before(
+    pipe: HighOrderSemiCRF, docs: list[Doc], nlp: Language
+) -> list[Doc]:
+    """Returns documents as the component will meet them: annotated by what is before
+    it, except for entities."""
+    names = [name for name, _ in nlp.pipeline]
+    places = [k for k, (_, proc) in enumerate(nlp.pipeline) if proc is pipe]
+    for name in names[: places[0]] if places else ():
         if "doc.ents" not in nlp.get_pipe_meta(name).assigns:
             docs = [nlp.get_pipe(name)(doc) for doc in docs]
     return docs
 
 
-def _triple(span: Any) -> Any:
-    """A span as annotation tools and readers of files have it: start, end, label."""
-    if isinstance(span, Mapping):
-        return span.get("start"), span.get("end"), span.get("label")
-    return span[:3] if isinstance(span, LabeledSpan) else span
-
-
 def make_example(doc: Doc, spans: Sequence[CharSpan], nlp: Language) -> Example:
-    """An example whose reference has exactly these spans.
-
-    doc (Doc): The predicted document.
-    spans (Sequence[Tuple[int, int, str]]): In characters, checked by `check_pair`.
-    nlp (Language): Its tokenizer cuts the reference, as do the borders of spans.
-    RETURNS (Example): Of the two.
-    """
-    named = tuple(LabeledSpan(*span) for span in spans)
-    return Example(doc, make_doc(AnnotatedText(doc.text, named, "", 0), nlp).doc)
+    """Returns an example whose reference has exactly these spans, checked by
+    `check_pair`; the tokenizer cuts the reference, as do the borders of spans."""
+    labeled = tuple(LabeledSpan(*span) for span in spans)
+    return Example(doc, make_doc(AnnotatedText(doc.text, labeled, "", 0), nlp).doc)
 
 
-def check_pair(found: Any, name: str) -> Annotated:
-    """A text and its spans.
-
-    found (Any): What was given.
-    name (str): Of the argument, for messages.
-    RETURNS (Tuple[str, List[Tuple[int, int, str]]]): The spans sorted, without
-        what is not seen at their ends.
-    RAISES (ValueError): HS182.
-    """
+def check_pair(pair: Any, name: str) -> Annotated:
+    """Returns a text and its spans, sorted, without what is not seen at their ends;
+    raises HS182, which says the name of the argument, if it is something else."""
 
     def refuse(what: str) -> ValueError:
         return ValueError(Errors.HS182.format(name=name, found=what))
 
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
-        raise refuse(repr(found)[:80])
-    text, given = found
-    if not isinstance(text, str) or isinstance(given, str):
-        raise refuse(repr(found)[:80])
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise refuse(repr(pair)[:80])
+    text, items = pair
+    if not isinstance(text, str) or isinstance(items, str):
+        raise refuse(repr(pair)[:80])
     if has_half(text):
         raise refuse("half a surrogate pair in its text")
     spans = []
     try:
-        for start, end, label in map(_triple, given):
+        for start, end, label in map(_triple, items):
             is_whole = isinstance(start, Integral) and isinstance(end, Integral)
             is_named = isinstance(label, str) and label != "" and not has_half(label)
             if not (is_whole and is_named and 0 <= start < end <= len(text)):
@@ -150,12 +139,19 @@ def check_pair(found: Any, name: str) -> Annotated:
     except (TypeError, ValueError) as error:
         if str(error).startswith("[HS"):
             raise
-        raise refuse(repr(given)[:80]) from None
+        raise refuse(repr(items)[:80]) from None
     spans = sorted(span for span in spans if span[0] < span[1])
-    for one, other in pairwise(spans):
-        if other[0] < one[1]:
-            raise refuse(f"the spans {one} and {other}, which overlap")
+    for first, second in pairwise(spans):
+        if second[0] < first[1]:
+            raise refuse(f"the spans {first} and {second}, which overlap")
     return text, spans
+
+
+def _triple(span: Any) -> Any:
+    """Returns start, end and label, as annotation tools or readers of files have it."""
+    if isinstance(span, Mapping):
+        return span.get("start"), span.get("end"), span.get("label")
+    return span[:3] if isinstance(span, LabeledSpan) else span
 
 
 def read_gold(

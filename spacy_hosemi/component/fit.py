@@ -17,10 +17,9 @@ from ..labels.alignment import labels_of, read_annotations
 from ..training import lbfgs
 from ..training.corpus import read_corpus
 from ..training.lbfgs import Fit, FitReport
-from .arguments import check_examples, check_initialization
 from .configure import as_a_whole, use_labels
-from .examples import Annotated, read_examples, read_gold
-from .initialize import fitted, learn
+from .examples import Annotated, check_examples, read_examples, read_gold
+from .initialize import check_initialization, fitted, learn
 from .parameters import check_sparse
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from weakref import WeakSet
 from spacy.language import Language
 from spacy.training import Example, validate_get_examples
 
+from ..core.arguments import shown
 from ..errors import Errors, Warnings
 from ..features import Extractor
 from ..features.gazetteers.readers import no_entries
@@ -31,9 +32,8 @@ from ..training.data_checks import (
     warn_unset,
 )
 from ..training.lbfgs import FitReport, Lbfgs
-from .arguments import check_examples, check_initialization, check_readers
 from .configure import as_a_whole, change_setting, check_names, use_labels
-from .examples import by_clean_words
+from .examples import by_clean_words, check_examples
 from .judging import GoldDoc, check_patience, watching
 from .parameters import check_sparse
 from .penalty_search import PenaltySearch
@@ -45,6 +45,21 @@ if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
 
 Readers = Mapping[str, Callable[..., Iterable[Any]]]
+
+_READERS = (
+    "a block with a function for each {one}, such as spacy_hosemi.read_{one}.v1 makes"
+)
+_EXPECTED = {
+    "labels": "a list of names",
+    "gazetteers": _READERS.format(one="gazetteer")
+    + ", or one function for all, such as spacy_hosemi.read_gazetteers.v1 makes",
+    "tables": _READERS.format(one="table"),
+    "fit": "a function of the training data, such as spacy_hosemi.lbfgs.v1 makes",
+    "hierarchy": "a function without arguments that gives the parent of each label, "
+    "such as spacy_hosemi.read_label_tree.v1 makes",
+    "dev": "a function of the pipeline that gives examples, such as spacy.Corpus.v1 "
+    "makes",
+}
 
 # Components that `initialize` has just given the best weights: online steps would only
 # lead away from them. Copies and saved models are not in it, so they train on.
@@ -85,6 +100,61 @@ def initialize(
     with as_a_whole(pipe):
         reports = learn(pipe, examples, nlp, labels, readers, fit, hierarchy, dev)
         fitted.discard(pipe) if reports is None else fitted.add(pipe)
+
+
+def check_initialization(
+    nlp: Any,
+    labels: Any,
+    gazetteers: Any,
+    tables: Any,
+    fit: Any,
+    hierarchy: Any,
+    dev: Any = None,
+) -> tuple[Any, Any]:
+    """Returns the readers of lists and tables; raises TypeError for what `initialize`
+    cannot be given: HS232 nlp, HS233 another argument."""
+    if not (nlp is None or isinstance(nlp, Language)):
+        raise TypeError(Errors.HS232.format(found=shown(nlp)))
+    are_names = isinstance(labels, Iterable)
+    if not (labels is None or are_names) or isinstance(labels, (str, bytes, Mapping)):
+        raise _wrong("labels", labels)
+    functions = ("fit", fit, 1), ("hierarchy", hierarchy, 0), ("dev", dev, 1)
+    for name, function, n_arguments in functions:
+        if not (function is None or _takes(function, n_arguments)):
+            raise _wrong(name, function)
+    readers = gazetteers or {}, tables or {}
+    if not _takes(readers[0], 1):
+        _check_readers("gazetteers", readers[0])
+    _check_readers("tables", readers[1])
+    return readers
+
+
+def _check_readers(name: str, readers: Any) -> None:
+    """Raise HS233 if these are no functions by name."""
+    if not isinstance(readers, Mapping):
+        raise _wrong(name, readers)
+    for key, value in readers.items():
+        if not callable(value):
+            raise _wrong(name, value, f".{key}")
+
+
+def _wrong(name: str, value: Any, key: str = "") -> TypeError:
+    """Returns HS233 for an argument."""
+    args = {"name": name, "key": key, "expected": _EXPECTED[name]}
+    return TypeError(Errors.HS233.format(found=shown(value), **args))
+
+
+def _takes(function: Any, n: int) -> bool:
+    """Returns whether this is a function that can be called with n arguments."""
+    if not callable(function):
+        return False
+    try:
+        signature(function).bind(*range(n))
+    except TypeError:
+        return False
+    except ValueError:  # of some builtin functions
+        pass
+    return True
 
 
 def learn(
@@ -241,7 +311,7 @@ def read_sources(
     lists = extractor.gazetteers
     if callable(gazetteers):
         gazetteers = gazetteers(lists.settings)
-        check_readers("gazetteers", gazetteers)
+        _check_readers("gazetteers", gazetteers)
     _check_sources("gazetteers", gazetteers, lists.settings, name)
     _check_sources("tables", tables, extractor.tables.settings, name)
     for key, read in gazetteers.items():

@@ -14,8 +14,7 @@ from ..errors import Errors
 from ..model.weights.penalty_groups import by_penalty_group
 from ..model.weights.state import Floats
 from ..values import ByName, Unfit, read
-from .arguments import check_examples
-from .examples import read_gold_corpus
+from .examples import check_examples, read_gold_corpus
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF

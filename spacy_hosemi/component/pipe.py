@@ -27,9 +27,9 @@ from . import answers, configure, description, parameters, serialization
 from . import fit as training
 from . import initialize as initialization
 from . import predict as prediction
-from .arguments import check_examples
 from .confidence import register_extension
 from .config_blocks import ConfigBlocks
+from .examples import check_examples
 from .prediction_warnings import PredictionWarnings
 from .scorer import score_entities
 from .settings import Settings

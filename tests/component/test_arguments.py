@@ -7,7 +7,7 @@ import spacy
 from spacy.training import Example
 
 from spacy_hosemi import use_field_tokenizer
-from spacy_hosemi.component.arguments import check_initialization
+from spacy_hosemi.component.initialize import check_initialization
 
 from ..helpers import make_nlp, make_trained
 
