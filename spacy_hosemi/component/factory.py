@@ -37,8 +37,9 @@ BLOCKS: dict[str, Sequence[Setting]] = {
 
 
 def _defaults(settings: Sequence[Setting]) -> dict[str, Any]:
-    found = {one.name: one.default for one in settings}
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
+    """Returns the default of each setting, as a config can have it."""
+    defaults = {setting.name: setting.default for setting in settings}
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in defaults.items()}
 
 
 DEFAULT_CONFIG: dict[str, Any] = {

@@ -48,14 +48,9 @@ def write_parts(
     model: bytes | None,
     weights: Sequence[NDArray[np.float32]],
 ) -> None:
-    """Write a component; only one process at a time may write into a folder.
-
-    folder (Path): Is there.
-    cfg (Mapping[str, Any]): For JSON.
-    model (Optional[bytes]): None: the one that is there stays.
-    weights (Sequence[float32 array]): Those that the model lacks; no more than one.
-    RAISES (OSError): A file cannot be written; the old component is still there.
-    """
+    """Write a component into a folder, or raise OSError and leave the old one; only one
+    process at a time may write into it. model: None keeps the one that is there;
+    weights: an array that the model lacks, or none."""
     parts: dict[str, Any] = {}
     if model is None:
         with suppress(OSError, ValueError):
@@ -87,18 +82,18 @@ def read_parts(folder: Path, parts: Parts) -> tuple[bytes, list[NDArray[np.float
 
 
 def _mapped(path: Path) -> NDArray[np.float32]:
-    """RETURNS (float32 array): Of a file, which is read only if it is verified."""
+    """Returns the array in a file, which is read only if it is verified."""
     # Not by np.load, which reads archives and would be asked for pickles.
-    found = np.lib.format.open_memmap(path, mode="r")
-    if found.dtype != np.float32 or found.ndim != 2:
-        raise truncated(f"weights of the type {found.dtype}, {found.shape}")
+    weights = np.lib.format.open_memmap(path, mode="r")
+    if weights.dtype != np.float32 or weights.ndim != 2:
+        raise truncated(f"weights of the type {weights.dtype}, {weights.shape}")
     if verifies.get():
-        check_finite(path.name, found)
-    return np.asarray(found)
+        check_finite(path.name, weights)
+    return np.asarray(weights)
 
 
 def read_file(folder: Path, name: str) -> bytes:
-    """RETURNS (bytes): Of a file. RAISES (ValueError): HS061 it is missing."""
+    """Returns the bytes of a file; raises HS061 if it is missing."""
     if not (folder / name).is_file():
         raise ValueError(Errors.HS061.format(path=folder / name))
     return (folder / name).read_bytes()
@@ -108,10 +103,11 @@ def read_file(folder: Path, name: str) -> bytes:
 
 
 def sealed(cfg: Mapping[str, Any], parts: Parts) -> bytes:
-    """RETURNS (bytes): cfg as JSON, with the digests of parts and its own."""
+    """Returns cfg as JSON, with the digests of parts and its own."""
     # Not by srsly, which reads 0.7 as 0.7000000000000001.
-    given = {**cfg, "parts": parts}
-    return json.dumps({**given, "sha256": _seal(given)}, indent=2).encode("utf8")
+    cfg = {**cfg, "parts": parts}
+    digest = digest_of(json.dumps(cfg, sort_keys=True).encode("utf8"))
+    return json.dumps({**cfg, "sha256": digest}, indent=2).encode("utf8")
 
 
 def unsealed(data: bytes) -> tuple[dict[str, Any], Parts]:
@@ -128,24 +124,21 @@ def unsealed(data: bytes) -> tuple[dict[str, Any], Parts]:
     return cfg, parts
 
 
-def checked(given: Mapping[str, bytes], parts: Parts, name: str) -> bytes:
-    """RETURNS (bytes): A part. RAISES (ValueError): HS062 it is not what was saved."""
-    if digest_of(given[name]) != parts[name]["sha256"]:
+def checked(data: Mapping[str, bytes], parts: Parts, name: str) -> bytes:
+    """Returns a part; raises HS062 if it is not what was saved."""
+    if digest_of(data[name]) != parts[name]["sha256"]:
         raise truncated(f"{name} is not what was saved: its SHA-256 differs")
-    return given[name]
+    return data[name]
 
 
 def digest_of(data: bytes | mmap.mmap) -> str:
-    """RETURNS (str): SHA-256."""
+    """Returns the SHA-256."""
     return hashlib.sha256(data).hexdigest()
 
 
-def _seal(cfg: Mapping[str, Any]) -> str:
-    return digest_of(json.dumps(cfg, sort_keys=True).encode("utf8"))
-
-
 def _checked_file(folder: Path, parts: Parts, name: str) -> Path:
-    """RETURNS (Path): Of a part. RAISES (ValueError): HS061, HS062."""
+    """Returns the path of a part; raises HS061 if it is missing, HS062 if it is not
+    what was saved."""
     part = parts[name]
     path = folder / part["file"]
     if not _OURS.fullmatch(part["file"]):
@@ -180,15 +173,14 @@ class _Hashed:
 
 
 def _writer(data: bytes) -> Callable[[Any], None]:
-    """RETURNS (Callable): Writes these bytes to a file."""
+    """Returns a function that writes these bytes to a file."""
     return lambda file: file.write(data)
 
 
 def _write_part(
     folder: Path, name: str, ending: str, write: Callable[[Any], Any]
 ) -> dict[str, str]:
-    """RETURNS (Dict[str, str]): The file, which is named after its content, and the
-    digest."""
+    """Returns the file, which is named after its content, and the digest."""
     path, digest = _write_new(folder, write)
     target = folder / f"{name}-{digest[:16]}{ending}"
     if target.is_file() and _digest_of_file(target) == digest:
@@ -199,7 +191,7 @@ def _write_part(
 
 
 def _write_new(folder: Path, write: Callable[[Any], Any]) -> tuple[Path, str]:
-    """RETURNS (Tuple[Path, str]): A new file, and its digest."""
+    """Returns a new file, and its digest."""
     path = folder / f".hosemi-{uuid4().hex}"
     try:
         with open(path, "xb") as file:
@@ -215,7 +207,8 @@ def _write_new(folder: Path, write: Callable[[Any], Any]) -> tuple[Path, str]:
 
 
 def flush_names(folder: Path) -> None:
-    """So that a power cut does not bring back old names, where the system can."""
+    """Write names to the disk, so that a power cut does not bring back old ones, where
+    the system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -224,10 +217,11 @@ def flush_names(folder: Path) -> None:
             os.close(handle)
 
 
-def _remove_others(folder: Path, kept: set[str]) -> None:
-    """Remove what an earlier save, or one that was interrupted, has left."""
+def _remove_others(folder: Path, names: set[str]) -> None:
+    """Remove what an earlier save, or one that was interrupted, has left; not these
+    files."""
     for path in folder.iterdir():
-        if _OURS.fullmatch(path.name) and path.name not in kept:
+        if _OURS.fullmatch(path.name) and path.name not in names:
             # On Windows a file that is mapped stays until the next time.
             with suppress(OSError):
                 path.unlink()

@@ -40,11 +40,11 @@ def score_entities(
         label, so that a label that is nearly right counts for a part (Kiritchenko et
         al. 2006).
     """
-    some = [example for example in examples if is_annotated(example)]
-    pairs = [*map(scored_entities, some)]
-    records = [pair for pair, one in zip(pairs, some) if is_complete(one)]
-    whole = {"ents_record_accuracy": _record_accuracy(records)}
-    scores = {**score_spans(pairs), **whole}
+    annotated = [example for example in examples if is_annotated(example)]
+    pairs = [*map(scored_entities, annotated)]
+    records = [pair for pair, x in zip(pairs, annotated) if is_complete(x)]
+    scores = score_spans(pairs)
+    scores["ents_record_accuracy"] = _record_accuracy(records)
     return {**scores, **_score_levels(_sides(pairs), tree)} if tree else scores
 
 
@@ -53,39 +53,34 @@ _Pairs = Iterable[tuple[Iterable[Characters], Iterable[Characters]]]
 
 
 def score_spans(pairs: _Pairs) -> dict[str, Any]:
-    """Precision, recall and F1 of spans in characters, in all and by label.
-
-    pairs (Iterable[Tuple]): Of each document the predicted spans, (start, end, label),
-        and the right ones.
-    RETURNS (Dict[str, Any]): ents_p, ents_r, ents_f, ents_per_type; None if there is
-        nothing to find and nothing found.
-    """
-    found, gold = _sides(pairs)
-    if not found and not gold:
+    """Returns ents_p, ents_r, ents_f and ents_per_type of predicted and right spans in
+    characters, by document; None each if there are no spans at all."""
+    predicted, gold = _sides(pairs)
+    if not predicted and not gold:
         return dict.fromkeys(("ents_p", "ents_r", "ents_f", "ents_per_type"))
     sides: dict[str, tuple[set[Any], set[Any]]] = {}
-    for k, side in enumerate((found, gold)):
+    for k, side in enumerate((predicted, gold)):
         for entity in side:
             sides.setdefault(entity[-1], (set(), set()))[k].add(entity)
-    scores: dict[str, Any] = {
-        f"ents_{k}": value for k, value in _prf((found, gold)).items()
-    }
+    in_all = _prf((predicted, gold)).items()
+    scores: dict[str, Any] = {f"ents_{k}": value for k, value in in_all}
     per_type = {label: _prf(sides[label]) for label in sorted(sides)}
     return {**scores, "ents_per_type": per_type}
 
 
 def _sides(pairs: _Pairs) -> tuple[set[Any], set[Any]]:
-    """Predicted and right spans of all documents, each with the number of its own."""
-    found, gold = (
+    """Returns predicted and right spans of all documents, each with the number of its
+    document."""
+    predicted, gold = (
         {(k, *span) for k, of_doc in enumerate(of_docs) for span in of_doc}
         for of_docs in (tuple(zip(*pairs)) or ((), ()))
     )
-    return found, gold
+    return predicted, gold
 
 
 def _record_accuracy(records: Sequence[tuple[list[Any], list[Any]]]) -> float | None:
-    """The share of documents whose predicted entities are those of the reference."""
-    is_exact = [{*found} == {*gold} for found, gold in records]
+    """Returns the share of documents with exactly the entities of the reference."""
+    is_exact = [{*predicted} == {*gold} for predicted, gold in records]
     return sum(is_exact) / len(is_exact) if is_exact else None
 
 
@@ -106,7 +101,7 @@ def _score_levels(
 
 
 def _prf(sides: Iterable[set[Any]]) -> dict[str, float]:
-    """RETURNS (Dict[str, float]): p, r and f of what is predicted and what is right."""
+    """Returns p, r and f of what is predicted and what is right."""
     score = PRFScore()
     score.score_set(*sides)
     return {"p": score.precision, "r": score.recall, "f": score.fscore}

@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 def make_cfg(pipe: HighOrderSemiCRF) -> dict[str, Any]:
     """What is saved beside the model: the settings, labels and label patterns, and what
     is kept of the training documents."""
-    kept: dict[str, Any] = {}
+    cfg = {"format": FORMAT, **pipe.settings.cfg, **pipe.schema.to_cfg()}
     if pipe.facts:
-        kept["trained_on"] = pipe.facts.to_cfg()
+        cfg["trained_on"] = pipe.facts.to_cfg()
     if pipe.training_texts is not None:
-        kept["seen_texts"] = pipe.training_texts.to_cfg()
-    return {"format": FORMAT, **pipe.settings.cfg, **pipe.schema.to_cfg(), **kept}
+        cfg["seen_texts"] = pipe.training_texts.to_cfg()
+    return cfg
 
 
 def to_bytes(pipe: HighOrderSemiCRF, *, exclude: Sequence[str] = ()) -> bytes:
@@ -99,15 +99,13 @@ def from_bytes(
         `Settings` raises.
     """
     with _loading(pipe, exclude):
-        given = read_msgpack(bytes_data)
-        cfg, parts = unsealed(given["cfg"])
-        readers = {
-            "vocab": lambda x: pipe.vocab.from_bytes(x, exclude=exclude),
-            "model": pipe.model.from_bytes,
-        }
-        for name, read in readers.items():
-            if name in given and name not in exclude:
-                read(checked(given, parts, name))
+        saved = read_msgpack(bytes_data)
+        cfg, digests = unsealed(saved["cfg"])
+        if "vocab" in saved and "vocab" not in exclude:
+            data = checked(saved, digests, "vocab")
+            pipe.vocab.from_bytes(data, exclude=exclude)
+        if "model" in saved and "model" not in exclude:
+            pipe.model.from_bytes(checked(saved, digests, "model"))
         _restore(pipe, cfg, exclude)
     return pipe
 
@@ -184,11 +182,7 @@ def _restore(
 def _check_shapes(weights: WeightState, automaton: PatternAutomaton) -> None:
     """Raise HS064 if weights and settings are not of the same model."""
     expected = len(automaton.patterns), automaton.n_labels, len(automaton.observed)
-    found = len(weights.pattern), len(weights.tail), weights.n_observed
-    if found != expected:
-        raise ValueError(
-            Errors.HS064.format(
-                found=f"{found} patterns, labels and observed patterns of weights, "
-                f"{expected} in cfg"
-            )
-        )
+    shapes = len(weights.pattern), len(weights.tail), weights.n_observed
+    if shapes != expected:
+        found = f"{shapes} patterns, labels and observed patterns of weights"
+        raise ValueError(Errors.HS064.format(found=f"{found}, {expected} in cfg"))
