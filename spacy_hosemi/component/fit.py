@@ -178,7 +178,7 @@ def update(
         corpus = read_corpus(docs, annotations, trainer.schema, scope, pipe.name)
         if any(map(len, docs)):
             args = corpus, docs, pipe.objective, scope, drop
-            losses[pipe.name] += trainer.update(*args)
+            losses[pipe.name] += trainer.update(*args)[0]
             if sgd not in (None, False):
                 pipe.model.finish_update(sgd)
     return losses

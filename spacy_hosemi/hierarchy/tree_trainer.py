@@ -147,11 +147,11 @@ class TreeTrainer(Trainer):
         objective: Objective,
         scope: str,
         drop: float,
-    ) -> float:
+    ) -> tuple[float, list[Potentials]]:
         """Does what `Trainer` does; the loss is summed over all levels."""
-        loss, potentials = self.accumulate(corpus, docs, objective, scope, drop)
+        loss, potentials = super().update(corpus, docs, objective, scope, drop)
         if not self.has_levels:
-            return loss
+            return loss, potentials
         self._grow(corpus)
         chosen = _informative(corpus)
         part = _part(corpus, chosen)
@@ -165,7 +165,7 @@ class TreeTrainer(Trainer):
             losses.append(batch.accumulate(touched, len(chosen)))
 
         self._train_levels(visit, part, rows, lambda k: potentials[chosen[k]])
-        return loss + sum(losses)
+        return loss + sum(losses), potentials
 
     def prune(self, below: Mapping[str, float], cfg: Mapping[str, Any]) -> None:
         """Does what `Trainer` does. Raises ValueError HS118 if the levels below the top

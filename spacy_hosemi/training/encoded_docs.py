@@ -23,11 +23,11 @@ from ..model.weights.potentials import (
     score_rows,
 )
 from ..model.weights.state import Floats, WeightState
+from .lane_losses import LaneLosses
 from .objectives import Objective
 from .row_store import join_rows
 from .segment_store import SegmentStore
-from .shared_sums import SharedSums
-from .side_by_side import SideBySide
+from .shared_sums import add_token_gradient, add_token_scores
 
 # At most this many tokens have their scores in memory at the same time, in all roles,
 # if a block of documents has not more; with these, the cost of a call does not count.
@@ -70,8 +70,7 @@ class EncodedDocs:
         self.n_labels = n_labels
         self._borders = [0, *np.cumsum(sizes).tolist()]
         self.blocks, self.chunks = cut_blocks(sizes, n_labels)
-        self._side_by_side: SideBySide | None = None
-        self._sums = SharedSums()
+        self._lanes: LaneLosses | None = None
 
     def __len__(self) -> int:
         """How many documents there are."""
@@ -113,21 +112,21 @@ class EncodedDocs:
     ) -> Floats:
         """Adds the gradient of all documents to d_matrix, pattern and length, which
         have the shapes of the weights; returns their losses in nats, float64 [D]."""
-        if self._side_by_side is None:
+        if self._lanes is None:
             about = self.golds, self.segments, self.blocks
-            self._side_by_side = SideBySide(
+            self._lanes = LaneLosses(
                 state, self.automaton, self.objective, self.sizes, *about
             )
-        self._side_by_side.set_weights(state)
+        self._lanes.set_weights(state)
         losses = np.zeros(len(self))
         for begin, end in self.chunks:
             gradient = losses, d_matrix, pattern, length
-            self._add_chunk(self._side_by_side, state, begin, end, *gradient, team)
+            self._add_chunk(self._lanes, state, begin, end, *gradient, team)
         return losses
 
     def _add_chunk(
         self,
-        side_by_side: SideBySide,
+        lanes: LaneLosses,
         state: WeightState,
         begin: int,
         end: int,
@@ -147,20 +146,20 @@ class EncodedDocs:
         }
         shape = self._borders[docs.stop] - at, len(state.tail)
         scores = {role: np.zeros(shape) for role in rows_of}
-        self._sums.add_scores(state, rows_of, scores, team)
+        add_token_scores(state, rows_of, scores, team)
         segments = self.segments.of(docs.start, docs.stop)
         cells = cells_of(state, segments)
         of_all = losses, pattern, length, team
-        is_done = side_by_side.solve(begin, end, at, scores, cells, *of_all)
+        is_done = lanes.solve(begin, end, at, scores, cells, *of_all)
         is_done[: docs.start] = is_done[docs.stop :] = True
-        first_cell = side_by_side.first_cell
+        first_cell = lanes.first_cell
         cell_at = first_cell[docs.start]
         for k in np.flatnonzero(~is_done).tolist():
             here = slice(self._borders[k] - at, self._borders[k + 1] - at)
             piece = {role: s[here] for role, s in scores.items()}
             doc_cells = cells[first_cell[k] - cell_at : first_cell[k + 1] - cell_at]
             places = self.places[k]
-            if side_by_side.is_chosen[k]:  # it was tried: its scores are not there
+            if lanes.is_chosen[k]:  # it was tried: its scores are not there
                 potentials = score_rows(state, self.rows(k), self.sizes[k])
             else:
                 potentials = join_scores(state, piece, doc_cells, places)
@@ -173,7 +172,7 @@ class EncodedDocs:
             length += gradient.length
             add_entry_gradient(state, places, gradient.entries, d_matrix)
         add_cell_gradient(state, segments, cells, d_matrix)
-        self._sums.add_gradient(state, rows_of, scores, d_matrix, team)
+        add_token_gradient(state, rows_of, scores, d_matrix, team)
 
 
 def cut_blocks(

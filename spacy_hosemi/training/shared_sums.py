@@ -15,58 +15,50 @@ from .kernels.token_sums import TokenSums
 _NONE = np.zeros(0, np.int32)
 
 
-class SharedSums:
-    """`add_scores` and `add_gradient` of all roles, which threads share."""
+def add_token_scores(
+    state: WeightState,
+    rows: Mapping[str, RoleRows],
+    scores: Mapping[str, Floats],
+    team: Team,
+) -> None:
+    """Adds to the scores of each role, [n, L]."""
+    if not _share(state, rows, scores, state.matrix, False, team):
+        for role, of_role in rows.items():
+            add_scores(state, of_role, scores[role])
 
-    def __init__(self) -> None:
-        self._tasks: list[TokenSums] = []
 
-    def add_scores(
-        self,
-        state: WeightState,
-        rows: Mapping[str, RoleRows],
-        scores: Mapping[str, Floats],
-        team: Team,
-    ) -> None:
-        """Add to the scores [n, L] of each role."""
-        if not self._share(state, rows, scores, state.matrix, False, team):
-            for role, of_role in rows.items():
-                add_scores(state, of_role, scores[role])
+def add_token_gradient(
+    state: WeightState,
+    rows: Mapping[str, RoleRows],
+    d_scores: Mapping[str, Floats],
+    d_matrix: Floats,
+    team: Team,
+) -> None:
+    """Adds to the derivatives by weights of features, from those by scores."""
+    if not _share(state, rows, d_scores, d_matrix, True, team):
+        for role, of_role in rows.items():
+            add_gradient(state, of_role, d_scores[role], d_matrix)
 
-    def add_gradient(
-        self,
-        state: WeightState,
-        rows: Mapping[str, RoleRows],
-        d_scores: Mapping[str, Floats],
-        d_matrix: Floats,
-        team: Team,
-    ) -> None:
-        """Add to the derivatives by weights of features."""
-        if not self._share(state, rows, d_scores, d_matrix, True, team):
-            for role, of_role in rows.items():
-                add_gradient(state, of_role, d_scores[role], d_matrix)
 
-    def _share(
-        self,
-        state: WeightState,
-        rows: Mapping[str, RoleRows],
-        scores: Mapping[str, Floats],
-        matrix: Floats,
-        is_transpose: bool,
-        team: Team,
-    ) -> bool:
-        """RETURNS (bool): Whether it was done: not by one thread alone, nor where
-        features have values."""
-        if team.n == 1 or any(x.strength is not None for x in rows.values()):
-            return False
-        roles = [(x.first, x.row, scores[role]) for role, x in rows.items()]
-        dense, pairs = dense_rows(state, matrix), (_NONE, _NONE)
-        if dense is None and state.pairs is not None:
-            pairs = state.pairs.first, state.pairs.columns
-        weights = (matrix if dense is None else dense).reshape(-1)
-        if len(self._tasks) != team.n:
-            self._tasks = [TokenSums(k, team.n) for k in range(team.n)]
-        for task in self._tasks:
-            task.take(roles, *pairs, weights, len(state.tail), is_transpose)
-        team.run(self._tasks)
-        return True
+def _share(
+    state: WeightState,
+    rows: Mapping[str, RoleRows],
+    scores: Mapping[str, Floats],
+    matrix: Floats,
+    is_transpose: bool,
+    team: Team,
+) -> bool:
+    """Returns whether threads have done it: not one alone, nor where features have
+    values."""
+    if team.n == 1 or any(x.strength is not None for x in rows.values()):
+        return False
+    roles = [(x.first, x.row, scores[role]) for role, x in rows.items()]
+    dense, pairs = dense_rows(state, matrix), (_NONE, _NONE)
+    if dense is None and state.pairs is not None:
+        pairs = state.pairs.first, state.pairs.columns
+    weights = (matrix if dense is None else dense).reshape(-1)
+    tasks = [TokenSums(k, team.n) for k in range(team.n)]
+    for task in tasks:
+        task.take(roles, *pairs, weights, len(state.tail), is_transpose)
+    team.run(tasks)
+    return True

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from spacy.tokens import Doc
 from thinc.api import Model, set_dropout_rate
 
 from ..core import Potentials
+from ..errors import Errors
 from ..features.instances import instances
 from ..labels.gold import Gold, label_sequences
+from ..labels.inventory import possible_lengths
 from ..labels.label_schema import LabelSchema
-from ..labels.patterns import learn_patterns
+from ..labels.patterns import learn_patterns, with_label
+from ..labels.projection import IdentityProjection
+from ..model import tok2vec
 from ..model.span_scorer import weights_of
 from ..model.state import ModelState
-from ..model.tok2vec import kept_output, set_output
+from ..model.weights import edits
 from ..model.weights.penalty_groups import PENALTY_GROUPS
+from ..model.weights.vector import by_weight, row_values
 from ..model.weights.weights import Weights
-from . import edits
 from .batch import Batch, Levels
 from .corpus import Corpus
 from .data_checks import warn_rules
+from .feature_selection import select_features
 from .growth import SeenDocs, grow
 from .objectives import Objective, divergence
 
@@ -35,11 +42,10 @@ class Trainer:
     """The labels and weights of one component, as training changes them.
 
     Each method leaves labels and weights that fit each other. Predictions read what
-    `publish` gave.
+    `publish` returned. In all methods `cfg` are the settings of the component.
 
     model (Model): The span scorer.
     schema (LabelSchema): Labels and label patterns.
-
     weights (Weights): Those of the labels that segments have.
     seen (SeenDocs): Documents since `initialize`.
     """
@@ -62,23 +68,23 @@ class Trainer:
         return state.weights is self.weights.state and state.schema is self.schema
 
     def publish(self) -> ModelState:
-        """RETURNS (ModelState): The present labels and weights, whose arrays are
-        read-only from now on."""
+        """Returns the present labels and weights, whose arrays are read-only then."""
         return ModelState(self.schema, self.weights.publish())
 
     def kept(self) -> Callable[[], None]:
-        """RETURNS (Callable): Gives back the present labels and weights, and the
-        documents that they know. Not the parameters of a tok2vec, which would have to
-        be copied, but the layer behind it."""
-        state, seen, output = self.publish(), self.seen, kept_output(self.model)
+        """Returns what restores the present labels and weights, and the documents that
+        they know. Not the parameters of a tok2vec, which would have to be copied, but
+        the layer behind it."""
+        state, seen = self.publish(), self.seen
+        restore_output = tok2vec.kept_output(self.model)
 
-        def give_back() -> None:
-            output()
+        def restore() -> None:
+            restore_output()
             self.schema, self.seen = state.schema, seen
             if self.weights.state is not state.weights:
                 self.weights.replace(state.weights)
 
-        return give_back
+        return restore
 
     # initialization
 
@@ -90,34 +96,52 @@ class Trainer:
         objective: Objective,
         fit: Callable[[Any], None] | None,
     ) -> None:
-        """Label patterns and weights of a training corpus.
-
-        corpus (Corpus): Instances.
-        docs (Sequence[Doc]): The whole documents.
-        cfg (Mapping[str, Any]), objective (Objective): Of the component.
-        fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1. None:
-            all weights are 0.
-        RAISES (ValueError): HS112 observed_patterns.
-        """
+        """Finds label patterns and weights. `docs` are the whole documents; without a
+        `fit` all weights are 0. Raises ValueError HS112: observed_patterns."""
         self.seen = SeenDocs(docs)
-        golds = corpus.golds
-        schema, n_forbidden = learn_patterns(self.schema, label_sequences(golds), cfg)
-        self.schema = schema
-        warn_rules(schema.automaton, golds)
-        edits.allocate(self.weights, schema, cfg, corpus.docs, golds, n_forbidden)
-        set_output(self.model, len(schema.inventory.names))
+        sequences = label_sequences(corpus.golds)
+        self.schema, n_forbidden = learn_patterns(self.schema, sequences, cfg)
+        warn_rules(self.schema.automaton, corpus.golds)
+        self._make_weights(cfg, corpus, n_forbidden)
+        tok2vec.set_output(self.model, len(self.schema.inventory.names))
         self.model.initialize(X=list(docs[:N_SAMPLES]))
         if fit is not None:
             fit(self.batch(corpus, objective))
             self.prune(dict.fromkeys(PENALTY_GROUPS, 0.0), cfg)
 
+    def _make_weights(
+        self, cfg: Mapping[str, Any], corpus: Corpus, n_forbidden: int
+    ) -> None:
+        """Makes zero weights for the features of a corpus, and for all patterns, of
+        which the first `n_forbidden` are forbidden."""
+        schema, extractor = self.schema, self.weights.state.extractor
+        on_tokens = schema.inventory.on_tokens
+        if on_tokens:
+            extractor = extractor.reading(extractor.features.on_tokens())
+        pattern = np.zeros(len(schema.patterns))
+        pattern[:n_forbidden] = -np.inf
+        limits = cfg["observed_min_count"], cfg.get("observed_max")
+        with extractor.features.functions.once():
+            selection = select_features(
+                extractor, corpus.docs, corpus.golds, schema.automaton, *limits
+            )
+        state = edits.allocate(
+            extractor,
+            selection,
+            pattern,
+            *_lengths(schema, cfg),
+            learn_length=cfg["explicit_length"] > 1 and not on_tokens,
+            n_observed=len(schema.observed),
+        )
+        self.weights.replace(state)
+
     def batch(self, corpus: Corpus, objective: Objective) -> Batch:
-        """RETURNS (Batch): A corpus with its features read."""
+        """Returns a corpus with its features read."""
         args = self.schema.automaton, objective, corpus.docs, corpus.golds
         return Batch(self.weights, *args, self._levels_of(corpus))
 
     def _levels_of(self, corpus: Corpus) -> Levels | None:
-        """What fits the levels of a tree below: there are none."""
+        """Returns what fits the levels of a tree below: there are none."""
         return None
 
     # online training
@@ -129,89 +153,84 @@ class Trainer:
         objective: Objective,
         scope: str,
         drop: float,
-    ) -> float:
-        """Add features of new documents, and the gradient for the next step.
-
-        corpus (Corpus), docs (Iterable[Doc]): See `initialize`.
-        scope (str): Of the component.
-        drop (float): Dropout in the tok2vec.
-        RETURNS (float): The summed loss, in nats.
-        """
-        loss, _ = self.accumulate(corpus, docs, objective, scope, drop)
-        return loss
-
-    def accumulate(
-        self,
-        corpus: Corpus,
-        docs: Iterable[Doc],
-        objective: Objective,
-        scope: str,
-        drop: float,
     ) -> tuple[float, list[Potentials]]:
-        """As `update`. RETURNS: And the potentials of each instance."""
+        """Adds features of new documents, and the gradient for the next step. Returns
+        the summed loss in nats, and the potentials of each instance."""
         new = self.seen.new(docs) if self.weights.state.grows else []
         if new:
             parts = [x.tokens for doc in new for x in instances(doc, scope)]
             grow(self.weights, self.seen, parts)
         set_dropout_rate(self.model, drop)
-        scores, backprop = self.model.begin_update(corpus.docs)
-        loss, gradients = self.losses(corpus.golds, scores, objective)
+        potentials, backprop = self.model.begin_update(corpus.docs)
+        loss, gradients = self.losses(corpus.golds, potentials, objective)
         backprop(gradients)
-        return loss, scores
+        return loss, potentials
 
     def losses(
         self,
         golds: Sequence[Gold],
-        scores: Sequence[Potentials],
+        potentials: Sequence[Potentials],
         objective: Objective,
     ) -> tuple[float, list[Potentials]]:
-        """RETURNS (Tuple[float, List[Potentials]]): The summed loss of instances and
-        its derivatives by the potentials of each."""
+        """Returns the summed loss of instances, and its derivatives by the potentials
+        of each."""
         automaton, total, gradients = self.schema.automaton, 0.0, []
-        for pair in zip(scores, golds):
+        for pair in zip(potentials, golds):
             loss, gradient = objective(automaton, *pair)
             total += loss
             gradients.append(gradient)
         return total, gradients
 
     def rehearse(self, docs: Sequence[Doc], before: Scorer) -> float:
-        """Add the gradient of a step back to what a model predicted before, see
-        `divergence`.
-
-        docs (Sequence[Doc]): Instances.
-        before (Model): A copy of the span scorer.
-        RETURNS (float): The summed divergence, in nats.
-        """
-        scores, backprop = self.model.begin_update(list(docs))
-        pairs = zip(scores, before.predict(list(docs)))
-        found = [divergence(self.schema.automaton, *pair) for pair in pairs]
-        backprop([gradient for _, gradient in found])
-        return float(sum(loss for loss, _ in found))
+        """Adds the gradient of a step back to what a copy of the model, `before`,
+        predicts for instances, see `divergence`; returns the sum of that in nats."""
+        potentials, backprop = self.model.begin_update(list(docs))
+        pairs = zip(potentials, before.predict(list(docs)))
+        results = [divergence(self.schema.automaton, *pair) for pair in pairs]
+        backprop([gradient for _, gradient in results])
+        return float(sum(loss for loss, _ in results))
 
     # other labels and features
 
     def add_label(
         self, label: str, cfg: Mapping[str, Any], rehearsed: Scorer | None
     ) -> None:
-        """Add a label to trained weights, as unlikely as the least likely one.
-
-        label (str): Its name.
-        cfg (Mapping[str, Any]): Settings of the component.
-        rehearsed (Optional[Model]): A copy of the span scorer that gets it, too.
-        RAISES (ValueError): HS040 reserved name; HS118 labels in a tree.
-        """
-        models = [model for model in (self.model, rehearsed) if model is not None]
-        self.schema = edits.add_label(label, self.schema, cfg, models)
+        """Adds a label to trained weights, as unlikely as the least likely one; also to
+        a copy of the model, if there is one. Raises ValueError HS040 if the name is
+        reserved, HS118 if the labels are in a tree."""
+        if not isinstance(self.schema.projection, IdentityProjection):
+            expected = "all labels when it is initialized, where they may be listed"
+            found = f"{label!r} is a new one"
+            raise ValueError(Errors.HS118.format(expected=expected, found=found))
+        schema, is_forbidden = with_label(self.schema, label, cfg)
+        for model in (self.model, rehearsed):
+            if model is not None:
+                weights, lengths = weights_of(model), _lengths(schema, cfg)
+                weights.replace(edits.add_labels(weights.state, is_forbidden, *lengths))
+                tok2vec.add_labels(model, len(schema.inventory.names))
+        self.schema = schema
 
     def prune(self, below: Mapping[str, float], cfg: Mapping[str, Any]) -> None:
-        """Remove weights near 0, and features and label patterns that have none left.
-
-        below (Dict[str, float]): By group, the largest absolute value that goes.
-        cfg (Mapping[str, Any]): Settings of the component.
-        RAISES (ValueError): HS118 labels in a tree.
-        """
-        self.schema = edits.prune(self.weights, self.schema, cfg, below)
+        """Removes weights whose absolute value is at most that in `below` of their
+        penalty group, and features and label patterns that have none left. Raises
+        ValueError HS118 if the labels are in a tree."""
+        state = self.weights.state
+        matrix, pattern = state.matrix, state.pattern
+        limit = by_weight(state, row_values(state, below)).reshape(matrix.shape)
+        state = edits.keep(state, np.abs(matrix) > limit)
+        stays = (np.abs(pattern) > below["pattern"]) | np.isneginf(pattern)
+        patterns = [p for p, is_kept in zip(self.schema.patterns, stays) if is_kept]
+        state, columns = edits.keep_observed(replace(state, pattern=pattern[stays]))
+        observed = [self.schema.observed[c] for c in columns]
+        self.weights.replace(state)
+        rules = cfg.get("label_rules", [])
+        self.schema = self.schema.with_patterns(patterns, observed, rules)
 
     def connect(self) -> None:
-        """Take what follows from labels and weights that were loaded."""
+        """Takes what follows from labels and weights that were loaded."""
         self.seen = SeenDocs(knows_all=False)
+
+
+def _lengths(schema: LabelSchema, cfg: Mapping[str, Any]) -> tuple[Any, Any]:
+    limits = cfg["explicit_length"], cfg["max_length"]
+    return possible_lengths(schema.inventory, *limits)

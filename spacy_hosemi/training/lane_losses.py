@@ -1,4 +1,4 @@
-"""Losses of documents, four documents side by side."""
+"""Losses of documents, each in a lane of its own."""
 
 from __future__ import annotations
 
@@ -18,18 +18,12 @@ from .objectives import Objective, log_likelihood
 from .segment_store import SegmentStore
 
 
-class SideBySide:
-    """The documents of a corpus that `core.algorithms.likelihoods` can do.
+class LaneLosses:
+    """The documents of a corpus that `core.algorithms.likelihoods` can do: none with
+    another objective than `log_likelihood`, observed patterns, or weights of several
+    lengths.
 
-    state (WeightState): Says how many lengths have weights of their own: with more than
-        one there are no such documents, either.
-    automaton (PatternAutomaton): Of the component.
-    objective (Callable): Of the component: for others than `log_likelihood` there are
-        no such documents.
-    sizes (Sequence[int]), golds (Sequence[Gold]): Tokens, and what is known, of each of
-        D documents.
-    segments (SegmentStore): Their active features of segments.
-    borders (Sequence[int]): Of blocks of documents.
+    blocks (Sequence[int]): Block b has the documents blocks[b] to blocks[b + 1] - 1.
 
     is_chosen (bool [D]): Which documents these are.
     first_cell (int64 [D + 1]): Of each document, in the cells of all of them.
@@ -43,26 +37,27 @@ class SideBySide:
         sizes: Sequence[int],
         golds: Sequence[Gold],
         segments: SegmentStore,
-        borders: Sequence[int],
+        blocks: Sequence[int],
     ) -> None:
         needs = segments.needs(state)
         self.first_cell = np.append(0, np.cumsum(needs[:, 0]))
         self.is_chosen = np.zeros(len(sizes), bool)
-        self._borders = borders
+        self._blocks = blocks
         self._gold: GoldPaths | None = None
-        if (
-            objective is not log_likelihood
-            or automaton.observed
-            or state.length.shape[1] != 1
-        ):
-            return
-        known = [(x.segments or x.constraints) if x.n_known else None for x in golds]
-        self._gold = GoldPaths(automaton, sizes, known, borders, needs)
-        self.is_chosen = self._gold.is_chosen
         self._tasks: list[Likelihoods] = []
+        if (
+            objective is log_likelihood
+            and not automaton.observed
+            and state.length.shape[1] == 1
+        ):
+            paths = [
+                (x.segments or x.constraints) if x.n_known else None for x in golds
+            ]
+            self._gold = GoldPaths(automaton, sizes, paths, blocks, needs)
+            self.is_chosen = self._gold.is_chosen
 
     def set_weights(self, state: WeightState) -> None:
-        """Take other weights of label patterns and lengths."""
+        """Takes other weights of label patterns and lengths."""
         if self._gold is not None:
             self._gold.set_weights(state.pattern, state.length, state.tail)
 
@@ -78,15 +73,13 @@ class SideBySide:
         length: Floats,
         team: Team,
     ) -> NDArray[np.bool_]:
-        """From scores to derivatives, of blocks `begin` to `end` - 1.
+        """Turns scores into derivatives, for blocks `begin` to `end` - 1.
 
         at (int): Their first token.
-        scores (Dict[str, float64 [n, L]]): Of their tokens, by role; those of documents
-            that are done become derivatives.
-        cells (CELLS): Likewise, of their segments.
+        scores (Dict[str, float64 [n, L]]), cells (CELLS): Of their tokens, by role, and
+            of their segments; those of documents that are done become derivatives.
         losses (float64 [D]): In nats; those of documents that are done are set.
         pattern (float64 [M]), length (float64 [L, 1]): Derivatives; added to.
-        team (Team): Threads that share the blocks.
         RETURNS (bool [D]): Which documents are done.
         """
         is_done = np.zeros(len(losses), np.uint8)
@@ -99,14 +92,13 @@ class SideBySide:
             within = np.zeros((0, len(length)))
         by_role = scores["start"], scores["inside"], scores["end"], within
         of_blocks = losses, is_done, patterns, lengths
-        first_document = self._borders[begin]
-        of_cells = cells, self.first_cell, self.first_cell[first_document]
+        of_cells = cells, self.first_cell, self.first_cell[self._blocks[begin]]
         if len(self._tasks) != team.n:
             self._tasks = [Likelihoods(self._gold, k, team.n) for k in range(team.n)]
         for task in self._tasks:
             task.take(begin, end, at, *by_role, *of_blocks, *of_cells)
         team.run(self._tasks)
-        for of_patterns, of_lengths in zip(patterns, lengths):  # in this order
-            pattern += of_patterns
-            length[:, 0] += of_lengths
+        for block_pattern, block_length in zip(patterns, lengths):  # in this order
+            pattern += block_pattern
+            length[:, 0] += block_length
         return is_done.view(bool)
