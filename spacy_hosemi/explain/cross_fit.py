@@ -52,13 +52,13 @@ def cross_fitted(
         component["max_length"] = _longest(as_examples(docs, nlp))
     for fold in progress(sorted({*numbers})):
         rest = [doc for doc, number in zip(docs, numbers) if number != fold]
-        trained = _train(config, name, block, rest)
+        trained = train(config, name, block, rest)
         places = [k for k, number in enumerate(numbers) if number == fold]
         pipe: Any = trained.get_pipe(name)
         yield pipe, places, as_examples([docs[k] for k in places], trained)
 
 
-def _train(
+def train(
     config: Config, name: str, block: dict[str, Any], docs: Sequence[Doc]
 ) -> Language:
     """Returns a new pipeline whose component was initialized by a block."""
