@@ -16,7 +16,7 @@ import srsly
 
 @contextmanager
 def collecting() -> Iterator[None]:
-    """Garbage collection is afterwards on or off, as it was before."""
+    """Leaves garbage collection on or off, as it was before."""
     is_on = gc.isenabled()
     try:
         yield
@@ -25,9 +25,7 @@ def collecting() -> Iterator[None]:
 
 
 def read_msgpack(data: bytes) -> Any:
-    """RETURNS (Any): What the bytes say, arrays included.
-
-    RAISES (Exception): Any, if they say something else.
-    """
+    """Returns what the bytes say, arrays included; raises any exception if they say
+    something else."""
     with collecting():
         return srsly.msgpack_loads(data)

@@ -29,17 +29,16 @@ class Unfit(Exception):
 
 
 class Kind(Protocol):
-    """What a setting may be.
-
-    expected (str): The values in words, for messages and the reference of the config.
-    """
+    """What a setting may be."""
 
     @property
-    def expected(self) -> str: ...
+    def expected(self) -> str:
+        """The values in words, for messages and the reference of the config."""
+        ...
 
-    def read(self, found: Any) -> Any:
-        """RETURNS (Any): The value, as a plain number, text, tuple or dict.
-        RAISES (Unfit): It is not of this kind."""
+    def read(self, value: Any) -> Any:
+        """Returns the value, as a plain number, text, tuple or dict. Raises Unfit if it
+        is not of this kind."""
         ...
 
 
@@ -50,10 +49,10 @@ class Choice:
         self.values = values
         self.expected = "one of " + ", ".join(map(_quoted, values))
 
-    def read(self, found: Any) -> Any:
-        for value in self.values:
-            if type(found) is type(value) and found == value:  # True is not 1
-                return value
+    def read(self, value: Any) -> Any:
+        for choice in self.values:
+            if type(value) is type(choice) and value == choice:  # True is not 1
+                return choice
         raise Unfit
 
 
@@ -62,10 +61,10 @@ class Flag:
 
     expected = "true or false"
 
-    def read(self, found: Any) -> bool:
-        if not isinstance(found, bool):
+    def read(self, value: Any) -> bool:
+        if not isinstance(value, bool):
             raise Unfit
-        return found
+        return value
 
 
 class Whole:
@@ -75,11 +74,11 @@ class Whole:
         self.least, self.most = least, most
         self.expected = f"a whole number from {least} to {most}"
 
-    def read(self, found: Any) -> int:
-        is_whole = isinstance(found, Integral) and not isinstance(found, bool)
-        if not is_whole or not self.least <= found <= self.most:
+    def read(self, value: Any) -> int:
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not is_whole or not self.least <= value <= self.most:
             raise Unfit
-        return int(found)
+        return int(value)
 
 
 class Number:
@@ -100,11 +99,11 @@ class Number:
             limits = (f"{x} {y:g}" for x, y in self.limits.items() if y is not None)
             self.expected = f"a number {' and '.join(limits)}".strip()
 
-    def read(self, found: Any) -> float:
-        if not isinstance(found, Real) or isinstance(found, bool):
+    def read(self, value: Any) -> float:
+        if not isinstance(value, Real) or isinstance(value, bool):
             raise Unfit
         try:
-            number = float(found)
+            number = float(value)
         except OverflowError:
             raise Unfit from None
         least, above, most, below = self.limits.values()
@@ -125,14 +124,14 @@ class Text:
 
     expected = "text that is not empty"
 
-    def read(self, found: Any) -> str:
-        if not isinstance(found, str) or not found:
+    def read(self, value: Any) -> str:
+        if not isinstance(value, str) or not value:
             raise Unfit
         try:
-            found.encode("utf8")
+            value.encode("utf8")
         except UnicodeEncodeError:
             raise Unfit from None
-        return str.__str__(found)  # of a subclass, plain text
+        return str.__str__(value)  # of a subclass, plain text
 
 
 class FilePath:
@@ -140,8 +139,8 @@ class FilePath:
 
     expected = "the path of a file"
 
-    def read(self, found: Any) -> str:
-        text = Text().read(os.fspath(found) if isinstance(found, PathLike) else found)
+    def read(self, value: Any) -> str:
+        text = Text().read(os.fspath(value) if isinstance(value, PathLike) else value)
         if "\0" in text:
             raise Unfit
         return text
@@ -154,10 +153,10 @@ class ListOf:
         self.kind = kind
         self.expected = f"a list, and in it {kind.expected}"
 
-    def read(self, found: Any) -> tuple[Any, ...]:
-        if not isinstance(found, (list, tuple)):
+    def read(self, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, (list, tuple)):
             raise Unfit
-        return tuple(map(self.kind.read, found))
+        return tuple(map(self.kind.read, value))
 
 
 class ByName:
@@ -167,12 +166,12 @@ class ByName:
         self.kind = kind
         self.expected = f"{kind.expected}, or a block with one for each of some names"
 
-    def read(self, found: Any) -> Any:
-        if not isinstance(found, Mapping):
-            return self.kind.read(found)
-        if not all(isinstance(name, str) for name in found):
+    def read(self, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return self.kind.read(value)
+        if not all(isinstance(name, str) for name in value):
             raise Unfit
-        return {name: self.kind.read(one) for name, one in found.items()}
+        return {name: self.kind.read(x) for name, x in value.items()}
 
 
 class OrWord:
@@ -182,10 +181,10 @@ class OrWord:
         self.word, self.kind = word, kind
         self.expected = f'{kind.expected}, or "{word}"'
 
-    def read(self, found: Any) -> Any:
-        if isinstance(found, str) and found == self.word:
+    def read(self, value: Any) -> Any:
+        if isinstance(value, str) and value == self.word:
             return self.word
-        return self.kind.read(found)
+        return self.kind.read(value)
 
 
 class OrNull:
@@ -195,19 +194,14 @@ class OrNull:
         self.kind = kind
         self.expected = f"{kind.expected}, or null"
 
-    def read(self, found: Any) -> Any:
-        return None if found is None else self.kind.read(found)
+    def read(self, value: Any) -> Any:
+        return None if value is None else self.kind.read(value)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One key of a block of the config.
-
-    name (str): The key.
-    kind (Kind): Which values it takes.
-    default (Any): The value of a config without the key.
-    meaning (str): For the reference of the config.
-    """
+    """One key of a block of the config: the values it takes, that of a config without
+    the key, and its meaning for the reference of the config."""
 
     name: str
     kind: Kind
@@ -215,45 +209,31 @@ class Setting:
     meaning: str
 
 
-def read(name: str, kind: Kind, found: Any, message: str | None = None) -> Any:
-    """Check one value.
-
-    name (str): The key, for the message.
-    kind (Kind): Which values it takes.
-    found (Any): Its value in the config.
-    message (Optional[str]): With {name}, {found} and {expected}; by default HS042 for a
-        choice, else HS043.
-    RETURNS (Any): The value, as a plain number, text, tuple or dict.
-    RAISES (ValueError): It is not of this kind.
-    """
+def read(name: str, kind: Kind, value: Any, message: str | None = None) -> Any:
+    """Returns the value of a key, checked, as a plain number, text, tuple or dict.
+    Raises ValueError if it is not of the kind: with HS042 for a choice, HS043 for
+    others, or with a message that has {name}, {found} and {expected}."""
     try:
-        return kind.read(found)
+        return kind.read(value)
     except Unfit:
         pass
     if message is None and isinstance(kind, Choice):
         message, expected = Errors.HS042, str(kind.values)
     else:
         message, expected = message or Errors.HS043, kind.expected
-    raise ValueError(message.format(name=name, found=_Shown(found), expected=expected))
+    raise ValueError(message.format(name=name, found=_Shown(value), expected=expected))
 
 
 def read_all(
     settings: Iterable[Setting],
-    found: Mapping[str, Any],
+    values: Mapping[str, Any],
     prefix: str = "",
     message: str | None = None,
 ) -> dict[str, Any]:
-    """Check all values of a block.
-
-    settings (Iterable[Setting]): The settings of the block.
-    found (Mapping[str, Any]): Values by key; other keys are ignored.
-    prefix (str): Stands before the keys in messages.
-    message (Optional[str]): See `read`.
-    RETURNS (Dict[str, Any]): The checked values by key.
-    RAISES (ValueError): A value is not of its kind.
-    """
+    """Returns the values of a block by key, checked as by `read`; other keys are
+    ignored. The prefix stands before the keys in messages."""
     return {
-        x.name: read(prefix + x.name, x.kind, found[x.name], message) for x in settings
+        x.name: read(prefix + x.name, x.kind, values[x.name], message) for x in settings
     }
 
 
@@ -264,12 +244,12 @@ def _quoted(value: Any) -> str:
 class _Shown:
     """A value in a message: its repr, cut after _MAX_SHOWN characters."""
 
-    def __init__(self, found: Any) -> None:
-        self._found = found
+    def __init__(self, value: Any) -> None:
+        self._value = value
 
     def __repr__(self) -> str:
         try:
-            text = repr(self._found)
+            text = repr(self._value)
         except ValueError:  # Python does not print integers of thousands of digits
-            text = f"a value of type {type(self._found).__name__}"
+            text = f"a value of type {type(self._value).__name__}"
         return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 2] + ".."

@@ -13,7 +13,7 @@ import pytest
 
 from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.core.parallel.tasks import Task, Workers
-from spacy_hosemi.model.kernels.token_scores import BlockScores, Scoring
+from spacy_hosemi.model.kernels.token_scores import BlockScores, TokenScoring
 
 N_TOKENS = 50
 
@@ -25,7 +25,9 @@ def make_task() -> tuple[Task, np.ndarray]:
     scores = np.zeros((1, N_TOKENS, 1))
     first = np.array([0, N_TOKENS], np.int32)
     words, kept = np.zeros(N_TOKENS, np.int32), np.ones((1, 1, 1), np.float32)
-    return Scoring(first, scores, blocks=blocks, words=words, of_words=kept), scores
+    return TokenScoring(
+        first, scores, blocks=blocks, words=words, of_words=kept
+    ), scores
 
 
 @pytest.mark.parametrize("n_threads", [0, 1, 2, 5])

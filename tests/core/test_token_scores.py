@@ -9,8 +9,8 @@ from spacy_hosemi.features.kernels.word_index import Numbering
 from spacy_hosemi.model.kernels.token_scores import (
     BlockScores,
     ListScores,
-    Scoring,
     TemplateScores,
+    TokenScoring,
 )
 
 keys_K = st.lists(
@@ -69,7 +69,9 @@ def test_kept_scores(docs, reads):
                 else:
                     expected[role, i] += kept[words[at], b]
     of_blocks = BlockScores(borders, *columns)
-    Scoring(first, found, blocks=of_blocks, words=int32s(words), of_words=kept).do()
+    TokenScoring(
+        first, found, blocks=of_blocks, words=int32s(words), of_words=kept
+    ).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -108,7 +110,7 @@ def test_template_scores(data, is_dense):
         places = (first_weight, int32s(np.nonzero(is_weight)[1]))
     flat = weights[is_weight]
     templates = TemplateScores(*plan, roles, RowTable(known), *places, flat)
-    Scoring(first, found, templates=templates, values=values).do()
+    TokenScoring(first, found, templates=templates, values=values).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -140,7 +142,9 @@ def test_list_scores(data, is_dense):
     first = int32s(np.cumsum([0, *map(len, docs)]))
     expected = rng.normal(size=(n_roles, len(values), n_labels))
     found = expected.copy()
-    Scoring(first, expected, templates=TemplateScores(*plan, *args), values=values).do()
+    TokenScoring(
+        first, expected, templates=TemplateScores(*plan, *args), values=values
+    ).do()
     lists = ListScores(columns, seeds, offsets, *args, n_roles, n_labels)
-    Scoring(first, found, lists=lists, on_lists=values.astype(np.uint8)).do()
+    TokenScoring(first, found, lists=lists, on_lists=values.astype(np.uint8)).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -66,8 +66,8 @@ def touched_rows(
     const int32_t[::1] rows,            # IN  [K]
     const double[:, ::1] d_scores,      # IN  [n, L]
 ):
-    """Returns the rows of all tokens with a derivative other than 0: `scatter` adds 0 to
-    others."""
+    """Returns the rows of all tokens with a derivative other than 0: `scatter` adds 0
+    to others."""
     cdef Py_ssize_t i, k, at = 0, n = d_scores.shape[0], n_labels = d_scores.shape[1]
     touched = np.empty(first[n] - first[0], np.int32)
     cdef int32_t[::1] touched_ = touched

@@ -22,7 +22,8 @@ cdef class ChildRows:
     cdef const int32_t[::1] begin, stop     # [K] tokens of each segment that are read
     cdef const int32_t[::1] node            # [K] of each segment
     cdef const Py_ssize_t[::1] at           # [K] index of the score of its first child
-    cdef const int32_t[::1] first, rows     # [n + 1], of token i rows[first[i]:first[i + 1]]
+    cdef const int32_t[::1] first           # [n + 1] of each token, and the end
+    cdef const int32_t[::1] rows            # token by token
     cdef const double[::1] strength         # of each row, or None: all 1.0
     cdef const int32_t[::1] first_child     # [V + 1] of each node
     # [R + 1], [N]: nodes in which rows have weights, ascending within a row

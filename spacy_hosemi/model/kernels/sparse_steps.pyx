@@ -112,7 +112,7 @@ def step_entries(
     const double[::1] rate,             # IN    [N]
     double n_before,                    # IN
 ):
-    """Steps the weights whose entries have a derivative other than 0, see `step_rows`."""
+    """Steps weights whose entries have a derivative other than 0, see `step_rows`."""
     cdef Py_ssize_t k, a, at = 0
     with nogil:
         for k in range(rows.shape[0]):

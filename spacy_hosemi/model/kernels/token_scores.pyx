@@ -91,7 +91,7 @@ cdef class TemplateScores:
     cdef const int32_t[::1] _roles              # [T]
     cdef uint64_t[:, ::1] _slots                # of the table of rows
     cdef uint64_t _mask
-    cdef const int32_t[::1] _first_weight       # [R + 1], or [0]: each row has L weights
+    cdef const int32_t[::1] _first_weight       # [R + 1], or [0]: each row has L
     cdef const int32_t[::1] _labels             # [N] of each weight, or [0]
     cdef const float[::1] _weights              # [N] row by row
 
@@ -176,8 +176,8 @@ cdef class TemplateScores:
         Py_ssize_t i,
         Py_ssize_t t,
     ) noexcept nogil:
-        """Returns the key of template t at token i of the document from start to end, as
-        `template_keys` does."""
+        """Returns the key of template t at token i of the document from start to end,
+        as `template_keys` does."""
         cdef Py_ssize_t k, at
         cdef uint64_t value, h = self._seeds[t]
         for k in range(self._first_atom[t], self._first_atom[t + 1]):
@@ -300,7 +300,7 @@ cdef class ListScores:
             )
 
 
-cdef class Scoring(Task):
+cdef class TokenScoring(Task):
     """Adds to the scores of the tokens of documents, n tokens together. Blocks,
     templates or lists may be left out; the scores of labels are adjacent."""
 
@@ -313,7 +313,7 @@ cdef class Scoring(Task):
     cdef int32_t* rows
     cdef ListScores lists
     cdef const uint8_t[:, ::1] on_lists     # [n, columns]
-    cdef const int32_t[::1] first           # [D + 1] first token of each document, and n
+    cdef const int32_t[::1] first           # [D + 1] of each document, and n
     cdef double[:, :, :] scores             # [roles, n, L]
 
     def __cinit__(self, *args, **kwargs):

@@ -15,8 +15,8 @@ from ...features.kernels.word_index import take_columns
 from ..kernels.token_scores import (
     BlockScores,
     ListScores,
-    Scoring,
     TemplateScores,
+    TokenScoring,
 )
 from .pairs import WeightPairs
 
@@ -119,7 +119,7 @@ class TokenScores:
         # The rows that were read last, and their fields.
         self._fields: tuple[Any, Any, Any] = None, None, None
 
-    def task(self, of_tokens: Values) -> tuple[Scoring, Floats]:
+    def task(self, of_tokens: Values) -> tuple[TokenScoring, Floats]:
         """Returns the task that sums the scores of documents, of n tokens together, and
         the scores that it computes, by role [roles, n, L]. Of the attributes of tokens
         those of `subset` are enough, and are completed here."""
@@ -134,7 +134,7 @@ class TokenScores:
                 take_columns(of_values, words, values)
         else:
             values = np.ascontiguousarray(values[:, self._columns])
-        task = Scoring(
+        task = TokenScoring(
             of_tokens.first,
             scores,
             blocks=self._blocks,
@@ -160,7 +160,7 @@ def _block_scores(
     n_blocks, n_labels = shape
     scores = np.zeros((len(values), n_blocks, n_labels))
     first = np.array([0, len(values)], np.int32)
-    Scoring(first, scores.swapaxes(0, 1), templates=in_blocks, values=values).do()
+    TokenScoring(first, scores.swapaxes(0, 1), templates=in_blocks, values=values).do()
     return scores
 
 
