@@ -224,10 +224,7 @@ def measure_fold(
     held_out: list[bytes],
     settings: dict[str, tuple[float, float]],
 ) -> dict[str, float]:
-    """Train on the rest and test on what was held out.
-
-    settings (dict): c1 and c2 by peer; those of the first fold are added.
-    """
+    """Train on the rest and test on what was held out."""
     splits = make_splits(folder, config_lang(args.config), rest, None, held_out)
     model, usage, _ = train(args.config, splits, args.overrides)
     scores = accuracy(load_model(model), splits.test)

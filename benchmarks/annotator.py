@@ -97,11 +97,11 @@ class Task:
     test: list[Doc]
 
     def fit(self, docs: Sequence[Doc]) -> Language:
-        """RETURNS (Language): A pipeline trained on some documents."""
+        """Returns a pipeline trained on some documents."""
         return train(self.config, NAME, self.settings, docs)
 
     def f1(self, nlp: Language) -> float:
-        """RETURNS (float): Of a pipeline on test, in per cent."""
+        """Returns the F1 of a pipeline on test, in per cent."""
         found = judge_pipeline(nlp, as_examples(self.test, nlp))
         return f1([one.predicted for one in found], [one.gold for one in found])
 
@@ -154,7 +154,7 @@ def simulate(
 
 
 def chosen(nlp: Language, docs: Sequence[Doc], n: int, strategy: str) -> list[int]:
-    """RETURNS (List[int]): Places of the next documents to annotate."""
+    """Returns places of the next documents to annotate."""
     if strategy == RANDOM:  # they are in random order
         return [*range(min(n, len(docs)))]
     pipe: Any = nlp.get_pipe(NAME)
@@ -163,14 +163,14 @@ def chosen(nlp: Language, docs: Sequence[Doc], n: int, strategy: str) -> list[in
 
 
 def n_touches(answer: DocumentResult) -> int:
-    """RETURNS (int): Fields of a document that are corrected, added or deleted: where
+    """Returns how many fields of a document are corrected, added or deleted: where
     predicted and right ones overlap, one is made of the other."""
     return sum(max(len(x.gold), len(x.found)) for x in mistakes_of(answer))
 
 
 def cost_until(rounds: Sequence[Round], cost: str, enough: float) -> float:
-    """RETURNS (float): What it takes after the first round until F1 is enough; if it
-    never is, what all rounds take."""
+    """Returns what it takes after the first round until F1 is enough; if it never is,
+    what all rounds take."""
     costs = [getattr(one, cost) - getattr(rounds[0], cost) for one in rounds]
     k = next((k for k, one in enumerate(rounds) if one.f1 >= enough), None)
     if k is None:
@@ -183,7 +183,7 @@ def cost_until(rounds: Sequence[Round], cost: str, enough: float) -> float:
 
 
 def area(rounds: Sequence[Round], n_docs: int) -> float:
-    """RETURNS (float): The mean F1 up to a number of documents."""
+    """Returns the mean F1 up to a number of documents."""
     at = np.arange(rounds[0].n_docs, n_docs + 1)
     f1s = np.interp(at, [one.n_docs for one in rounds], [one.f1 for one in rounds])
     return float(f1s.mean())
@@ -202,7 +202,7 @@ class Log:
         self._found = {json.dumps(one["key"]): one["rounds"] for one in runs}
 
     def get(self, key: Sequence[Any], run: Callable[[], list[Round]]) -> list[Round]:
-        """RETURNS (List[Round]): Those of a key, measured if they are not there."""
+        """Returns the rounds of a key, measured if they are not there."""
         name = json.dumps(key)
         if name not in self._found:
             self._found[name] = [asdict(one) for one in run()]
@@ -216,10 +216,7 @@ class Log:
 def rows_of(
     name: str, runs: dict[str, list[list[Round]]], enough: float, n_least: int
 ) -> Iterator[list[Any]]:
-    """YIELDS (List): The rows of a data set.
-
-    runs (Dict[str, List[List[Round]]]): By strategy, the rounds of each seed.
-    """
+    """Yields the rows of a data set."""
     figures = {
         strategy: [
             *([cost_until(rounds, x, enough) for rounds in some] for x in COSTS),

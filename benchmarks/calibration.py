@@ -135,10 +135,7 @@ def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Settings
 def compare(
     pipe: HighOrderSemiCRF, parts: dict[str, list[Example]], threshold: float
 ) -> list[list[Any]]:
-    """Rows of dev, each half with the settings of the other, and of test.
-
-    parts (Dict[str, List[Example]]): "dev", and perhaps "test".
-    """
+    """Rows of dev, each half with the settings of the other, and of test."""
     halves = parts["dev"][::2], parts["dev"][1::2]
     others = [chosen(pipe, half) for half in reversed(halves)]
     asked = {"dev": list(zip(halves, others))}

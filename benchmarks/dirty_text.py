@@ -49,10 +49,7 @@ def dirtied(
     marked: Marked, dirt: Callable[[str, random.Random], list[Piece]]
 ) -> Marked:
     """A text with dirt. Spans move with their first and last character; what the dirt
-    puts before the first or after the last one is outside.
-
-    dirt (Callable): Gives the pieces of a text, one for each character.
-    """
+    puts before the first or after the last one is outside."""
     text, spans = marked
     pieces = dirt(text, random.Random(text))
     starts, ends, parts, size = [], [], [], 0
@@ -178,7 +175,7 @@ DIRT: dict[str, Callable[[str, random.Random], list[Piece]]] = {
 
 
 def read_marked(path: Path) -> list[Marked]:
-    """RETURNS (List[Tuple[str, List[Span]]]): Texts with spans in characters."""
+    """Returns texts with spans in characters."""
     found = []
     for line in harness.read_lines(path):
         record = json.loads(line)
@@ -229,8 +226,8 @@ def glued(marked: Marked) -> Marked:
 
 
 def make_examples(nlp: Language, docs: Iterable[Marked]) -> list[Example]:
-    """RETURNS (List[Example]): The reference has its spans, whatever the tokenizer of
-    the pipeline does."""
+    """Returns examples whose reference has its spans, whatever the tokenizer of the
+    pipeline does."""
     found = []
     for text, spans in docs:
         reference = Doc(nlp.vocab, [*text], [False] * len(text))
@@ -249,7 +246,7 @@ def measure_texts(nlp: Language, docs: Sequence[Marked]) -> Exactness:
 
 
 def measure_time(nlp: Language, docs: Sequence[Marked]) -> float:
-    """RETURNS (float): CPU time of a document (us)."""
+    """Returns CPU time of a document (us)."""
     texts = [text for text, _ in docs]
     call = harness.Timed(lambda _: [*nlp.pipe(texts)])
     return 1e6 * min(harness.take_turns({"": call}, n_passes=5)[""]) / len(texts)

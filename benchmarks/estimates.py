@@ -38,8 +38,8 @@ def init(path: Path, kind: str) -> Path:
 def row_of(
     data: Path, folder: Path, max_train: int | None, config: Path | None = None
 ) -> list[Any]:
-    """RETURNS (List): A row of the table, with a config or with the one that `check`
-    names; files are kept in a folder."""
+    """Returns a row of the table, with a config or with the one that `check` names;
+    files are kept in a folder."""
     train = harness.draw(harness.read_lines(data / "train.jsonl"), max_train)
     other = data / "dev.jsonl"
     other = other if other.exists() else data / "test.jsonl"

@@ -34,14 +34,14 @@ N_LONG = 10  # spans of the long document
 
 
 def timed(call: Callable[..., Any], *given: Any) -> tuple[float, Any]:
-    """RETURNS (Tuple[float, Any]): CPU milliseconds, and what was returned."""
+    """Returns CPU milliseconds, and what was returned."""
     began = time.process_time()
     found = call(*given)
     return 1e3 * (time.process_time() - began), found
 
 
 def predicted(pipe: Any, docs: Iterable[Doc]) -> Iterator[tuple[float, Doc]]:
-    """YIELDS (Tuple[float, Doc]): Milliseconds, and a document with entities."""
+    """Yields milliseconds, and a document with entities."""
     for doc in docs:
         took, doc = timed(pipe, doc)
         if doc.ents:
@@ -62,7 +62,7 @@ def of_spans(pipe: Any, doc: Doc, n: int) -> dict[str, list[float]]:
 
 
 def row_of(name: str, took: list[float]) -> list[Any]:
-    """RETURNS (List[Any]): Of the table."""
+    """Returns a row of the table."""
     return [name, len(took), median(took), max(took)]
 
 

@@ -64,7 +64,7 @@ def train(path: Path, n_docs: int, ending: str, target: Path) -> None:
 
 
 def answers(nlp: Language, texts: Sequence[str]) -> list[Any]:
-    """RETURNS (List): All spans of all texts."""
+    """Returns all spans of all texts."""
     docs = nlp.pipe(texts)
     return [[(x.start_char, x.end_char, x.label_) for x in doc.ents] for doc in docs]
 
@@ -75,10 +75,7 @@ def killed(
     path: Path,
     wait: float,
 ) -> None:
-    """Save over what is there, again and again, until it is killed.
-
-    wait (float): Seconds until then.
-    """
+    """Save over what is there, again and again, until it is killed."""
     child = os.fork()
     if not child:  # pragma: no cover
         try:
@@ -94,8 +91,8 @@ def killed(
 def kill_all(
     args: argparse.Namespace, models: Sequence[Path], texts: Sequence[str], folder: Path
 ) -> list[list[Any]]:
-    """RETURNS (List[List]): Rows: way, kills, then how many answered as the first, as
-    the second, as neither, and did not load."""
+    """Returns rows: way, kills, then how many answered as the first, as the second, as
+    neither, and did not load."""
     pipelines = [spacy.load(path) for path in models]
     expected = [answers(nlp, texts) for nlp in pipelines]
     rng, rows = random.Random(harness.SEED), []
@@ -134,7 +131,7 @@ def state_of(
 
 
 def corrupted(data: bytes, other: bytes, rng: random.Random) -> tuple[str, bytes]:
-    """RETURNS (Tuple[str, bytes]): What was done to bytes, and the result."""
+    """Returns what was done to bytes, and the result."""
     k, n = rng.randrange(len(data)), len(data)
     m = min(n, k + rng.randint(1, 512))
     changes = {
@@ -152,7 +149,7 @@ def corrupted(data: bytes, other: bytes, rng: random.Random) -> tuple[str, bytes
 def corrupt_all(
     args: argparse.Namespace, models: Sequence[Path], texts: Sequence[str], folder: Path
 ) -> list[list[Any]]:
-    """RETURNS (List[List]): Rows: where, change, how often, silent, otherwise."""
+    """Returns rows: where, change, how often, silent, otherwise."""
     nlp = spacy.load(models[0])
     hosemi: Any = nlp.get_pipe("hosemi")
     expected, rng = answers(nlp, texts), random.Random(harness.SEED)
@@ -191,7 +188,7 @@ def corrupt_all(
 
 
 def parts_of(component: Path) -> list[Path]:
-    """RETURNS (List[Path]): The files of a component but its vocabulary."""
+    """Returns the files of a component but its vocabulary."""
     return sorted(path for path in component.iterdir() if path.is_file())
 
 

@@ -96,7 +96,7 @@ def _stop(*_: object) -> None:
 def read_all(
     args: argparse.Namespace, name: str, target: Target, finds: list[str]
 ) -> list[Any]:
-    """RETURNS (List): A row: inputs, a second, kept, accepted, lines, finds."""
+    """Returns a row: inputs, a second, kept, accepted, lines, finds."""
     n_runs = int(args.runs * target.share)
     with tempfile.TemporaryDirectory() as folder:
         corpus, notes = Path(folder, "corpus"), Path(folder, "finds")
@@ -116,11 +116,8 @@ def _explore(
     name: str, target: Target, n_runs: int, seed: int, folder: Path
 ) -> dict[str, Any]:
     """Run atheris on a reader; inputs that go where none before went are kept in
-    folder/corpus, finds in folder/finds.
-
-    RETURNS (Dict[str, Any]): "runs", how many; "rate", a second; "ended", why libFuzzer
-        stopped before it had all.
-    """
+    folder/corpus, finds in folder/finds. Returns "runs", how many; "rate", a second;
+    "ended", why libFuzzer stopped before it had all."""
     corpus, words = folder / "corpus", folder / "words"
     corpus.mkdir()
     for k, data in enumerate(target.seeds):
@@ -139,8 +136,7 @@ def _explore(
 
 
 def _replay(target: Target, kept: Sequence[bytes]) -> tuple[int, str]:
-    """RETURNS (Tuple[int, str]): How many inputs are accepted, and the share of lines
-    that they run."""
+    """Returns how many inputs are accepted, and the share of lines that they run."""
     lines: set[tuple[CodeType, int]] = set()
     n_accepted, before = 0, sys.gettrace()
     sys.settrace(_tracer(lines))
@@ -154,7 +150,7 @@ def _replay(target: Target, kept: Sequence[bytes]) -> tuple[int, str]:
 
 
 def _tracer(lines: set[tuple[CodeType, int]]) -> Callable[..., Any]:
-    """RETURNS (Callable): Collects lines of readers that are run."""
+    """Returns what collects the lines of readers that are run."""
 
     def of_lines(frame: FrameType, event: str, arg: Any) -> Any:
         if event == "line":
@@ -170,8 +166,7 @@ def _tracer(lines: set[tuple[CodeType, int]]) -> Callable[..., Any]:
 
 
 def _coverage(lines: set[tuple[CodeType, int]]) -> tuple[int, int]:
-    """RETURNS (Tuple[int, int]): Lines that were run, and all lines of the functions
-    that they are in."""
+    """Returns lines that were run, and all lines of the functions that they are in."""
     total = {
         (code, line)
         for code in {code for code, _ in lines}
@@ -185,7 +180,7 @@ def _coverage(lines: set[tuple[CodeType, int]]) -> tuple[int, int]:
 
 
 def load_all(args: argparse.Namespace, finds: list[str]) -> list[list[Any]]:
-    """RETURNS (List[List]): A row: loads, a second, answered, died, finds."""
+    """Returns a row: loads, a second, answered, died, finds."""
     look_once()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -256,7 +251,7 @@ def _load_some(
 
 
 def call_all(args: argparse.Namespace, finds: list[str]) -> list[list[Any]]:
-    """RETURNS (List[List]): A row: sequences, a second, finds."""
+    """Returns a row: sequences, a second, finds."""
     tests = harness.ROOT / "tests" / "component" / "test_sequences.py"
     environment = {**os.environ, "HOSEMI_SEQUENCES": str(args.sequences)}
     command = [
@@ -281,7 +276,7 @@ def call_all(args: argparse.Namespace, finds: list[str]) -> list[list[Any]]:
 
 
 def main() -> int:
-    """RETURNS (int): 1 if anything was found."""
+    """Returns 1 if anything was found."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -76,7 +76,7 @@ class Model:
     weights: list[Any]
 
     def packed(self, cfg: Any, weights: list[Any]) -> bytes:
-        """RETURNS (bytes): A component with these parts, and digests that fit."""
+        """Returns a component with these parts, and digests that fit."""
         shims = [x if isinstance(x, bytes) else srsly.msgpack_dumps(x) for x in weights]
         data = srsly.msgpack_dumps({**self.model, "shims": [shims]})
         parts = {"model": {"sha256": saved_files.digest_of(data)}}
@@ -85,7 +85,7 @@ class Model:
 
 
 def make_models() -> dict[str, Model]:
-    """RETURNS (Dict[str, Model]): One of each kind."""
+    """Returns one of each kind."""
     return {name: _make(config) for name, config in _KINDS.items()}
 
 
@@ -130,7 +130,7 @@ def _rows() -> Iterator[tuple[str, str]]:
 
 
 def changed(model: Model, rng: random.Random) -> bytes:
-    """RETURNS (bytes): The component with something changed."""
+    """Returns the component with something changed."""
     kind = rng.randrange(10)
     weights = [*model.weights]
     if kind == 0:  # which digests find
@@ -281,7 +281,7 @@ class _Once:
         self._found = registry.get_all()
 
     def get_all(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Callable]): What was there at first."""
+        """Returns what was there at first."""
         return dict(self._found)
 
 

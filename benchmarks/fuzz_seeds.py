@@ -33,8 +33,7 @@ CONLL = b"-DOCSTART- O B-A I-A L-A U-A S-A E-A (A* *) * \t \n # id = 3".split(b"
 
 
 def of_formats() -> dict[str, tuple[list[bytes], list[bytes]]]:
-    """RETURNS (Dict[str, Tuple[List[bytes], List[bytes]]]): Seeds and words, by reader
-    of annotated texts."""
+    """Returns seeds and words, by reader of annotated texts."""
     json_ = [*JSON, *TABS]
     task = b'{"data": {"text": "Ada in"}, "annotations": [{"result": [{"value": '
     task += b'{"start": 0, "end": 3, "text": "Ada", "labels": ["P"]}}]}]}'

@@ -70,12 +70,12 @@ class Target:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """RETURNS (bool): Whether an error is one that a reader may raise."""
+    """Returns whether an error is one that a reader may raise."""
     return isinstance(error, ValueError) and str(error).startswith("[HS")
 
 
 def place_of(error: BaseException) -> tuple[str, ...]:
-    """RETURNS (Tuple[str]): Where an error was raised: finds of one place are one."""
+    """Returns where an error was raised: finds of one place are one."""
     frames = [*traceback.walk_tb(error.__traceback__)][-3:]
     names = [(os.path.basename(x.f_code.co_filename), line) for x, line in frames]
     return type(error).__name__, *(f"{name}:{line}" for name, line in names)
@@ -272,7 +272,7 @@ def _archive(suffix: str) -> Callable[[bytes], object]:
 
 
 def targets() -> dict[str, Target]:
-    """RETURNS (Dict[str, Target]): All of them, by name."""
+    """Returns all targets, by name."""
     json_, by_format = [*JSON, *TABS], of_formats()
     pattern = b'{"label": "A", "pattern": [{"LOWER": "a b"}]}\n'
     assert by_format.keys() == READERS.keys(), by_format.keys() ^ READERS.keys()
@@ -368,7 +368,7 @@ def targets() -> dict[str, Target]:
 
 
 def _checkpoint_bytes() -> bytes:
-    """RETURNS (bytes): Of a fit of two weights."""
+    """Returns the checkpoint of a fit of two weights."""
     import numpy as np
 
     found = io.BytesIO()

@@ -130,11 +130,7 @@ def matcher(nlp: Language, system: str) -> Callable[[list[Doc]], int]:
 def build(
     system: str, attr: str, entries_path: str, saved: str, empty: str
 ) -> dict[str, float]:
-    """Build and save a pipeline, and one with an empty list.
-
-    entries_path (str): One entry a line.
-    saved, empty (str): Where the pipelines go.
-    """
+    """Build and save a pipeline, and one with an empty list."""
     entries = Path(entries_path).read_text(encoding="utf8").splitlines()
     make_pipeline(system, attr).to_disk(empty)
     nlp = make_pipeline(system, attr)
@@ -182,11 +178,7 @@ def load(system: str, saved: str, empty: str, data: str) -> dict[str, float]:
 def measure_one(
     system: str, attr: str, entries: Sequence[str], data: Path, folder: Path
 ) -> dict[str, Any]:
-    """What `build` and `load` report of one system with one list, and size on disk.
-
-    data (Path): The file whose documents are matched.
-    folder (Path): Where the processes may write.
-    """
+    """What `build` and `load` report of one system with one list, and size on disk."""
     path, saved, empty = (folder / x for x in ("entries.txt", "saved", "empty"))
     path.write_text("".join(f"{entry}\n" for entry in entries), encoding="utf8")
     built, _ = in_process(build, system, attr, path, saved, empty)

@@ -84,8 +84,7 @@ class Known:
     drawn: NDArray[np.bool_]
 
     def risk(self, is_accepted: NDArray[np.bool_]) -> float:
-        """RETURNS (float): The true share of wrong ones among some documents, 0 of
-        none."""
+        """Returns the true share of wrong ones among some documents, 0 of none."""
         if not is_accepted.any():
             return 0.0
         return float((1 - self.confidence[is_accepted]).mean())
@@ -120,9 +119,8 @@ def known_model(n_docs: int, n_samples: int, seed: int = SEED) -> Known:
 def exceeded(
     known: Known, n_draws: int, n_records: int, error: float, delta: float
 ) -> tuple[float, float, float]:
-    """RETURNS (Tuple[float, float, float]): The share of draws in which the true share
-    of wrong ones is above the promise; the same with doubled weights; the mean share
-    of accepted records."""
+    """Returns the share of draws in which the true share of wrong ones is above the
+    promise; the same with doubled weights; the mean share of accepted records."""
     rng = np.random.default_rng(SEED)
     above, above_doubled, accepted = [], [], []
     for _ in range(n_draws):
@@ -201,7 +199,7 @@ def as_arrays(found: Sequence[DocumentResult]) -> Found:
 
 
 def halves(n: int, n_splits: int) -> Iterator[NDArray[np.bool_]]:
-    """YIELDS (bool [n]): Which half chooses."""
+    """Yields which half chooses."""
     rng = np.random.default_rng(SEED)
     for _ in range(n_splits):
         is_first = np.zeros(n, bool)
@@ -212,7 +210,7 @@ def halves(n: int, n_splits: int) -> Iterator[NDArray[np.bool_]]:
 def judge_records(
     found: Found, is_first: NDArray[np.bool_], error: float, delta: float
 ) -> tuple[int, int, int]:
-    """RETURNS (Tuple[int, int, int]): In the other half: all, accepted, wrong ones."""
+    """Returns how many there are in the other half: all, accepted, wrong ones."""
     args = found.confidence[is_first], found.is_wrong[is_first]
     least = _least(choose_for_records(*args, error, delta))
     accepted = (found.confidence >= least) & ~is_first

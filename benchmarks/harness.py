@@ -44,10 +44,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def convert(source: Path, target: Path, lang: str) -> list[Doc]:
-    """Write the documents of a file of JSON lines to a .spacy file.
-
-    RETURNS (List[Doc]): What was written; lang has the tokenizer for texts.
-    """
+    """Write the documents of a file of JSON lines to a .spacy file. Returns what was
+    written; lang has the tokenizer for texts."""
     docs = read_docs(source, spacy.blank(lang), "jsonl")
     target.write_bytes(write_docs(docs))
     return docs
@@ -64,7 +62,7 @@ def existing(text: str) -> Path:
 
 
 def at_least(least: float, kind: type = int) -> Callable[[str], Any]:
-    """RETURNS (Callable): Reads a number of the command line that has a lower bound."""
+    """Returns what reads a number of the command line that has a lower bound."""
 
     def number(text: str) -> Any:
         if (value := kind(text)) < least:
@@ -139,12 +137,7 @@ SHARED: dict[str, dict[str, Any]] = {
 def make_parser(
     description: str | None, *names: str, **defaults: Any
 ) -> argparse.ArgumentParser:
-    """Make the parser of a script.
-
-    description (str): Its docstring.
-    names (str): Options out of `SHARED`.
-    defaults (Any): Values by option that are not those of `SHARED`.
-    """
+    """Make the parser of a script with options out of `SHARED`, and other defaults."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -206,11 +199,8 @@ def draw(lines: Lines, at_most: int | None) -> Lines:
 
 
 def train_and_test(args: argparse.Namespace) -> tuple[Lines, Lines, str]:
-    """Read what --dev says.
-
-    RETURNS (Tuple[Lines, Lines, str]): Lines to train on, lines to test on, and how
-        the latter are called.
-    """
+    """Read what --dev says. Returns lines to train on, lines to test on, and how the
+    latter are called."""
     lines, dev = read_lines(args.data / "train.jsonl"), args.data / "dev.jsonl"
     if not args.dev:
         return lines, read_lines(args.data / "test.jsonl"), "test"
@@ -224,10 +214,7 @@ def train_and_test(args: argparse.Namespace) -> tuple[Lines, Lines, str]:
 def folds(
     lines: Sequence[Any], n_folds: int, seed: int = SEED
 ) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Cut shuffled lines into parts.
-
-    YIELDS (Tuple[List, List]): For each part, all others and the part.
-    """
+    """Cut shuffled lines into parts. Yields, for each part, all others and the part."""
     lines = shuffled(lines, seed)
     for fold in range(n_folds):
         rest = [line for i, line in enumerate(lines) if i % n_folds != fold]
@@ -304,11 +291,8 @@ def difference(values: Sequence[float]) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Write a table in Markdown that can be read as it is.
-
-    columns (Sequence[str]): Titles, and the format of numbers after "|": "F1|.2f".
-    rows (Iterable[Sequence]): Text, numbers, or None for "-".
-    """
+    """Write a table in Markdown that can be read as it is. Columns are titles, and the
+    format of numbers after "|": "F1|.2f"; None in a row becomes "-"."""
     titles, _, forms = zip(*(column.partition("|") for column in columns))
     lines = [list(titles)]
     for row in rows:
@@ -373,13 +357,8 @@ def commit() -> str | None:
 def report(
     args: argparse.Namespace, title: str, *parts: str, path: Path | None = None, **all_
 ) -> None:
-    """Print what was measured, and where; keep the figures.
-
-    args (Namespace): The command line; goes into the line of --json.
-    parts (str): Tables and paragraphs; empty ones are left out.
-    path (Optional[Path]): Markdown file to write.
-    all_ (Any): Figures by name, for --json.
-    """
+    """Print what was measured, and where: tables and paragraphs, also to a Markdown
+    file `path`. All else is figures by name, for --json."""
     command = f"    {shlex.join(['python', *sys.argv])}"
     text = "\n\n".join([f"# {title}", where(), command, *filter(None, parts)])
     print(text, flush=True)

@@ -100,10 +100,8 @@ def next_states(automaton: core.PatternAutomaton) -> NDArray[np.int32]:
 def bare_loops(
     automaton: core.PatternAutomaton, n_tokens: int, max_length: int
 ) -> tuple[dict[str, harness.Timed], dict[str, int]]:
-    """The yardstick: the arithmetic alone, on arrays as large as the case's.
-
-    RETURNS (Tuple[Dict, Dict]): The loops; how many multiply-adds, how many arcs.
-    """
+    """The yardstick: the arithmetic alone, on arrays as large as the case's. Returns
+    the loops; how many multiply-adds, how many arcs."""
     rng = np.random.default_rng(harness.SEED)
     shape = n_tokens + 1, automaton.n_states
     source, into = rng.random(shape), np.zeros(shape)

@@ -152,10 +152,7 @@ def curve(
     sizes: Sizes,
     **others: Any,
 ) -> Curve:
-    """Measure the operations at all sizes.
-
-    given (Dict[int, Given]): Automaton and potentials of each size.
-    """
+    """Measure the operations at all sizes."""
     calls = {
         (name, size): timed
         for size, pair in given.items()

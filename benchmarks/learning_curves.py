@@ -82,10 +82,8 @@ def subset_splits(
 def train_systems(
     args: argparse.Namespace, splits: Splits
 ) -> Iterator[tuple[str, float, float, float, str]]:
-    """Train and test all systems on the same documents.
-
-    YIELDS (Tuple): System, F1, records, CPU s, note.
-    """
+    """Train and test all systems on the same documents. Yields system, F1, records, CPU
+    s, note."""
     if {"hosemi", "crfsuite"} & set(args.systems):
         model, usage, _ = train(args.config, splits, args.overrides)
         yield "hosemi", *tested(load_model(model), splits.test), usage.cpu_s, ""

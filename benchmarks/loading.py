@@ -46,14 +46,14 @@ sys.stdin.read()
 
 
 def cpu_ms(call: Callable[[], Any]) -> tuple[float, Any]:
-    """RETURNS (Tuple[float, Any]): CPU ms of a call, and its result."""
+    """Returns CPU ms of a call, and its result."""
     began = time.process_time()
     found = call()
     return 1e3 * (time.process_time() - began), found
 
 
 def times_of(model: Path, name: str, folder: Path) -> list[float]:
-    """RETURNS (List[float]): The columns of CPU ms."""
+    """Returns the columns of CPU ms."""
     whole, nlp = cpu_ms(lambda: load_model(model))
     without, _ = cpu_ms(lambda: load_model(model, exclude=[name]))
     calls = [cpu_ms(lambda: nlp(TEXT))[0] for _ in range(2)]
@@ -63,7 +63,7 @@ def times_of(model: Path, name: str, folder: Path) -> list[float]:
 
 
 def added_mb(model: Path, exclude: list[str], n: int) -> float:
-    """RETURNS (float): What each process but the first adds to the memory of all."""
+    """Returns what each process but the first adds to the memory of all."""
 
     def all_mb(n_processes: int) -> float:
         command = [sys.executable, "-c", WAITING, str(model), TEXT, *exclude]

@@ -43,10 +43,8 @@ READ_AS = ("missing", "outside")
 
 
 def taken_away(docs: Sequence[Doc], share: float, seed: int) -> list[set[int]]:
-    """Draw spans; for the same seed, a smaller share is within a larger one.
-
-    RETURNS (List[Set[int]]): For each doc, positions in doc.ents.
-    """
+    """Draw spans; for the same seed, a smaller share is within a larger one. Returns
+    positions in doc.ents, for each doc."""
     places = [(i, j) for i, doc in enumerate(docs) for j in range(len(doc.ents))]
     random.Random(seed).shuffle(places)
     drawn: list[set[int]] = [set() for _ in docs]

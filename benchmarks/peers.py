@@ -83,11 +83,8 @@ def is_of_list(feature: str) -> bool:
 
 
 def read_tags(example: Example) -> list[str | None]:
-    """Read the gold of all tokens as BIO tags.
-
-    RETURNS (List[Optional[str]]): None where it is not known: annotation is missing, or
-        a gold span begins or ends inside a token.
-    """
+    """Read the gold of all tokens as BIO tags. A tag is None where it is not known:
+    annotation is missing, or a gold span begins or ends inside a token."""
     n_tokens = len(example.predicted)
     (known,) = read_annotations([example])
     unknown = known.unknown(n_tokens).tolist()
@@ -103,11 +100,8 @@ def words_of(doc: Doc) -> list[int]:
 
 
 def parts_of(doc: Doc, tags: Sequence[str | None]) -> list[tuple[list[int], Tags]]:
-    """Cut a document at words of unknown tags.
-
-    RETURNS (List[Tuple[List[int], List[str]]]): Tokens and tags of each part; none is
-        empty.
-    """
+    """Cut a document at words of unknown tags. Returns tokens and tags of each part;
+    none is empty."""
     parts: list[tuple[list[int], Tags]] = []
     is_new = True
     for i in words_of(doc):
@@ -150,12 +144,9 @@ class PeerData:
 def peer_data(
     nlp: Language, peer: str, path: Path, is_train: bool, sample: int | None = None
 ) -> PeerData:
-    """Read features, and the gold as BIO tags.
-
-    is_train (bool): Whether path holds what hosemi was trained on. Then lists are read
-        as in training, where a document is held out from it, too: it has made entries.
-    sample (Optional[int]): How many documents to read, drawn by a fixed seed.
-    """
+    """Read features, and the gold as BIO tags; of `sample` documents, drawn by a fixed
+    seed. Of documents that hosemi was trained on lists are read as in training, where a
+    document is held out from it, too."""
     import pycrfsuite
 
     read = feature_reader(nlp, peer)
@@ -312,10 +303,8 @@ class Peer:
         return examples
 
     def timed(self, test: Path, first: str) -> tuple[Timed, Timed]:
-        """What can be timed: reading features included, and with features ready.
-
-        first (str): The component before which docs are taken.
-        """
+        """Returns what can be timed: with reading of features, and with features
+        ready."""
         import pycrfsuite
 
         def fresh() -> list[Doc]:
@@ -347,16 +336,8 @@ def fit_peer(
     use_dev: bool = True,
     grid: Sequence[tuple[float, float]] = GRID,
 ) -> Peer:
-    """Choose c1 and c2 unless they are given, and train CRFsuite on train.
-
-    model (Path): The pipeline whose component's features are read.
-    splits (Splits): The data it was trained on; dev decides if it is not of train.
-    name (str): One of `PEERS`.
-    given (Optional[Iterable[float]]): c1 and c2.
-    sample (Optional[int]): How many documents of train they are chosen on.
-    use_dev (bool): False: dev does not decide in any case.
-    grid (Sequence[Tuple[float, float]]): Values of c1 and c2 that are tried.
-    """
+    """Choose c1 and c2 unless they are given, on dev or on at most `sample` documents
+    of train, and train CRFsuite on train."""
     nlp = load_model(model)
     feature_reader(nlp, name)  # exits, if there is nothing to read
     source, seconds = "as given", 0.0

@@ -48,7 +48,7 @@ DECODINGS = ("viterbi", "mbr")
 
 
 def relabelled(lines: Sequence[bytes], n_labels: int) -> list[bytes]:
-    """RETURNS (List[bytes]): Documents whose spans have at most N labels."""
+    """Returns documents whose spans have at most N labels."""
     docs = [json.loads(line) for line in lines]
     labels = sorted({span[2] for doc in docs for span in doc["spans"]})
     parts = -(-n_labels // len(labels))
@@ -63,7 +63,7 @@ def relabelled(lines: Sequence[bytes], n_labels: int) -> list[bytes]:
 def with_labels(
     args: argparse.Namespace, folder: Path
 ) -> Iterator[tuple[int, Path, Splits]]:
-    """YIELDS (Tuple[int, Path, Splits]): The number of labels, a model, its data."""
+    """Yields the number of labels, a model, its data."""
     drawn, test = read(args)
     for n in N_LABELS:
         parts = [relabelled(some, n) for some in (drawn, test)]
@@ -128,8 +128,8 @@ def sizes_table(
 
 
 def cut(docs: Sequence[list[str]]) -> Iterator[list[list[str]]]:
-    """YIELDS (List[List[str]]): Documents in turn, until they have the tokens of each
-    of STEPS, and those that are left."""
+    """Yields documents in turn, until they have the tokens of each of STEPS, and those
+    that are left."""
     batch: list[list[str]] = []
     steps, total = list(STEPS), 0
     for doc in docs:

@@ -48,10 +48,7 @@ class Ready:
 
 
 def pipeline(path: Path, **settings: Any) -> Ready:
-    """Load a pipeline.
-
-    settings (Any): Attributes of its component, such as decoding="mbr".
-    """
+    """Load a pipeline."""
     nlp = load_model(path)
     for name, value in settings.items():
         setattr(_hosemi(nlp), name, value)
@@ -77,9 +74,8 @@ def spans_of(doc: Doc) -> Any:
 
 
 def variants(path: Path) -> dict[str, dict[str, Any]]:
-    """RETURNS (Dict[str, Dict[str, Any]]): By name, settings of a trained hosemi: as it
-    is, with confidences, and with the other decoding. A name has the number of lists
-    and the decoding."""
+    """Returns settings of a trained hosemi by name: as it is, with confidences, and
+    with the other decoding. A name has the number of lists and the decoding."""
     component = _hosemi(load_model(path))
     n_lists, own = (
         len(component.weights.extractor.gazetteers.settings),
@@ -98,11 +94,7 @@ def _hosemi(nlp: Language) -> Any:
 
 
 def chain(path: Path, has_marginals: bool = False) -> Ready:
-    """Open a chain of CRFsuite on features written by hand, with their caches empty.
-
-    path (Path): CRFsuite's file.
-    has_marginals (bool): Whether it is asked for the marginal of each tag it gives.
-    """
+    """Open a chain of CRFsuite on features written by hand, with their caches empty."""
     shape.cache_clear()
     word_features.cache_clear()
     tagger = open_crfsuite(path)

@@ -45,12 +45,9 @@ def exactness(found: Iterable[set[Any]], gold: Iterable[set[Any]]) -> Exactness:
 
 def scores_of(examples: Sequence[Example]) -> dict[str, dict[str, float]]:
     """Score predicted documents beside their references, whatever the system: by the
-    scorer of hosemi.
-
-    RETURNS (dict): "p", "r" and "f", 0 to 1, by label and for all ("micro"); "f" of
-        WHOLE is the share of documents all of whose entities are exact, with no other
-        ones, NaN if there is none without missing annotation.
-    """
+    scorer of hosemi. Returns "p", "r" and "f", 0 to 1, by label and for all ("micro");
+    "f" of WHOLE is the share of documents all of whose entities are exact, with no
+    other ones, NaN if there is none without missing annotation."""
     found = score_entities(examples)
     micro = {figure: found[f"ents_{figure}"] or 0.0 for figure in "prf"}
     records = found["ents_record_accuracy"]

@@ -79,11 +79,11 @@ class Server:
             self._process = subprocess.Popen(command, cwd=SERVICE, env=env, **both)
 
     def connect(self) -> http.client.HTTPConnection:
-        """RETURNS (HTTPConnection): A new one."""
+        """Returns a new connection."""
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def ask(self, method: str, path: str, **headers: str) -> tuple[int, str]:
-        """RETURNS (Tuple[int, str]): Status and body of an answer."""
+        """Returns status and body of an answer."""
         connection = self.connect()
         try:
             connection.request(method, path, headers=headers)
@@ -105,7 +105,7 @@ class Server:
         sys.exit(f"the service does not start: {self._log.read_text('utf-8')}")
 
     def metric(self, name: str) -> float:
-        """RETURNS (float): A number of /metrics."""
+        """Returns a number of /metrics."""
         found = re.search(
             rf"^{re.escape(name)} (\S+)$", self.ask("GET", "/metrics")[1], re.M
         )
@@ -174,7 +174,7 @@ class Client:
         connection.close()
 
     def request(self, kind: str, chosen: Sequence[int]) -> tuple[str, bytes]:
-        """RETURNS (Tuple[str, bytes]): Path and body."""
+        """Returns path and body."""
         texts = [self.texts[k] + self.new_words() for k in chosen]
         path, body = "/parse", json.dumps({"text": texts[0]})
         if kind == KINDS[1]:
@@ -186,14 +186,14 @@ class Client:
         return path, body.encode()
 
     def new_words(self) -> str:
-        """RETURNS (str): Words that no other text has."""
+        """Returns words that no other text has."""
         letters = string.ascii_lowercase
         return "".join(
             " " + "".join(self.rng.choices(letters, k=9)) for _ in range(self.n_new)
         )
 
     def fault(self, kind: str, chosen: Sequence[int], status: int, data: bytes) -> str:
-        """RETURNS (str): What is wrong with an answer; empty: nothing."""
+        """Returns what is wrong with an answer; empty: nothing."""
         expected = 200 if kind in KINDS[:2] else 422
         if status != expected:
             return f"status {status}"
@@ -214,10 +214,8 @@ def load(
     texts: Sequence[str],
     answers: Sequence[Any],
 ) -> tuple[list[Seen], str]:
-    """Run all clients, and reload in the middle.
-
-    RETURNS (Tuple[List[Seen], str]): What they saw, and what the reload was.
-    """
+    """Run all clients, and reload in the middle. Returns what they saw, and what the
+    reload was."""
     until = time.monotonic() + args.seconds
     clients = [
         Client(server, texts, answers, args.new_words, random.Random(k), until)
@@ -238,7 +236,7 @@ def load(
 
 
 def read_texts(path: Path, lang: str) -> list[str]:
-    """RETURNS (List[str]): Different texts, at most `N_TEXTS`."""
+    """Returns different texts, at most `N_TEXTS`."""
     docs = read_docs(path, spacy.blank(lang), "jsonl")
     texts = [*dict.fromkeys(doc.text for doc in docs)][:N_TEXTS]
     if not texts:

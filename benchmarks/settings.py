@@ -56,7 +56,7 @@ N_DRAWS = 1000
 
 
 def counts_of(examples: Sequence[Example]) -> Counts:
-    """RETURNS (int64 [D, 4]): See `Counts`; spans are compared by characters."""
+    """Returns int64 [D, 4], see `Counts`; spans are compared by characters."""
     pairs = [(*scored_entities(x), is_complete(x)) for x in examples]
     rows = [
         (len({*found} & {*gold}), len(found), len(gold), is_whole)
@@ -66,7 +66,7 @@ def counts_of(examples: Sequence[Example]) -> Counts:
 
 
 def exactness_of(counts: Counts) -> Exactness:
-    """RETURNS (Exactness): F1 and exact records, in per cent."""
+    """Returns F1 and exact records, in per cent."""
     records = record_accuracy_of(counts)
     return Exactness(
         100 * f1_of(counts), math.nan if records is None else 100 * records
@@ -74,7 +74,7 @@ def exactness_of(counts: Counts) -> Exactness:
 
 
 def differences(one: Counts, other: Counts) -> Any:
-    """RETURNS (float64 [N_DRAWS, 2]): Differences of both scores on the same draws."""
+    """Returns differences of both scores on the same draws."""
     rng = np.random.default_rng(harness.SEED)
     draws = rng.integers(0, len(one), (N_DRAWS, len(one)))
     return np.array(
@@ -83,7 +83,7 @@ def differences(one: Counts, other: Counts) -> Any:
 
 
 def interval(values: NDArray[np.float64]) -> str:
-    """RETURNS (str): 95 % of the values."""
+    """Returns the range of 95 % of the values."""
     low, high = np.percentile(values, (2.5, 97.5))
     return f"{low:+.2f} to {high:+.2f}"
 
@@ -143,7 +143,7 @@ class System(NamedTuple):
 
 
 def of_config(config: Path, splits: Splits, overrides: Sequence[str]) -> System:
-    """RETURNS (System): Trained on train, tested on test."""
+    """Returns a system, trained on train and tested on test."""
     splits = replace(splits, folder=splits.folder / config.stem)
     splits.folder.mkdir(exist_ok=True)
     model, usage, _ = train(config, splits, overrides)
@@ -167,7 +167,7 @@ def tune(config: Path, splits: Splits, minutes: float) -> float:
 
 
 def row_of(name: str, system: System, theirs: Counts) -> list[Any]:
-    """RETURNS (List): A row of the table."""
+    """Returns a row of the table."""
     draws = differences(system.counts, theirs)
     (f1, records), other = exactness_of(system.counts), exactness_of(theirs)
     gains = [

@@ -45,7 +45,7 @@ WAYS = {"extract": 10_000, "small": 100, "pipe": 1000, "collective": 10_000}
 
 
 def read_pairs(data: Path, part: str) -> list[tuple[str, list[tuple[int, int, str]]]]:
-    """RETURNS (List[Tuple[str, List[Tuple]]]): Texts, and their spans in characters."""
+    """Returns texts, and their spans in characters."""
     pairs = []
     for line in harness.read_lines(data / f"{part}.jsonl"):
         record = json.loads(line)
@@ -61,8 +61,8 @@ def read_pairs(data: Path, part: str) -> list[tuple[str, list[tuple[int, int, st
 
 
 def train(data: Path, folder: Path, max_iter: int, *, lists: bool = True) -> Path:
-    """RETURNS (Path): A trained pipeline with the field tokenizer and, if asked, with
-    a list of a third of the spans."""
+    """Returns a trained pipeline with the field tokenizer and, if asked, with a list of
+    a third of the spans."""
     nlp = spacy_hosemi.use_field_tokenizer(spacy.blank("en"))
     config, given = {}, {}
     pairs = read_pairs(data, "train")
@@ -78,7 +78,7 @@ def train(data: Path, folder: Path, max_iter: int, *, lists: bool = True) -> Pat
 
 
 def stream(texts: Sequence[str], n: int, long_every: int) -> Iterator[str]:
-    """YIELDS (str): n texts with ever new words, and some long ones among them."""
+    """Yields n texts with ever new words, and some long ones among them."""
     rng, n_new = random.Random(0), 0
     words_of = [text.split() for text in texts]
     for k in range(n):
@@ -107,7 +107,7 @@ def read_all(nlp: Language, texts: Iterator[str], way: str, threads: int) -> Non
 def soak(
     model: str, data: str, way: str, threads: int, n: int, every: int, long_every: int
 ) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): "mb": after every N documents; "seconds": CPU."""
+    """Returns "mb": after every N documents; "seconds": CPU."""
     nlp = spacy.load(model)
     pipe: Any = nlp.get_pipe("hosemi")
     pipe.threads, pipe.confidence = threads, True
@@ -124,8 +124,8 @@ def soak(
 
 
 def growth(found: Sequence[float], first: int) -> float:
-    """RETURNS (float): Percent of what is there after the first documents, by which the
-    largest figure after that is above it."""
+    """Returns percent of what is there after the first documents, by which the largest
+    figure after that is above it."""
     base = found[min(first, len(found)) - 1]
     return 100 * (max(found[first - 1 :] or [base]) / base - 1)
 

@@ -50,7 +50,7 @@ def write_rows(data: Path, path: Path, n: int) -> None:
 
 
 def timed(python: str, way: str, *args: Any) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): What `spark_worker.py` prints."""
+    """Returns what `spark_worker.py` prints."""
     paths = filter(None, [str(harness.ROOT), os.environ.get("PYTHONPATH")])
     env = {**os.environ, "PYSPARK_PYTHON": python, "PYTHONPATH": os.pathsep.join(paths)}
     command = [python, str(WORKER), way, *map(str, args)]
@@ -62,7 +62,7 @@ def timed(python: str, way: str, *args: Any) -> dict[str, Any]:
 
 
 def speeds(jobs: Sequence[Sequence[float]], n: int) -> list[float]:
-    """RETURNS (List[float]): Rows a second of the first job, of later ones, CPU s."""
+    """Returns rows a second of the first job, of later ones, CPU s."""
     warm = jobs[1:] or jobs
     seconds, cpu = (median(column) for column in zip(*warm))
     return [n / jobs[0][0], n / seconds, 1000 * cpu / n]

@@ -33,25 +33,25 @@ _loaded: dict[str, Any] = {}
 
 
 def load(model: str) -> Any:
-    """RETURNS (Language): The pipeline, which a process loads once."""
+    """Returns the pipeline, which a process loads once."""
     if model not in _loaded:
         _loaded[model] = spacy.load(model)
     return _loaded[model]
 
 
 def spans_of(doc: Any) -> list[tuple[int, int, str, str]]:
-    """RETURNS (List[Tuple]): What is kept of a document."""
+    """Returns what is kept of a document."""
     return [(x.start_char, x.end_char, x.label_, x.text) for x in doc.ents]
 
 
 def read(model: str, ids: list[str], texts: list[str]) -> list[Row]:
-    """RETURNS (List[Tuple]): By `nlp.pipe`."""
+    """Returns what `nlp.pipe` finds."""
     docs = load(model).pipe(texts)
     return [(key, spans_of(doc)) for key, doc in zip(ids, docs)]
 
 
 def session() -> Any:
-    """RETURNS (SparkSession): On two cores of this machine."""
+    """Returns a session on two cores of this machine."""
     from pyspark.sql import SparkSession
 
     own = {"ui.enabled": "false", "ui.showConsoleProgress": "false"}
@@ -138,7 +138,7 @@ def processes(model: str, table: str) -> Callable[[], Any]:
 
 
 def read_half(model: str, table: str, k: int) -> int:
-    """RETURNS (int): Spans in a part of the texts."""
+    """Returns spans in a part of the texts."""
     found = pq.read_table(table)
     n = -(-len(found) // N_CORES)
     part = found.slice(k * n, n)
@@ -159,7 +159,7 @@ class Watched:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def cpu(self) -> float:
-        """RETURNS (float): CPU seconds so far, with those of this process."""
+        """Returns CPU seconds so far, with those of this process."""
         self._look()
         return sum(self._cpu.values()) + time.process_time()
 

@@ -63,7 +63,7 @@ class Course(NamedTuple):
     test: Sequence[float]
 
     def by_tolerance(self, tolerance: float) -> tuple[int, int]:
-        """RETURNS (Tuple[int, int]): Where this rule ends; whose weights are kept."""
+        """Returns where this rule ends; whose weights are kept."""
         n_small = 0
         for k, change in enumerate(self.changes):
             n_small += change <= tolerance
@@ -94,10 +94,7 @@ class Course(NamedTuple):
 
 
 def fit(config: Path, paths: Sequence[Path], l2: float, max_iter: int) -> Course:
-    """Fit once, and look at everything after each iteration.
-
-    paths (Sequence[Path]): .spacy files: train, dev, test.
-    """
+    """Fit once, and look at everything after each iteration."""
     nlp = load_model_from_config(Config().from_disk(config), auto_fill=True)
     component: Any = nlp.get_pipe("hosemi")
     examples, *others = [list(Corpus(path)(nlp)) for path in paths]

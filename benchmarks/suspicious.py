@@ -90,8 +90,8 @@ def _fits(span: Triple, others: Sequence[Triple]) -> bool:
 
 
 def scores_of(pipe: HighOrderSemiCRF, example: Example) -> tuple[float, float]:
-    """RETURNS (Tuple[float, float]): Of cleanlab, and log P(best) - log P(gold); higher
-    ones say that the gold is wrong."""
+    """Returns the score of cleanlab, and log P(best) - log P(gold); higher ones say
+    that the gold is wrong."""
     doc, (known,) = example.predicted, labels_in([example])
     tokens: Any = np.asarray(pipe.marginals(doc).tokens)
     given = np.zeros(len(doc), int)
@@ -105,7 +105,7 @@ def scores_of(pipe: HighOrderSemiCRF, example: Example) -> tuple[float, float]:
 
 
 def measure(data: Path, args: argparse.Namespace) -> list[Any]:
-    """RETURNS (List): A row of the table."""
+    """Returns a row of the table."""
     rng = random.Random(args.seed)
     config = load_config_from_str(make_config(args.kind))
     nlp = load_model_from_config(config, auto_fill=True)

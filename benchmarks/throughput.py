@@ -108,7 +108,7 @@ def make_systems(args: argparse.Namespace, splits: Splits, folder: Path) -> Load
 
 
 def trained(args: argparse.Namespace, splits: Splits, folder: Path) -> list[Path]:
-    """RETURNS (List[Path]): The models of hosemi, without and with lists."""
+    """Returns the models of hosemi, without and with lists."""
     configs = {"hosemi": args.config}
     if args.kind:
         configs["hosemi"] = folder / "init.cfg"
@@ -192,8 +192,8 @@ def of_one(
 
 
 def joined(texts: Sequence[str], sizes: Sequence[int], least: int) -> list[str]:
-    """RETURNS (List[str]): Texts joined by spaces, each of at least `least` tokens; the
-    last few texts may be left over."""
+    """Returns texts joined by spaces, each of at least `least` tokens; the last few
+    texts may be left over."""
     found, parts, n = [], [], 0
     for text, size in zip(texts, sizes):
         parts.append(text)
@@ -205,7 +205,7 @@ def joined(texts: Sequence[str], sizes: Sequence[int], least: int) -> list[str]:
 
 
 def with_other_digits(texts: Sequence[str], n: int) -> list[str]:
-    """RETURNS (List[str]): n texts: these, and again with other digits at random."""
+    """Returns n texts: these, and again with other digits at random."""
     draw = random.Random(harness.SEED)
     copies = (DIGIT.sub(lambda _: draw.choice("0123456789"), x) for x in cycle(texts))
     return [*texts[:n], *islice(copies, max(0, n - len(texts)))]

@@ -42,8 +42,7 @@ def read_all(nlp: Any, texts: list[str]) -> None:
 
 
 def time_texts(texts: list[str], n_passes: int) -> dict[Any, list[float]]:
-    """RETURNS (Dict[Tuple[str, bool], List[float]]): CPU seconds by tokenizer and
-    whether its words were met before."""
+    """Returns CPU seconds by tokenizer and whether its words were met before."""
 
     def met(name: str) -> Any:
         nlp = MAKE[name]()
@@ -59,7 +58,7 @@ def time_texts(texts: list[str], n_passes: int) -> dict[Any, list[float]]:
 
 
 def slowest() -> list[list[Any]]:
-    """RETURNS (List[List]): The slowest three texts, with milliseconds."""
+    """Returns the slowest three texts, with milliseconds."""
     rows = []
     for sign in SIGNS:
         for form in ("{}", "a{}b"):

@@ -85,11 +85,9 @@ def has_end(config: Path) -> bool:
 
 
 def chosen_model(splits: Splits) -> Path:
-    """Choose among the two models that `spacy train` leaves.
-
-    RETURNS (Path): The best on dev; the last after batch training, which has only one
-        result, and where dev is a part of train and so no judge.
-    """
+    """Choose among the two models that `spacy train` leaves. Returns the best on dev;
+    the last after batch training, which has only one result, and where dev is a part of
+    train and so no judge."""
     last = splits.folder / "model-last"
     config = Config().from_disk(last / "config.cfg", interpolate=False)
     blocks = config["initialize"].get("components", {}).values()
@@ -181,8 +179,8 @@ def accuracy(nlp: Language, path: Path) -> dict[str, dict[str, float]]:
 
 
 def predicted(nlp: Language, path: Path) -> list[Example]:
-    """RETURNS (List[Example]): The documents of a .spacy file as a pipeline predicts
-    them, beside the references."""
+    """Returns the documents of a .spacy file as a pipeline predicts them, beside the
+    references."""
     examples = list(Corpus(path)(nlp))
     docs = nlp.pipe(example.predicted for example in examples)
     return [Example(doc, x.reference) for doc, x in zip(docs, examples)]

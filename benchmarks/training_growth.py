@@ -42,7 +42,7 @@ N_OTHERS = 300
 
 
 def respelt(copy: int) -> dict[int, str]:
-    """RETURNS (Dict[int, str]): Of each letter another one, by the number of a copy."""
+    """Returns another letter for each, by the number of a copy."""
     rng, table = random.Random(copy), {}
     for letters in (CONSONANTS, VOWELS):
         others = rng.sample(letters, len(letters))
@@ -52,7 +52,7 @@ def respelt(copy: int) -> dict[int, str]:
 
 
 def documents(path: Path, n: int) -> Iterable[dict[str, Any]]:
-    """RETURNS (Iterable[Dict]): n documents, made of those of a file."""
+    """Returns n documents, made of those of a file."""
     records = [json.loads(line) for line in harness.read_lines(path)]
     counts = Counter(word for record in records for word in record["tokens"])
 
@@ -70,7 +70,7 @@ def documents(path: Path, n: int) -> Iterable[dict[str, Any]]:
 
 
 def labelled(n_labels: int) -> Iterable[dict[str, Any]]:
-    """YIELDS (Dict): Two documents for each label."""
+    """Yields two documents for each label."""
     rng = random.Random(0)
 
     def word() -> str:
@@ -103,9 +103,8 @@ def config_of(path: Path, max_iter: int | None) -> Path:
 
 
 def write(folder: Path, records: Iterable[dict[str, Any]]) -> Path:
-    """Write a data set; dev has the first documents, since nobody judges here.
-
-    RETURNS (Path): Its folder."""
+    """Write a data set; dev has the first documents, since nobody judges here. Returns
+    its folder."""
     folder.mkdir(parents=True)
     lines = [json.dumps(record) + "\n" for record in records]
     (folder / "train.jsonl").write_text("".join(lines), encoding="utf-8")

@@ -60,7 +60,7 @@ TOLERANCE = 1e-6
 
 
 def chain_config(config: Config) -> Config:
-    """RETURNS (Config): That of a linear chain of the same features of tokens."""
+    """Returns the config of a linear chain of the same features of tokens."""
     found = config.copy()
     component = found["components"]["hosemi"]
     component |= {"encoding": "BIO", "max_order": 1, "decoding": "viterbi"}
@@ -74,7 +74,7 @@ def chain_config(config: Config) -> Config:
 
 
 def without_lists(config: Config, l2: float) -> Config:
-    """RETURNS (Config): With one penalty, and without what a path is needed for."""
+    """Returns the config with one penalty, and without what a path is needed for."""
     found = config.copy()
     model, block = found["components"]["hosemi"]["model"], found["initialize"]
     model.pop("gazetteers", None)
@@ -225,14 +225,14 @@ def f1_of_ours(model: str, test: str) -> float:
 
 
 def time_to(values: Sequence[float], least: float, seconds: Sequence[float]) -> Any:
-    """RETURNS (Optional[float]): When the first of some values is as small."""
+    """Returns when the first of some values is as small."""
     return next((s for x, s in zip(values, seconds) if x <= least), None)
 
 
 def compare(
     args: argparse.Namespace, name: str, config: Config, splits: Splits
 ) -> list[list[Any]]:
-    """RETURNS (List[List]): Rows of the table, ours and theirs."""
+    """Returns rows of the table, ours and theirs."""
     folder = splits.folder / name
     folder.mkdir()
     path, model, tagger = (folder / x for x in ("config.cfg", "model", "crfsuite"))

@@ -43,10 +43,7 @@ def columns(word: str) -> str:
 
 
 def fit_wapiti(nlp: Language, train: Path, path: Path, l1: float, l2: float) -> Path:
-    """Train by L-BFGS on one thread. RETURNS (Path): Wapiti's file.
-
-    train (Path): A .spacy file.
-    """
+    """Train by L-BFGS on one thread. Returns Wapiti's file."""
     model = _wapiti()(
         PATTERNS, nthread=1, rho1=l1, rho2=l2, compact=True, algo="l-bfgs"
     )
@@ -61,7 +58,7 @@ def fit_wapiti(nlp: Language, train: Path, path: Path, l1: float, l2: float) -> 
 
 
 def open_wapiti(path: Path) -> Callable[[Sequence[str]], Spans]:
-    """RETURNS (Callable): From words to spans of words, with the cache empty."""
+    """Returns what reads words and gives spans of words, with the cache empty."""
     columns.cache_clear()
     shape.cache_clear()
     model = _wapiti()(model=str(path), nthread=1)
@@ -74,7 +71,7 @@ def open_wapiti(path: Path) -> Callable[[Sequence[str]], Spans]:
 
 
 def _wapiti() -> Any:
-    """RETURNS (Type): Its model."""
+    """Returns its model."""
     try:
         from wapiti import Model
     except ImportError:

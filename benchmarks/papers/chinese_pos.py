@@ -161,12 +161,7 @@ def n_words(docs: Iterable[Doc]) -> int:
 
 
 def train(name: str, docs: Sequence[Doc], n_passes: int, seed: int) -> Trained:
-    """Train one of MODELS; without anything of a test.
-
-    docs (Sequence[Doc]): With a tag for each word.
-    n_passes (int): Over the docs.
-    seed (int): Of their order.
-    """
+    """Train one of MODELS; without anything of a test."""
     found = averaged(docs, config(name), n_passes, RATE, seed)
     found.component.prune(FORGOTTEN)
     us = 1e6 / n_words(docs)

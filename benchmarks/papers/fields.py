@@ -55,13 +55,13 @@ THEIRS = {
 
 @registry.misc("papers.field_bags.v1")
 def make_bags() -> Any:
-    """RETURNS (Callable): `bags`."""
+    """Returns `bags`."""
     return bags
 
 
 @registry.misc("papers.field_edges.v1")
 def make_edges() -> Any:
-    """RETURNS (Callable): `edges`."""
+    """Returns `edges`."""
     return edges
 
 

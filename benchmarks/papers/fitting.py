@@ -72,7 +72,7 @@ class Fitted:
 
     @property
     def component(self) -> Any:
-        """RETURNS (HighOrderSemiCRF): The only one."""
+        """Returns the only component."""
         return self.nlp.get_pipe("hosemi")
 
 
@@ -258,12 +258,7 @@ def run_script(
     description: str | None,
     *options: tuple[str, dict[str, Any]],
 ) -> int:
-    """Print the tables of a script.
-
-    measure (Callable): Measures as the command line says.
-    description (str): The docstring of the script.
-    options (Tuple[str, dict]): Its own options.
-    """
+    """Print the tables of a script."""
     parser = make_parser(description, "--quick", "--json")
     parser.add_argument(
         "--data", type=Path, required=True, help="folder with all data sets"

@@ -134,11 +134,7 @@ class Trained:
 def train(
     order: int, words: Sequence[Doc], test: Sequence[Doc], n_passes: int
 ) -> Trained:
-    """Train a model of some order; see what is right of others; without times.
-
-    words, test (Sequence[Doc]): With a label for each token.
-    n_passes (int): Over the words.
-    """
+    """Train a model of some order; see what is right of others; without times."""
     trained = averaged(words, config(order), n_passes)
     component = trained.component
     pairs = zip(component.pipe(fresh(test)), test)

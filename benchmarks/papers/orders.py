@@ -140,7 +140,7 @@ class Measured:
 
     @property
     def n_patterns(self) -> int:
-        """RETURNS (int): Label patterns that have a weight."""
+        """Returns how many label patterns have a weight."""
         return len(self.fit.component.automaton.patterns)
 
 
@@ -176,7 +176,7 @@ class History:
         return (after[label] + len(after) * shorter) / (after.total() + len(after))
 
     def bits(self, sequences: Sequence[Sequence[str]]) -> float:
-        """RETURNS (float): Cross-entropy, mean of all labels and ends."""
+        """Returns cross-entropy, mean of all labels and ends."""
         events = list(_events(sequences, self.order))
         return -float(
             np.mean([math.log2(self.probability(*event)) for event in events])

@@ -85,10 +85,7 @@ class Measured:
 
 
 def models(longest: int) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """Settings of the component and of its features, by name.
-
-    longest (int): Of segments that are summed one by one, in tokens.
-    """
+    """Settings of the component and of its features, by name."""
     bounded = {"explicit_length": longest, "max_length": longest}
     return {
         "BILUO": ({"encoding": "BILUO"}, {}),
@@ -100,10 +97,8 @@ def models(longest: int) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def compare(name: str, args: argparse.Namespace) -> Iterator[Measured]:
-    """Train all models on all sizes of a data set.
-
-    YIELDS (Measured): Models in the order of `models` for each size.
-    """
+    """Train all models on all sizes of a data set. Yields models in the order of
+    `models` for each size."""
     folder = args.data / name
     train, test = (
         make_docs(read_records(folder / part, args.quick), lambda x: x["spans"])

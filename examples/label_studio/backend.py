@@ -57,7 +57,7 @@ class Settings:
     max_seconds: float = 90.0  # of a request; Label Studio waits 100
 
     def faults(self) -> list[str]:
-        """RETURNS (List[str]): Why the backend must not start, a line each."""
+        """Returns why the backend must not start, a line each."""
         return _faults_of_user(self) + _faults_of_files(self)
 
 
@@ -150,8 +150,8 @@ class Backend:
 
 
 def version_of(loaded: Loaded) -> str:
-    """RETURNS (str): Another one for other weights: Label Studio asks for predictions
-    again where it has none of this version."""
+    """Returns a version that is another one for other weights: Label Studio asks for
+    predictions again where it has none of this version."""
     described = loaded.describe()
     return f"{described['name']} {described['digest'][:12]}"
 
@@ -170,8 +170,8 @@ class Interface:
 
 
 def read_interface(label_config: str) -> Interface:
-    """RETURNS (Interface): The first Labels tag and its text. RAISES (HTTPException):
-    422 there is none."""
+    """Returns the first Labels tag and its text. Raises HTTPException: 422 if there is
+    none."""
     if not label_config:
         return Interface()
     try:
@@ -187,11 +187,8 @@ def read_interface(label_config: str) -> Interface:
 
 
 def read_texts(tasks: list[Task], key: str) -> list[str | None]:
-    """RETURNS (List[Optional[str]]): The text of each task; None: it has none.
-
-    key (str): The key of a task's data that has the text.
-    RAISES (HTTPException): 422 a text is too long.
-    """
+    """Returns the text of each task; None: it has none. Raises HTTPException: 422 if a
+    text is too long."""
     found: list[str | None] = []
     without: list[str] = []
     for k, task in enumerate(tasks, start=1):
@@ -215,12 +212,9 @@ def read_texts(tasks: list[Task], key: str) -> list[str | None]:
 def predict(
     loaded: Loaded, tasks: list[Task], interface: Interface, deadline: float
 ) -> list[dict[str, Any]]:
-    """RETURNS (List[Dict]): A prediction for each task, with scores; an empty one where
-        a task has no text: Label Studio goes by the places in the list.
-
-    deadline (float): As `time.monotonic` has it.
-    RAISES (HTTPException): 422 a text is too long; 504 out of time.
-    """
+    """Returns a prediction for each task, with scores; an empty one where a task has no
+    text: Label Studio goes by the places in the list. Raises HTTPException: 422 if a
+    text is too long, 504 if it is out of time."""
     texts = read_texts(tasks, interface.key)
     version, found = version_of(loaded), []
     there = [text for text in texts if text is not None]
@@ -237,7 +231,7 @@ def predict(
 
 
 def regions_of(doc: Doc, interface: Interface) -> list[dict[str, Any]]:
-    """RETURNS (List[Dict]): The spans of a text, as Label Studio has them."""
+    """Returns the spans of a text, as Label Studio has them."""
     return [
         {
             "id": f"{ent.start_char}-{ent.end_char}",
@@ -281,7 +275,7 @@ app.add_middleware(
 
 
 def check_user(authorization: str) -> None:
-    """RAISES (HTTPException): 401 another user or password than set."""
+    """Raises HTTPException: 401 if user or password are others than set."""
     if settings.user:
         pair = f"{settings.user}:{settings.password}".encode()
         expected = b"Basic " + b64encode(pair)

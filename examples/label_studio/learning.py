@@ -59,7 +59,7 @@ class Answers:
                 path.unlink()
 
     def copy_to(self, folder: Path) -> int:
-        """RETURNS (int): How many there are. They may change while copies are read."""
+        """Returns how many there are. They may change while copies are read."""
         folder.mkdir()
         paths = [*self.folder.glob("*.json")]
         for path in paths:
@@ -80,7 +80,7 @@ class Converted:
     reasons: list[str]
 
     def without_quotes(self) -> list[str]:
-        """RETURNS (List[str]): The reasons, for anybody to read."""
+        """Returns the reasons, for anybody to read."""
         return [QUOTED.sub("…", reason) for reason in self.reasons]
 
 
@@ -128,10 +128,8 @@ class Training:
         return Converted(n_used, n_left_out, reasons[:MOST_REASONS])
 
     async def run(self, folder: Path) -> Path:
-        """RETURNS (Path): The trained model, within the folder given to `convert`.
-
-        RAISES (RuntimeError): It has failed, or is late.
-        """
+        """Returns the trained model, within the folder given to `convert`. Raises
+        RuntimeError if it has failed, or is late."""
         corpus = folder / "train"
         if self.train:
             shutil.copy(self.train, corpus / "given.spacy")
@@ -140,8 +138,8 @@ class Training:
         return folder / "model-last"
 
     async def _spacy(self, *words: str, fine: Sequence[int] = (0,)) -> bytes:
-        """RETURNS (bytes): What a command writes to standard output. fine (Sequence):
-        Its exit codes that are no failure. RAISES (RuntimeError): As `run`."""
+        """Returns what a command writes to standard output. `fine` has its exit codes
+        that are no failure. Raises RuntimeError as `run`."""
         what = " ".join(words[:2])
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "spacy", *words),
@@ -197,7 +195,7 @@ class Learner:
         self._is_asked.set()
 
     def newest(self) -> Path | None:
-        """RETURNS (Optional[Path]): The last model that was trained."""
+        """Returns the last model that was trained."""
         return max(self._folder.glob("model-*"), default=None)
 
     async def learn_for_ever(self) -> None:

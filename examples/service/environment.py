@@ -8,13 +8,8 @@ Settings = TypeVar("Settings")
 
 
 def read_environment(kind: type[Settings], prefix: str) -> Settings:
-    """RETURNS (Settings): Each field from the variable PREFIX_FIELD, in the type of its
-    default, or its default.
-
-    kind (Type): A dataclass whose fields all have defaults.
-    prefix (str): Such as SERVICE.
-    RAISES (ValueError): A number is expected.
-    """
+    """Returns each field from the variable PREFIX_FIELD, in the type of its default, or
+    its default. Raises ValueError if a number is expected."""
     found: dict[str, Any] = {}
     for field in fields(kind):  # type: ignore[arg-type]
         text = os.environ.get(f"{prefix}_{field.name.upper()}")

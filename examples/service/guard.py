@@ -106,8 +106,8 @@ class Body:
         self.n_bytes = 0
 
     async def receive(self) -> Message:
-        """RETURNS (Message): The next part. RAISES (HTTPException): 408 it is late; 413
-        the body is too large."""
+        """Returns the next part. Raises HTTPException: 408 if it is late, 413 if the
+        body is too large."""
         if self._is_whole:
             return await self._receive()
         message = await self._next()
@@ -132,7 +132,7 @@ class Body:
 
 
 def id_of(scope: Scope) -> str:
-    """RETURNS (str): What the client or a proxy calls the request, or a new id."""
+    """Returns what the client or a proxy calls the request, or a new id."""
     for name, value in scope["headers"]:
         if name == b"x-request-id" and GIVEN_ID.fullmatch(
             found := value.decode("latin-1")

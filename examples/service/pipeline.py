@@ -46,17 +46,15 @@ class Loaded:
         return len(self.nlp.vocab.strings) - self.n_strings
 
     def describe(self) -> dict[str, str]:
-        """RETURNS (Dict[str, str]): Which model it is."""
+        """Returns which model it is."""
         meta = self.nlp.meta
         name = f"{meta['lang']}_{meta['name']}"
         return {"name": name, "version": meta["version"], "digest": self.digest}
 
 
 def load(source: Path) -> Loaded:
-    """Copy a saved pipeline, load the copy, and use it once.
-
-    RAISES (Exception): It cannot be loaded, or has no component of spacy_hosemi.
-    """
+    """Copy a saved pipeline, load the copy, and use it once. Raises an exception if it
+    cannot be loaded, or has no component of spacy_hosemi."""
     folder = Path(tempfile.mkdtemp(prefix="service-"))
     try:
         shutil.copytree(source, folder, dirs_exist_ok=True)

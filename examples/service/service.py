@@ -120,7 +120,7 @@ class Service:
         return 0 if current is None else current.n_new_strings
 
     async def reload(self) -> Loaded:
-        """RAISES (Exception): The model cannot be loaded; the one in use stays."""
+        """Raises an exception if the model cannot be loaded; the one in use stays."""
         try:
             loaded = await asyncio.to_thread(self.pipeline.reload)
         except Exception as error:
@@ -183,7 +183,7 @@ class Service:
 
 
 def read(loaded: Loaded, texts: Sequence[str], deadline: float) -> list[Record]:
-    """RETURNS (List[Record]): What the pipeline finds. RAISES (TimeoutError)."""
+    """Returns what the pipeline finds. Raises TimeoutError."""
     records = []
     if time.monotonic() > deadline:
         raise TimeoutError
