@@ -1,5 +1,6 @@
 """Entries as words: against reading each one for itself."""
 
+import itertools
 import re
 
 import pytest
@@ -113,6 +114,21 @@ def test_words_of_each_character():
 
 
 SIGNS = [*"aB1-.'(½²", *"\xad\u200b\ufeff\u0301ﬁＡ１é", "ex-\nam", " ", "  ", "\xa0"]
+# What is not seen between a letter and what NFKC joins with it: an accent, a vowel
+# sign, a voiced sound mark; some stand on a space of their own.
+LETTERS = "a", "1", "か", "क", "東", "ﬁ"
+UNSEEN = (
+    "",
+    "\xad",
+    "\u200b",
+    "\u200d",
+    "\ufe0f",
+    "\u034f",
+    "\x01",
+    "\u115f",
+    "\U000e0101",
+)
+JOINED = "\u0301", "\u0300\u0323", "\u3099", "\u309b", "´", "\u093e", "\u20dd", "b"
 
 
 @pytest.mark.parametrize("attr", ATTRIBUTES)
@@ -122,16 +138,37 @@ SIGNS = [*"aB1-.'(½²", *"\xad\u200b\ufeff\u0301ﬁＡ１é", "ex-\nam", " ", "
 )
 def test_clean_as_a_document(attr, text, tokenizer):
     """The words are those that are read of a clean document with the same text."""
-    nlp = spacy.blank("en", vocab=NLP.vocab)
+    read_as_documents([text], attr, tokenizer)
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        NLP.tokenizer,
+        FieldTokenizer(NLP.vocab),
+        spacy.blank("zh").tokenizer,
+    ],
+    ids=["words", "fields", "characters"],
+)
+def test_unseen_between_a_letter_and_its_accent(tokenizer):
+    texts = map("".join, itertools.product(LETTERS, UNSEEN, JOINED))
+    texts = [f"{text} {text}{text}" for text in texts]
+    for attr in ATTRIBUTES:
+        read_as_documents(texts, attr, tokenizer)
+
+
+def read_as_documents(texts, attr, tokenizer):
+    nlp = spacy.blank(tokenizer.vocab.lang, vocab=tokenizer.vocab)
     nlp.tokenizer = tokenizer
-    doc = clean_doc(tokenizer(text)).doc
+    docs = [clean_doc(tokenizer(text)).doc for text in texts]
     if attr == "ALNUM":
-        expected = alnum_words([doc])
+        expected = alnum_words(docs)
     else:  # entries are lemmas
-        expected = token_words([doc], "ORTH" if attr == "LEMMA" else attr, True)
-    found = entry_words([text], attr, nlp, with_texts=True, clean_text=True)
+        expected = token_words(docs, "ORTH" if attr == "LEMMA" else attr, True)
+    found = entry_words(texts, attr, nlp, with_texts=True, clean_text=True)
     assert found.values.tolist() == expected.values.tolist()
-    assert "".join(found.texts).split() == " ".join(expected.texts).split()
+    assert found.first.tolist() == expected.docs.tolist()
+    assert " ".join(found.texts).split() == " ".join(expected.texts).split()
 
 
 @pytest.mark.parametrize("attr", ATTRIBUTES)

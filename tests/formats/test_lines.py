@@ -13,7 +13,8 @@ from spacy_hosemi.formats.inputs import NoColumn, read_column, read_json_lines
 from spacy_hosemi.formats.lines import Line, read_lines
 from spacy_hosemi.formats.texts import Fault
 
-TEXT = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]))
+CHARACTER = st.characters(exclude_characters="\n\r", exclude_categories=["Cs"])
+TEXT = st.text(CHARACTER, max_size=100)
 
 
 def lines_of(data: bytes, max_chars=1000):

@@ -166,22 +166,33 @@ def entry_words(
         entry = LINE_END.sub("", entry) if clean_text else entry
         pieces.extend(map(numbers.__getitem__, entry.split()))
         first.append(len(pieces))
-    if attr == "ALNUM":
-        words = _alnum_words(numbers, with_texts, clean_text)
-    else:
-        read = _token_reader(attr, nlp, clean_text)
-        with nlp.memory_zone():  # forgets the words that this adds to the vocabulary
+    with nlp.memory_zone():  # forgets the words that this adds to the vocabulary
+        if attr == "ALNUM":
+            words = _alnum_words(numbers, nlp, with_texts, clean_text)
+        else:
+            read = _token_reader(attr, nlp, clean_text)
             words = _words_of(numbers, read, with_texts)
     return _compose(words, np.array(pieces, np.int64), np.array(first, np.int64))
 
 
 def _alnum_words(
-    pieces: Iterable[str], with_texts: bool, clean_text: bool
+    pieces: Iterable[str], nlp: Language, with_texts: bool, clean_text: bool
 ) -> EntryWords:
-    texts = [clean_word(piece) if clean_text else piece for piece in pieces]
-    is_apart = np.ones(len(texts), np.uint8)
-    values, piece, _, words = find_words(texts, is_apart, with_texts)
-    first = np.searchsorted(piece, np.arange(len(texts) + 1))
+    """Reads pieces that are not clean token by token, as documents: an accent may be in
+    another token than its letter."""
+    texts, is_apart, first_text = [], array("B"), array("q", [0])
+    for piece in pieces:
+        if clean_text and clean_word(piece) != piece:
+            doc = clean_doc(nlp.make_doc(piece)).doc
+            texts += [token.text for token in doc]
+            is_apart.extend(bool(token.whitespace_) for token in doc)
+            is_apart[-1:] = array("B", [True] * bool(doc))
+        else:
+            texts.append(piece)
+            is_apart.append(True)
+        first_text.append(len(texts))
+    values, text, _, words = find_words(texts, is_apart, with_texts)
+    first = np.searchsorted(text, first_text)
     borders = pairwise(first.tolist() if with_texts else [])
     joined = [" ".join(words[i:j]) for i, j in borders]
     return EntryWords(values, first.astype(np.int64), joined)
