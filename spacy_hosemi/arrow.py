@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from spacy.language import Language
 
-from .component.chunks import Findings, own_components, read_chunks
-from .component.direct import obstacle
+from .component.chunks import ResultSink, own_components, read_chunks
+from .component.text_decoder import obstacle
 from .core.arguments import MOST_THREADS, check_flag, check_whole, shown
 from .errors import Errors
 from .formats.lines import Line
@@ -122,7 +122,7 @@ def extract(
     return table.replace_schema_metadata(way)
 
 
-class _Columns(Findings):
+class _Columns(ResultSink):
     """The rows of a table, from numbered lines, as lists of plain values: these take
     less time and memory than an object for each row."""
 
@@ -161,7 +161,7 @@ class _Columns(Findings):
     def add(
         self, line: Line, fields: Sequence[ExtractedField], confidence: float | None
     ) -> None:
-        """See `Findings`."""
+        """See `ResultSink`."""
         self._add(line, len(fields), confidence, None)
         self._n_chars += len(line.text)
         if fields:
@@ -169,7 +169,7 @@ class _Columns(Findings):
                 column += values
 
     def add_many(self, lines: Sequence[Line], found: Fields) -> None:
-        """See `Findings`."""
+        """See `ResultSink`."""
         self._numbers += [line.number for line in lines]
         self._n_chars += sum([len(line.text) for line in lines])
         self._probabilities += found.probabilities
@@ -179,7 +179,7 @@ class _Columns(Findings):
             column += values
 
     def fail(self, line: Line, message: str) -> None:
-        """See `Findings`."""
+        """See `ResultSink`."""
         self._add(line, 0, None, message)
 
     def _add(

@@ -151,10 +151,10 @@ def find(nlp, text) -> list[tuple[str, str]]:
     return [(ent.text, ent.label_) for ent in nlp(text).ents]
 
 
-def remembered(memo, *args):
-    """The spans that a memo has of a document, and their paths."""
-    if (left := memo.read(*args)) is not None:
-        spans, posterior = left
+def remembered(cache, *args):
+    """The spans that a cache has of a document, and their paths."""
+    if (cached := cache.read(*args)) is not None:
+        spans, posterior = cached
         return spans, posterior.paths(spans)
 
 

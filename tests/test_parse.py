@@ -18,7 +18,7 @@ from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.component import chunks, extraction
 from spacy_hosemi.formats import read_annotations
 from spacy_hosemi.formats.writers import WRITERS
-from spacy_hosemi.prediction.ranked import Answer
+from spacy_hosemi.prediction.ranked import RankedSegmentation
 
 from .helpers import make_trained, triples
 
@@ -261,7 +261,7 @@ def test_alternatives(nlp, model, lines):
     pipe = nlp.get_pipe("hosemi")
     for one, text in zip(found, TEXTS, strict=True):
         doc = nlp(text)
-        answers: list[Answer] = pipe.ranked(doc, 3)
+        answers: list[RankedSegmentation] = pipe.ranked(doc, 3)
         ways = [one, *one.get("alternatives", ())]
         assert len(ways) == len(answers)
         for way, answer in zip(ways, answers, strict=True):

@@ -16,12 +16,11 @@ from ..features.instances import check_doc, instances
 from ..hierarchy.decoder import segment_decoder
 from ..labels.inventory import Span as SpanTriple
 from ..labels.partial import AnySpan
-from ..prediction.answers import Alternative, most_probable, posteriors, total_entropy
-from ..prediction.clean_decoder import CleanDecoder
+from ..prediction.answers import Alternative, most_probable
 from ..prediction.corrections import read_corrections, read_span, unknown_label
-from ..prediction.explanation import Progress, explain_words, unseen
+from ..prediction.explanation import Progress, unseen
 from ..prediction.explanation import explain as explain_spans
-from ..prediction.ranked import Answer, make_rows
+from ..prediction.ranked import RankedSegmentation, make_rows
 from ..prediction.ranked import ranked as rank
 from ..prediction.records import entities_by_origin
 from .annotations import as_predicted, is_predicted, remove_excluded
@@ -87,7 +86,7 @@ def kbest(pipe: HighOrderSemiCRF, doc: Doc, k: int) -> list[Alternative]:
     RAISES (ValueError): HS043 k; HS060 if no segmentation is possible.
     """
     check_doc(doc)
-    return most_probable(posteriors(pipe.decoder, doc), k)
+    return most_probable(pipe.decoder.posterior_if_trained(doc), k)
 
 
 def entropy(pipe: HighOrderSemiCRF, doc: Doc) -> float:
@@ -99,7 +98,8 @@ def entropy(pipe: HighOrderSemiCRF, doc: Doc) -> float:
     RAISES (ValueError): HS060 if no segmentation is possible.
     """
     check_doc(doc)
-    return total_entropy(posteriors(pipe.decoder, doc))
+    posterior = pipe.decoder.posterior_if_trained(doc)
+    return 0.0 if posterior is None else posterior.entropy()
 
 
 def redecode(
@@ -188,16 +188,12 @@ def explain(
     args = doc, schema.inventory, names, pipe.reads_clean
     triples: list[Any] = [read_span("span", x, *args) for x in spans]
     before, _ = as_predicted(doc, pipe.name)
-    clean = decoder.cleaned(before) if isinstance(decoder, CleanDecoder) else None
     how: Any = triples, {*predicted}, changes, progress
-    if clean is None:
-        explanations = explain_spans(flat, before, *how)
-    else:
-        explanations = explain_words(flat, before, clean, *how)
+    explanations = explain_spans(flat, before, *how)
     return explanations if span is None else explanations[0]
 
 
-def ranked(pipe: HighOrderSemiCRF, doc: Doc, k: int = 1) -> list[Answer]:
+def ranked(pipe: HighOrderSemiCRF, doc: Doc, k: int = 1) -> list[RankedSegmentation]:
     """List the segmentation that `doc.ents` gets, then the most probable others.
 
     The first one is as `decoding` and `min_confidence` say, and need not be the
@@ -207,9 +203,9 @@ def ranked(pipe: HighOrderSemiCRF, doc: Doc, k: int = 1) -> list[Answer]:
     given. An entity that was removed is predicted again.
 
     k (int): How many, with the first one; fewer if no more are possible.
-    RETURNS (List[Answer]): With `spans` in tokens, existing entities included, the
-        `confidences` of these spans (None: an existing one), and the `probability`
-        of the whole.
+    RETURNS (List[RankedSegmentation]): With `spans` in tokens, existing entities
+        included, the `confidences` of these spans (None: an existing one), and the
+        `probability` of the whole.
     RAISES (ValueError): As `kbest`.
     """
     check_doc(doc)

@@ -25,8 +25,8 @@ from spacy.vocab import Vocab
 
 from ..formats.lines import Line
 from ..formats.records import ExtractedField, Fields
-from .direct import DirectReader, obstacle
 from .pipe import HighOrderSemiCRF
+from .text_decoder import TextDecoder, obstacle
 
 # Lines, and characters, that are worked on together: what spaCy remembers of their
 # words is forgotten after them, so that memory does not grow with the number of lines.
@@ -46,7 +46,7 @@ _n_read: WeakKeyDictionary[Language, float] = WeakKeyDictionary()
 Handler = Callable[[str, Any, Sequence[Doc], Exception], None]
 
 
-class Findings(Protocol):
+class ResultSink(Protocol):
     """Takes what is found of lines: of each either its fields or why it failed. Lines
     of a chunk come in any order.
 
@@ -89,7 +89,7 @@ def fields_of(doc: Doc) -> list[ExtractedField]:
 def read_chunks(
     nlp: Language,
     lines: Iterable[Line],
-    findings: Findings,
+    results: ResultSink,
     *,
     threads: int | None = None,
     confidence: bool = True,
@@ -99,20 +99,20 @@ def read_chunks(
 
     nlp (Language): The pipeline. Its settings and error handlers stay as they are.
     lines (Iterable[Line]): Texts; read as far as needed.
-    findings (Findings): Takes what is found.
+    results (ResultSink): Takes what is found.
     threads (Optional[int]), confidence (bool): See `Predicting.pipe`.
     is_own (bool): Whether nobody else uses the pipeline, so that its vocabulary may be
         made anew, see `renew`.
-    YIELDS (None): After each chunk, whose lines all are among the findings then.
+    YIELDS (None): After each chunk, whose lines all are among the results then.
     """
     settings = {"threads": threads, "confidence": confidence}
     of_pipes = {name: settings.copy() for name in own_components(nlp)}
-    direct = None
-    if not findings.needs_docs and obstacle(nlp) is None:
-        direct = DirectReader(nlp, threads)
+    decoder = None
+    if not results.needs_docs and obstacle(nlp) is None:
+        decoder = TextDecoder(nlp, threads)
     for some in _chunks(lines):
         _tidy_in_time(nlp, some, is_own)
-        _Chunk(nlp, some, findings, of_pipes).read(direct)
+        _Chunk(nlp, some, results, of_pipes).read(decoder)
         yield
 
 
@@ -127,7 +127,7 @@ class _Chunk:
 
     nlp (Language): The pipeline.
     lines (Sequence[Line]): Texts.
-    findings (Findings): Takes what is found.
+    results (ResultSink): Takes what is found.
     of_pipes (Dict[str, Dict[str, Any]]): Arguments of `pipe` of some components.
     """
 
@@ -135,25 +135,23 @@ class _Chunk:
         self,
         nlp: Language,
         lines: Sequence[Line],
-        findings: Findings,
+        results: ResultSink,
         of_pipes: dict[str, dict[str, Any]],
     ) -> None:
-        self._nlp, self._lines, self._findings = nlp, lines, findings
+        self._nlp, self._lines, self._results = nlp, lines, results
         self._of_pipes = of_pipes
         self._is_found = [False] * len(lines)
         self._messages: dict[int, str] = {}  # of lines that failed, by place
 
-    def read(self, direct: DirectReader | None) -> None:
-        """Read all lines.
-
-        direct (Optional[DirectReader]): Reads what it can first.
-        """
+    def read(self, decoder: TextDecoder | None) -> None:
+        """Reads all lines; what the decoder can, it does first."""
         nlp = self._nlp
         with _TURNS, _handled_by(nlp, self._handle), _memory_zone(nlp):
-            if direct is not None:
+            if decoder is not None:
                 texts = [line.text for line in self._lines]
-                for places, found in direct.read(texts):
-                    self._findings.add_many([self._lines[k] for k in places], found)
+                for places, fields in decoder.decode(texts):
+                    lines = [self._lines[k] for k in places]
+                    self._results.add_many(lines, fields)
                     for k in places:
                         self._is_found[k] = True
             # What goes wrong here shows again below, where it is known whose fault it
@@ -165,7 +163,7 @@ class _Chunk:
             for place in self._left():
                 self._read_alone(place)
         for place, message in sorted(self._messages.items()):
-            self._findings.fail(self._lines[place], message)
+            self._results.fail(self._lines[place], message)
 
     def _left(self) -> list[int]:
         """RETURNS (List[int]): The places of lines that were not read yet."""
@@ -173,7 +171,7 @@ class _Chunk:
         return [k for k, yes in enumerate(is_found) if not yes and k not in messages]
 
     def _add(self, place: int, doc: Doc) -> None:
-        self._findings.add_doc(self._lines[place], doc)
+        self._results.add_doc(self._lines[place], doc)
         self._is_found[place] = True
 
     def _read_alone(self, place: int) -> None:

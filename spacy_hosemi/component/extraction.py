@@ -11,14 +11,14 @@ from spacy.tokens import Doc
 from ..formats.lines import Line
 from ..formats.records import ExtractedField, ExtractedRecord, Segmentation, WordToken
 from ..formats.texts import Fault
-from ..prediction.ranked import Answer
-from .chunks import Findings, fields_of, read_chunks
+from ..prediction.ranked import RankedSegmentation
+from .chunks import ResultSink, fields_of, read_chunks
 
 
 class Ranks(Protocol):
     """A component that has alternatives, see `Analyzing.ranked`."""
 
-    def ranked(self, doc: Doc, k: int = 1) -> list[Answer]: ...
+    def ranked(self, doc: Doc, k: int = 1) -> list[RankedSegmentation]: ...
 
 
 def extract_records(
@@ -52,7 +52,7 @@ def extract_records(
         yield from found
 
 
-class _Records(Findings):
+class _Records(ResultSink):
     """The records of a chunk. pipe, k, has_tokens: See `extract_records`."""
 
     def __init__(self, pipe: Ranks, k: int, has_tokens: bool) -> None:
@@ -71,17 +71,17 @@ class _Records(Findings):
     def add(
         self, line: Line, fields: Sequence[ExtractedField], confidence: float | None
     ) -> None:
-        """See `Findings`."""
+        """See `ResultSink`."""
         best = Segmentation([*fields], confidence)
         self._found.append(ExtractedRecord(line.number, line.text, best))
 
     def add_doc(self, line: Line, doc: Doc) -> None:
-        """See `Findings`."""
+        """See `ResultSink`."""
         args = self._pipe, self._k, self._has_tokens
         self._found.append(record_of(doc, line.number, *args))
 
     def fail(self, line: Line, message: str) -> None:
-        """See `Findings`."""
+        """See `ResultSink`."""
         self._faults.append(Fault(line.path, line.line, message))
 
 
@@ -110,7 +110,7 @@ def word_tokens(doc: Doc) -> list[WordToken]:
     ]
 
 
-def _segmentation(doc: Doc, answer: Answer) -> Segmentation:
+def _segmentation(doc: Doc, answer: RankedSegmentation) -> Segmentation:
     fields = []
     for (start, end, label), confidence in zip(answer.spans, answer.confidences):
         span = doc[start:end]

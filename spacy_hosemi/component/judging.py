@@ -37,8 +37,9 @@ from ..labels.partial import PartialLabels
 from ..model.active_features import Rows, read_docs
 from ..model.weights.potentials import score_rows
 from ..model.weights.state import WeightState
-from ..prediction.decoder import Decoder, DecodingOptions, FlatDecoder
+from ..prediction.decoder import Decoder, DecodingOptions
 from ..prediction.existing_entities import preset_entities
+from ..prediction.flat_decoder import FlatDecoder
 from ..training.batch import Batch, Floats
 from ..training.trainer import Trainer
 
@@ -261,7 +262,8 @@ class HeldOut(NamedTuple):
         state = trainer.publish()
         decoder: Decoder
         if state.levels is None:
-            decoder = FlatDecoder(state, options, _RowScorer(state.weights, self.rows))
+            as_read = options._replace(clean_text=False)
+            decoder = FlatDecoder(state, as_read, _RowScorer(state.weights, self.rows))
         else:
             decoder = make_decoder(state, options, trainer.model)
         predictions = decoder.predict(gold.doc for gold in self.docs)
@@ -272,6 +274,8 @@ class HeldOut(NamedTuple):
 
 class _RowScorer:
     """Scores instances, whose features have been read, in their order."""
+
+    has_encoder = False
 
     def __init__(self, state: WeightState, rows: Iterable[Rows]) -> None:
         self._state, self._rows = state, iter(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -13,11 +14,11 @@ from ..core.parallel.ordered import in_order
 from ..features.doc_batch import DocBatch, as_batch
 from ..features.instances import check_doc
 from ..hierarchy.decoder import make_decoder
-from ..prediction.decoder import Decoder, Prediction, batches
-from ..prediction.posterior import Posterior
-from ..prediction.records import components
-from ..prediction.span_table import SpanTable, prediction_steps
-from .annotations import write_predictions, write_table
+from ..prediction.decoder import Decoder, batches
+from ..prediction.posterior import AnyPosterior
+from ..prediction.predictions import Prediction, Predictions
+from .annotations import write_predictions
+from .confidence import components
 from .settings import DECIDING_PROBABILITIES, decoding_options
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def predictions(
     stream: Iterable[DocBatch],
     threads: int | None,
     confidence: bool | None,
-) -> Iterator[tuple[DocBatch, Callable[[], SpanTable | list[Prediction]]]]:
+) -> Iterator[tuple[DocBatch, Callable[[], Predictions]]]:
     """Yields batches in their order, each with a function that returns or raises what
     its prediction did; threads, confidence: instead of the settings of these names."""
     settings = pipe.settings
@@ -93,7 +94,7 @@ def predictions(
     # Each batch is predicted with the weights present when the batch begins.
     yield from in_order(
         stream,
-        lambda docs: prediction_steps(_decoder_with(pipe, confidence), docs),
+        lambda docs: _decoder_with(pipe, confidence).steps(docs),
         settings.threads,
     )
 
@@ -142,7 +143,7 @@ def annotate(pipe: HighOrderSemiCRF, doc: Doc) -> Doc | None:
     check_doc(doc)
     try:
         docs = as_batch([doc])
-        write(pipe, docs, finish(prediction_steps(present_decoder(pipe), docs)))
+        write(pipe, docs, finish(present_decoder(pipe).steps(docs)))
     except Exception as e:
         pipe.get_error_handler()(pipe.name, pipe, [doc], e)
         return None
@@ -160,32 +161,32 @@ def set_annotations(
 ) -> None:
     """Write entities beside the preset ones, their probabilities, the span group;
     scores (List[Prediction]): what `predict` returned."""
-    posteriors = [x.posterior for x in scores if x.posterior is not None]
-    docs, key = [*docs], pipe.settings.spans_key
-    decoder = posteriors[0].decoder if posteriors else present_decoder(pipe)
-    write_predictions(docs, scores, pipe.name, key, _record(pipe, decoder, docs))
+
+    def together(pair: tuple[Doc, Prediction]) -> tuple[int, int, bool]:
+        doc, prediction = pair
+        batch = None if prediction.posterior is None else prediction.posterior.batch
+        return id(doc.vocab), id(batch), prediction.scores is None
+
+    for _, pairs in groupby(zip(docs, scores), together):
+        some, rows = zip(*pairs)
+        write(pipe, DocBatch(some), Predictions.of(rows))
 
 
 def posterior_of(
     pipe: HighOrderSemiCRF, doc: Doc, number: int | None
-) -> Posterior | None:
+) -> AnyPosterior | None:
     """Returns the distribution over segmentations of a document, as it was before
     it was predicted by the decoder of a number; None: there is another one now."""
     decoder = present_decoder(pipe)
     return decoder.posterior(doc) if decoder.options.number == number else None
 
 
-def write(
-    pipe: HighOrderSemiCRF, docs: DocBatch, predictions: SpanTable | list[Prediction]
-) -> None:
+def write(pipe: HighOrderSemiCRF, docs: DocBatch, predictions: Predictions) -> None:
     """`set_annotations` of what `predictions` yields."""
-    if not isinstance(predictions, SpanTable):
-        set_annotations(pipe, docs, predictions)
-    elif pipe.settings.spans_key is not None:
-        set_annotations(pipe, docs, predictions.predictions())
-    else:
-        record = _record(pipe, predictions.posteriors.decoder, docs)
-        write_table(docs, predictions, pipe.name, record)
+    batch = predictions.batch
+    decoder: Any = present_decoder(pipe) if batch is None else batch.source
+    key, record = pipe.settings.spans_key, _record(pipe, decoder, docs)
+    write_predictions(docs, predictions, pipe.name, key, record)
 
 
 def _record(

@@ -4,11 +4,6 @@ import numpy as np
 
 from cpython.unicode cimport PyUnicode_Concat
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free, malloc
-
-# The columns that `describe` takes.
-cdef enum:
-    ENT_IOB, SENT_START, LENGTH, SPACY, N_COLUMNS
 
 # The most digits of a number.
 cdef enum:
@@ -19,52 +14,7 @@ cdef enum:
     INSIDE = 1, OUTSIDE, BEGIN
 
 
-def describe(spans, dict numbers, const uint64_t[:, ::1] tokens):
-    """What is written of the spans of a document.
-
-    spans (Iterable[Tuple[int, int, str]]): Start, end, label; no two overlap.
-    numbers (Dict[str, int]): The number of each label.
-    tokens (uint64 [n, 4]): ENT_IOB, SENT_START, LENGTH and SPACY of each token.
-    RETURNS (Tuple[uint64 [n, 2], List[str], int, bool, bool]): ENT_IOB and ENT_TYPE of
-        each token; "start:end:label" of each span, in characters; how many characters
-        there are; whether entities are set, and sentence starts, see
-        `Doc.has_annotation`.
-    RAISES (IndexError): A span is not within the document.
-    """
-    cdef Py_ssize_t n = tokens.shape[0], i, start, end, at = 0
-    cdef uint64_t number
-    cdef bint has_ents = n == 0, has_sents = n < 2
-    cdef list keys = []
-    columns = np.empty((n, 2), np.uint64)
-    cdef uint64_t[:, ::1] columns_ = columns
-    if tokens.shape[1] != N_COLUMNS:
-        raise ValueError(f"{tokens.shape[1]} columns")
-    # The first character of each token, and the one behind its last.
-    cdef Py_ssize_t* places = <Py_ssize_t*>malloc((2 * n + 1) * sizeof(Py_ssize_t))
-    if not places:
-        raise MemoryError
-    try:
-        for i in range(n):
-            columns_[i, 0], columns_[i, 1] = OUTSIDE, 0
-            places[2 * i] = at
-            places[2 * i + 1] = at = at + <Py_ssize_t>tokens[i, LENGTH]
-            at += <Py_ssize_t>tokens[i, SPACY]
-            has_ents = has_ents or tokens[i, ENT_IOB] != 0
-            has_sents = has_sents or (i > 0 and tokens[i, SENT_START] != 0)
-        for start, end, label in spans:
-            if not 0 <= start < end <= n:
-                raise IndexError(f"span {start} to {end} of {n} tokens")
-            number = numbers[label]
-            for i in range(start, end):
-                columns_[i, 0], columns_[i, 1] = INSIDE, number
-            columns_[start, 0] = BEGIN
-            keys.append(_key(places[2 * start], places[2 * end - 1], label))
-    finally:
-        free(places)
-    return columns, keys, at, has_ents, has_sents
-
-
-def describe_table(
+def describe(
     const uint64_t[:, ::1] tokens,
     list first,
     list n_spans,
@@ -72,17 +22,17 @@ def describe_table(
     names,
     dict numbers,
 ):
-    """`describe` of the spans of several documents that have neither entities nor
-    sentence starts.
+    """Describes the spans of some documents, as they are written.
 
     tokens (uint64 [3, n]): ORTH, SPACY and LENGTH of each token of all documents.
     first (List[int] [D + 1]): The first token of each document, and n.
-    n_spans (List[int] [D]), spans (List[List[int]] [K]): See `SpanTable`.
+    n_spans (List[int] [D]), spans (List[List[int]] [K]): See `Predictions`; no two
+        spans overlap.
     names (Sequence[str]), numbers (Dict[int, int]): Of labels, by their index; numbers
         are those in the vocabulary.
     RETURNS (Tuple[uint64 [n, 2], List[List[str]], List[int]]): ENT_IOB and ENT_TYPE of
-        each token; of each document the keys of its spans, and how many characters it
-        has.
+        each token; of each document "start:end:label" of its spans, in characters, and
+        how many characters it has.
     RAISES (IndexError): A span is not within its document.
     """
     cdef Py_ssize_t n = tokens.shape[1], d, i, k = 0, i_first, i_end, at, start, end
@@ -102,7 +52,7 @@ def describe_table(
             k += 1
             start, end = i_first + <Py_ssize_t>span[0], i_first + <Py_ssize_t>span[1]
             if not i_first <= start < end <= i_end:
-                raise IndexError(f"span {span[0]} to {span[1]} of {d}")
+                raise IndexError(f"span {span[0]} to {span[1]} of {i_end - i_first} tokens")
             name, number = names[span[2]], numbers[span[2]]
             for i in range(start, end):
                 columns_[i, 0], columns_[i, 1] = INSIDE, number

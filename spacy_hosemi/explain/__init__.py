@@ -1,7 +1,7 @@
 """What a trained component learnt and why it predicts what it does, as plain data."""
 
-from ..prediction.changes import Change
 from ..prediction.contributions import Contribution
+from ..prediction.counterfactuals import Change
 from ..prediction.explanation import Explanation
 from .page import Page
 from .pruning import SHARES, Pruned, choose, find_threshold, try_pruning

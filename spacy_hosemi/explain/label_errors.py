@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from spacy.language import Language
@@ -26,21 +25,18 @@ from spacy.training import Example
 
 from ..component.judging import DocumentResult
 from ..component.pipe import HighOrderSemiCRF
-from ..core import Constraints, PatternAutomaton, log_partition, viterbi
-from ..core.parallel.coroutines import finish
+from ..core import Constraints, log_partition, viterbi
 from ..errors import Errors
-from ..features.instances import shift
 from ..hierarchy.decoder import segment_decoder
 from ..inspection.corpus import labels_in
 from ..labels.alignment import Characters
 from ..labels.constraints import require
-from ..labels.inventory import LabelInventory, Span
+from ..labels.inventory import Span
 from ..labels.whitespace import read_segments
-from ..prediction.decoder import FlatDecoder
-from ..prediction.posterior import split
-from ..prediction.problem import Problem
-from ..prediction.rivals import below
-from ..prediction.whole import log_probability
+from ..prediction.batch import Batch
+from ..prediction.best_with_and_without import below
+from ..prediction.flat_decoder import FlatDecoder
+from ..prediction.record_probability import log_probability
 from .cross_fit import cross_fitted
 from .mistakes import mistakes_of
 
@@ -125,83 +121,72 @@ class _Place:
     """One place that may be wrong.
 
     log_odds (float): That only this place is wrong, against the gold.
-    problem (Problem): The instance that it is in.
+    row (int): The instance that it is in.
     wrong, right (List[Tuple[int, int, str]]): The gold spans of the instance that are
         wrong, and those that are right, in its tokens. With none that is wrong one is
         missing.
     """
 
     log_odds: float
-    problem: Problem
+    row: int
     wrong: list[Span]
     right: list[Span]
 
 
 def _judge(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> LabelError:
-    labels = decoder.automaton, decoder.inventory
-    problems: Any = finish(decoder.problem_steps([doc])).flat
+    posterior = decoder.posterior(doc)
+    batch = posterior.batch
     log_prob, places = 0.0, []
-    for problem, spans in zip(problems, split(gold, problems)):
-        of_gold = log_probability(problem, spans, *labels)
+    for k, spans in enumerate(posterior.split(gold)):
+        of_gold = log_probability(batch, k, spans)
         log_prob += of_gold
-        places += _places(problem, spans, of_gold, *labels)
+        places += _places(batch, k, spans, of_gold)
     evidence = float(np.logaddexp.reduce([-math.inf, *(x.log_odds for x in places)]))
     worst = max(places, key=lambda place: place.log_odds, default=None)
-    sides = ([], []) if worst is None else _changed(worst, *labels)
+    sides = ([], []) if worst is None else _changed(batch, worst)
     wrong, instead = ([_characters(doc, span) for span in side] for side in sides)
     kind = _kind(doc.text, wrong, instead)
     return LabelError(0, evidence, log_prob, kind, wrong, instead)
 
 
-def _places(
-    problem: Problem,
-    spans: Sequence[Span],
-    log_gold: float,
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
-) -> list[_Place]:
+def _places(batch: Batch, k: int, gold: list[Span], log_gold: float) -> list[_Place]:
     """Returns each gold span of an instance, and what is beside them; the whole
     instance, if its gold is impossible."""
-    gold = [*shift(spans, -problem.instance.start)]
 
     def log_z(required: Sequence[Span]) -> float:
-        limits = _required(required, problem, inventory)
-        return log_partition(automaton, problem.potentials, limits)
+        limits = _required(required, batch, k)
+        return log_partition(batch.source.automaton, batch.potentials[k], limits)
 
     if log_gold == -math.inf:
-        return [_Place(math.inf, problem, gold, [])]
-    assert problem.log_z is not None  # as it was needed for log_gold
-    log_score = log_gold + problem.log_z
+        return [_Place(math.inf, k, gold, [])]
+    # Log Z is there, as it was needed for log_gold.
+    log_score = log_gold + batch.log_z[k]
     log_all = log_z(gold)
-    places = [_Place(_log_less(log_all, log_score) - log_score, problem, [], gold)]
-    for k, span in enumerate(gold):
-        right = gold[:k] + gold[k + 1 :]
+    places = [_Place(_log_less(log_all, log_score) - log_score, k, [], gold)]
+    for n, span in enumerate(gold):
+        right = gold[:n] + gold[n + 1 :]
         log_odds = _log_less(log_z(right), log_all) - log_score
-        places.append(_Place(log_odds, problem, [span], right))
+        places.append(_Place(log_odds, k, [span], right))
     return places
 
 
-def _required(
-    spans: Sequence[Span], problem: Problem, inventory: LabelInventory
-) -> Constraints:
-    n_tokens = len(problem.instance.tokens)
-    return require(spans, inventory, problem.constraints, n_tokens)
+def _required(spans: Sequence[Span], batch: Batch, k: int) -> Constraints:
+    inventory, limits = batch.source.inventory, batch.constraints[k]
+    return require(spans, inventory, limits, len(batch.tokens[k]))
 
 
-def _changed(
-    place: _Place, automaton: PatternAutomaton, inventory: LabelInventory
-) -> tuple[list[Span], list[Span]]:
+def _changed(batch: Batch, place: _Place) -> tuple[list[Span], list[Span]]:
     """Returns the gold spans of a place and what is most probable there instead, in
     tokens of the document."""
-    problem = place.problem
+    inventory, instance = batch.source.inventory, batch.instance(place.row)
     spans = [x for span in place.wrong for x in below(span, inventory)]
     wrong = [(i, j, inventory.index[y]) for i, j, y in spans if y in inventory.index]
-    limits = _required(place.right, problem, inventory)
+    limits = _required(place.right, batch, place.row)
     limits = replace(limits, forbidden=[*limits.forbidden, *wrong])
-    segments, _ = viterbi(automaton, problem.potentials, limits)
-    tokens, low = problem.instance.tokens, problem.instance.start
-    instead = {*read_segments(segments, inventory, tokens)} - {*place.right}
-    return [*shift(place.wrong, low)], [*shift(sorted(instead), low)]
+    potentials = batch.potentials[place.row]
+    segments, _ = viterbi(batch.source.automaton, potentials, limits)
+    instead = {*read_segments(segments, inventory, instance.tokens)} - {*place.right}
+    return instance.to_document(place.wrong), instance.to_document(sorted(instead))
 
 
 def _kind(text: str, gold: list[Characters], instead: list[Characters]) -> str:

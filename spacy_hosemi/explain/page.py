@@ -24,7 +24,7 @@ from ..component.annotations import as_predicted
 from ..component.judging import DocumentResult
 from ..component.pipe import HighOrderSemiCRF
 from ..labels.inventory import Span
-from ..prediction.answers import posteriors, spans_above
+from ..prediction.answers import spans_above
 from ..prediction.contributions import Contribution
 from ..prediction.explanation import Explanation, Progress, unseen
 from .mistakes import KINDS, Mistake, Mistakes, most_frequent
@@ -268,7 +268,8 @@ def _likely(
     if pipe.schema.inventory.on_tokens:
         return []
     before, _ = as_predicted(doc, pipe.name)
-    return spans_above(posteriors(pipe.decoder, before), threshold)
+    posterior = pipe.decoder.posterior_if_trained(before)
+    return spans_above(posterior, threshold, before[:8].text)
 
 
 def _bars(doc: Doc, contributions: Iterable[Contribution]) -> list[Bar]:

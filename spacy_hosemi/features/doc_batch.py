@@ -43,7 +43,10 @@ class DocBatch(list[Doc]):
     has_ents (List[bool] [D]): Whether a document has entities, blocked or missing
         tokens.
     has_limits (List[bool] [D]): Whether it has sentence starts or whitespace.
+    is_clean (bool): Whether all words are known to be in their clean form.
     """
+
+    is_clean = False
 
     def __init__(self, docs: Sequence[Doc]) -> None:
         super().__init__(docs)
@@ -68,6 +71,8 @@ class TextBatch(DocBatch):
     texts (List[TokenizedText]): One or more.
     orths, spaces, first: As `DocBatch` has them.
     """
+
+    is_clean = True
 
     def __init__(
         self,

@@ -6,10 +6,10 @@ and end of a document, and no segment crosses them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ from ..core.arguments import shown
 from ..errors import Errors
 from .doc_batch import READ
 
+if TYPE_CHECKING:
+    from .clean_docs import WordPlaces
+
+AnySpan = tuple[int, int, Any]
 Keys = NDArray[np.uint64]
 
 SCOPES = ("doc", "sents")
@@ -29,18 +33,39 @@ SCOPES = ("doc", "sents")
 # Not frozen: to create a frozen one takes five times as long.
 @dataclass(slots=True)
 class Instance:
-    """What one segmentation covers.
+    """What one segmentation covers, and where it stands in the document.
 
     tokens (Doc): The document, or a sentence that is read like one.
-    start (int): Its first token in the document.
+    start (int): Its first token in the document, or in the document of clean words.
+    words (Optional[WordPlaces]): Where clean words stand in the document; None: tokens
+        are read as they are.
     """
 
     tokens: Doc
     start: int
+    words: WordPlaces | None = None
 
     @property
     def end(self) -> int:
         return self.start + len(self.tokens)
+
+    def to_document(self, spans: Sequence[AnySpan]) -> list[AnySpan]:
+        """RETURNS (List[Tuple[int, int, Any]]): Spans of the instance in tokens of the
+        document."""
+        if self.words is None:
+            return shift(spans, self.start) if self.start else [*spans]
+        starts, ends = self.words.starts, self.words.ends
+        low, last = self.start, self.start - 1
+        return [(starts[i + low], ends[j + last], label) for i, j, label in spans]
+
+    def from_document(self, span: AnySpan) -> AnySpan | None:
+        """RETURNS (Optional[Tuple[int, int, Any]]): A span of the document in tokens of
+        the instance, as clean words that have a token of it; None if there are none, or
+        if the instance does not have all of them."""
+        words = span if self.words is None else self.words.to_words(span)
+        if words is None or words[0] < self.start or words[1] > self.end:
+            return None
+        return words[0] - self.start, words[1] - self.start, words[2]
 
 
 def check_doc(found: Any) -> None:

@@ -1,86 +1,216 @@
-"""The posterior of documents with labels in a tree, and the probability of whole
-segmentations, at the last level."""
+"""The posterior of documents with labels in a tree that are decoded level by level.
+
+It is the distribution at the last level, over all segmentations that consist of
+candidates. With threshold 0 these are all segmentations; otherwise a segmentation with
+a pruned candidate has probability 0.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from ..labels.inventory import Span
-from ..prediction.posterior import Path, by_instance, split
-from .answers import LeafMarginals, LeafPosterior
+from ..core.algorithms.marginals import check_segment
+from ..errors import Errors
+from ..labels.inventory import Segment, Span
+from ..prediction.batch import Batch
+from ..prediction.marginals import WordMarginals
+from ..prediction.posterior import AnyPosterior, Option, Path
 from .candidates import PartialNodes, Place
+from .coarse_to_fine import ScoredLevel
+from .tree import LabelTree
+
+# Two sums of the same numbers may differ by this share.
+_ROUNDING = 1e-9
+
+
+class LevelPosterior(AnyPosterior):
+    """See `AnyPosterior`.
+
+    batch (Batch), rows (range): The instances of the document, as they are at the top.
+    solved (ScoredLevel): The last level, of all instances of the batch.
+    tree (LabelTree), labels (Sequence[str]): The labels, and all leaves in the order of
+        the component.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        rows: range,
+        solved: ScoredLevel,
+        tree: LabelTree,
+        labels: Sequence[str],
+    ) -> None:
+        super().__init__(batch, rows)
+        self.solved, self.tree, self.labels = solved, tree, labels
+
+    @cached_property
+    def segments(self) -> list[dict[Segment, float]]:
+        """Of each instance the probability of each candidate: start and end in its
+        tokens, node (-1: outside)."""
+        table, of_rows = self.solved.candidates, []
+        columns = (table.start, table.end, table.node, self.solved.found[0])
+        for k in self.rows:
+            here = slice(table.first[k], table.first[k + 1])
+            values = zip(*(column[here].tolist() for column in columns))
+            of_rows.append({(i, j, v): min(p, 1.0) for i, j, v, p in values})
+        return of_rows
+
+    def options(self, k: int) -> list[list[Option]]:
+        table, names = self.solved.candidates, self.tree.names
+        args = table.score, table.node + 1, k
+        of_rows = []
+        for row, segments in zip(self.rows, map(list, self.segments)):
+            if not len(self.batch.tokens[row]):
+                continue
+            first, instance = int(table.first[row]), self.batch.instance(row)
+            log_z, options = float(self.solved.log_z[row]), []
+            for path, score in self.solved.lattice.kbest(row, *args):
+                here = (segments[x - first] for x in path)
+                spans = [(i, j, names[v]) for i, j, v in here if v >= 0]
+                options.append((score - log_z, tuple(instance.to_document(spans))))
+            of_rows.append(options)
+        return of_rows
+
+    def entropy(self) -> float:
+        return math.fsum(float(self.solved.entropies[k]) for k in self.not_empty)
+
+    def spans_above(self, p: float) -> list[tuple[Span, float]]:
+        """See `AnyPosterior`; spans have leaves for labels."""
+        listed: list[tuple[Span, float]] = []
+        for row, segments in zip(self.rows, self.segments):
+            pairs = [
+                ((i, j, self.tree.names[v]), prob)
+                for (i, j, v), prob in segments.items()
+                if v >= 0 and prob >= p * (1.0 - _ROUNDING)
+            ]
+            instance = self.batch.instance(row)
+            spans = instance.to_document([span for span, _ in pairs])
+            listed += zip(spans, (prob for _, prob in pairs))
+        return listed
+
+    def confidences(self, spans: Sequence[Span]) -> list[float]:
+        """See `AnyPosterior`; an inner node has the summed probability of the leaves
+        below it."""
+        confidences = []
+        for place in self.locate(spans):
+            node = None if place is None else self.tree.node_of(place[1][2])
+            if place is None or node is None:
+                confidences.append(0.0)
+            else:
+                confidences.append(self._at_node(*place, node))
+        return confidences
+
+    def paths(self, spans: Sequence[Span]) -> list[Path | None]:
+        places = self.locate(spans, self.tree.leaf)
+        return [None if place is None else self._path(*place) for place in places]
+
+    def whole(self, spans: Sequence[Span]) -> float:
+        return whole_probabilities([self], [spans])[0]
+
+    def marginals(self) -> Any:
+        words = self.batch.words.get(self.rows[0])
+        marginals = LeafMarginals(self)
+        return marginals if words is None else WordMarginals(marginals, words)
+
+    def _path(self, row: int, span: Span) -> Path:
+        """RETURNS (Path): The names above a span with a leaf."""
+        nodes = self.tree.path(self.tree.leaf[span[2]])
+        return [(name, self._at_node(row, span, node)) for name, node in nodes]
+
+    def _at_node(self, row: int, span: Span, node: int) -> float:
+        """RETURNS (float): The probability of a label below a node at these tokens."""
+        at = self.tree.at_level(int(self.tree.level[node]))
+        below = (
+            prob
+            for (i, j, v), prob in self.segments[row - self.rows.start].items()
+            if (i, j) == span[:2] and v >= 0 and at[v] == node
+        )
+        return min(math.fsum(below), 1.0)
 
 
 def whole_probabilities(
-    of_docs: Sequence[Sequence[LeafPosterior]], spans: Sequence[Sequence[Span]]
+    posteriors: Sequence[LevelPosterior], spans: Sequence[Sequence[Span]]
 ) -> list[float]:
-    """The probability of the segmentations of documents with exactly some spans.
+    """RETURNS (List[float]): The probability of the segmentations of documents with
+    exactly some spans, see `AnyPosterior.whole`.
 
-    of_docs (Sequence[Sequence[LeafPosterior]]): The instances of each document; all
-        were solved together.
+    posteriors (Sequence[LevelPosterior]): Of one or more documents of one batch.
     spans (Sequence[Sequence[Tuple[int, int, str]]]): Of each document, sorted; the name
         of an inner node stands for all leaves below.
-    RETURNS (List[float]): In [0, 1], see `Posterior.whole`.
     """
-    parts = [part for of_doc in of_docs for part in of_doc]
-    if not parts:
-        return [1.0] * len(of_docs)
-    solved, tree = parts[0].solved, parts[0].tree
+    batch, solved, tree = posteriors[0].batch, posteriors[0].solved, posteriors[0].tree
     sizes = solved.candidates.sizes
     places: list[list[Place]] = [[] for _ in sizes]
     is_given = [np.zeros(n, bool) for n in sizes]
-    is_within = []
-    for own, of_doc in zip(of_docs, spans):
-        asked = split(of_doc, own)
-        is_within.append(sum(map(len, asked)) == len(of_doc))
-        for part, some in zip(own, asked):
-            low = part.instance.start
-            for start, end, name in some:
-                node = tree.node_of(name)
-                assert node is not None
-                places[part.index].append((start - low, end - low, node))
-            if part.existing and part.existing.blocked is not None:
-                is_given[part.index] |= part.existing.blocked
+    has_all = []
+    for posterior, of_doc in zip(posteriors, spans):
+        located = posterior.locate(of_doc)
+        has_all.append(None not in located)
+        for k, (start, end, name) in (x for x in located if x is not None):
+            node = tree.node_of(name)
+            assert node is not None
+            places[k].append((start, end, node))
+        for k in posterior.rows:
+            existing = batch.existing[k]
+            if existing and existing.blocked is not None:
+                is_given[k] |= existing.blocked
     exact = PartialNodes(places, is_given, [[] for _ in sizes])
     agrees = exact.agrees(solved.candidates, tree)
     score = np.where(agrees, solved.candidates.score, -np.inf)
     log_share = np.minimum(solved.lattice.sums(score)[0] - solved.log_z, 0.0)
     return [
-        math.exp(math.fsum(log_share[x.index] for x in own)) if has_all else 0.0
-        for own, has_all in zip(of_docs, is_within)
+        math.exp(math.fsum(log_share[k] for k in posterior.rows)) if is_within else 0.0
+        for posterior, is_within in zip(posteriors, has_all)
     ]
 
 
-@dataclass(frozen=True)
-class LevelPosterior:
-    """See `Posterior`.
+class LeafMarginals:
+    """Probabilities of all segments of one document, with leaves for labels.
 
-    parts (Sequence[LeafPosterior]): The posteriors of the instances of a document.
-    labels (Sequence[str]): All leaves.
-    n_tokens (int): n.
+    log_z (float): Of the last level.
+    tokens (float64 [n, L]): Probability of each label at each token; label 0 is
+        outside, then the leaves as in the labels of the component.
     """
 
-    parts: Sequence[LeafPosterior]
-    labels: Sequence[str]
-    n_tokens: int
+    def __init__(self, posterior: LevelPosterior) -> None:
+        batch, rows, labels = posterior.batch, posterior.rows, posterior.labels
+        self.log_z = math.fsum(float(posterior.solved.log_z[k]) for k in rows)
+        self.tokens = np.zeros((posterior.n_tokens, len(labels) + 1))
+        self._segments: dict[Segment, float] = {}
+        index = {label: y for y, label in enumerate(labels, start=1)}
+        for k, of_row in zip(rows, posterior.segments):
+            low = batch.instance(k).start
+            for (i, j, v), prob in of_row.items():
+                start, end = i + low, j + low
+                y = 0 if v < 0 else index[posterior.tree.names[v]]
+                self._segments[start, end, y] = prob
+                self.tokens[start:end, y] += prob
 
-    def instances(self) -> Sequence[LeafPosterior]:
-        return self.parts
+    def segment(self, start: int, end: int, label: int) -> float:
+        """Probability of exactly this segment.
 
-    def paths(self, spans: Sequence[Span]) -> list[Path | None]:
-        labels = frozenset(self.labels)
+        start, end (int): Tokens, half-open.
+        label (int): Its index.
+        RETURNS (float): In [0, 1].
+        RAISES (ValueError): HS024 offsets; HS021 label.
+        """
+        check_segment(start, end, label, *self.tokens.shape)
+        return self._segments.get((start, end, label), 0.0)
 
-        def of_instances(some: Sequence[Sequence[Span]]) -> list[list[Path]]:
-            return [[*map(part.path, x)] for part, x in zip(self.parts, some)]
+    def segments_above(self, p: float) -> list[tuple[int, int, int, float]]:
+        """All segments with at least a given probability.
 
-        return by_instance(spans, self.parts, labels, of_instances)
-
-    def whole(self, spans: Sequence[Span]) -> float:
-        return whole_probabilities([self.parts], [spans])[0]
-
-    def marginals(self) -> LeafMarginals:
-        return LeafMarginals(self.parts, self.labels, self.n_tokens)
+        p (float): Least probability, above 0.
+        RETURNS (List[Tuple[int, int, int, float]]): start, end, label index,
+            probability; sorted.
+        RAISES (ValueError): HS022 if p is not above 0 and at most 1.
+        """
+        if not 0.0 < p <= 1.0:
+            raise ValueError(Errors.HS022.format(found=p))
+        least = p * (1.0 - _ROUNDING)
+        return sorted((*x, q) for x, q in self._segments.items() if q >= least)

@@ -139,6 +139,8 @@ class NeuralScorer:
     """Computes potentials for prediction, with the scores of the tok2vec of a span
     scorer; the state is that of its sparse weights."""
 
+    has_encoder = True
+
     def __init__(self, model: Model[list[Doc], list[Potentials]], state: WeightState):
         self._model = model
         self._sparse = DocScorer(state)

@@ -1,10 +1,8 @@
-"""Answers beyond the best segmentation: alternatives, uncertainty, rows of a table.
+"""Answers beyond the best segmentation: the most probable ones, and all probable spans.
 
-All follow from posteriors: `decoding` and `min_confidence` do not matter here, see
-`prediction.ranked` for answers that begin with what is predicted.
-Instances of a document do not depend on each other, so that probabilities multiply and
-entropies add. Of an untrained model there are no posteriors: then the only answer, with
-probability 1, is that there is no span.
+They follow from a posterior: `decoding` and `min_confidence` do not matter here, see
+`prediction.ranked` for answers that begin with what is predicted. Of an untrained model
+there is none: then the only answer, with probability 1, is that there is no span.
 """
 
 from __future__ import annotations
@@ -15,19 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
-
-from spacy.tokens import Doc
+from typing import Any
 
 from ..errors import Warnings
 from ..labels.inventory import Span
 from ..values import Whole, read
-from .posterior import InstancePosterior, Option, max_listed
-
-if TYPE_CHECKING:
-    from .decoder import Decoder
-
-Posteriors = Sequence[InstancePosterior]
+from .posterior import AnyPosterior, Option, max_listed
 
 
 @dataclass(frozen=True)
@@ -44,24 +35,15 @@ class Alternative:
     log_probability: float
 
 
-def posteriors(decoder: Decoder, doc: Doc) -> Posteriors:
-    """RETURNS (Sequence[InstancePosterior]): One for each instance of a document."""
-    if not decoder.state.weights.is_trained:
-        return []
-    return decoder.posterior(doc).instances()
+def most_probable(posterior: AnyPosterior | None, k: int) -> list[Alternative]:
+    """RETURNS (List[Alternative]): The k most probable segmentations of a document,
+    best first; fewer if no more are possible.
 
-
-def most_probable(posteriors: Posteriors, k: int) -> list[Alternative]:
-    """The k most probable segmentations of a document.
-
-    posteriors (Sequence[InstancePosterior]): Of its instances.
-    k (int): How many; fewer if no more are possible.
-    RETURNS (List[Alternative]): Best first.
     RAISES (ValueError): HS043 k; HS060 no segmentation is possible.
     """
     k = read("k", Whole(1), k)
     best: list[Option] = [(0.0, ())]
-    options = (one.most_probable(k) for one in posteriors)
+    options = [] if posterior is None else posterior.options(k)
     best = reduce(lambda left, right: _best_pairs(left, right, k), options, best)
     return [_alternative(log_prob, parts) for log_prob, parts in best]
 
@@ -72,15 +54,15 @@ def _best_pairs(
     """The k best of all pairs; both sides are sorted, best first. The pair (i, j) is a
     candidate once (i, j - 1) was taken, or (i - 1, 0) if j is 0: at most 2 k are."""
     candidates = [(-left[0][0] - right[0][0], 0, 0)]
-    found: list[Option] = []
-    while candidates and len(found) < k:
+    pairs: list[Option] = []
+    while candidates and len(pairs) < k:
         minus, i, j = heappop(candidates)
-        found.append((-minus, (left[i][1], right[j][1])))
+        pairs.append((-minus, (left[i][1], right[j][1])))
         after = [(i, j + 1)] + ([(i + 1, 0)] if j == 0 else [])
         for a, b in after:
             if a < len(left) and b < len(right):
                 heappush(candidates, (-left[a][0] - right[b][0], a, b))
-    return found
+    return pairs
 
 
 def _alternative(log_prob: float, parts: Any) -> Alternative:
@@ -94,27 +76,18 @@ def _alternative(log_prob: float, parts: Any) -> Alternative:
     return Alternative(spans, math.exp(log_prob), log_prob)
 
 
-def total_entropy(posteriors: Posteriors) -> float:
-    """RETURNS (float): The entropy of a document in nats.
-
-    RAISES (ValueError): HS060 no segmentation is possible.
-    """
-    return math.fsum(one.entropy() for one in posteriors)
-
-
-def spans_above(posteriors: Posteriors, p: float) -> list[tuple[Span, float]]:
-    """All spans of a document with at least a given probability.
-
-    posteriors (Sequence[InstancePosterior]): Of its instances; not with tags on tokens.
-    p (float): Least probability, above 0.
-    RETURNS (List[Tuple[Tuple[int, int, str], float]]): Sorted; they may overlap. Where
-        there are more than `max_listed`, HSW11 and the most probable ones.
-    """
-    found = [pair for one in posteriors for pair in one.spans_above(p)]
-    limit = max_listed(sum(len(one.instance.tokens) for one in posteriors))
-    if len(found) > limit:
-        text = posteriors[0].instance.tokens[:8].text
+def spans_above(
+    posterior: AnyPosterior | None, p: float, text: str
+) -> list[tuple[Span, float]]:
+    """RETURNS (List[Tuple[Tuple[int, int, str], float]]): All spans of a document with
+    at least a probability above 0, sorted; they may overlap. Where there are more than
+    `max_listed`, HSW11, which names the text, and the most probable ones."""
+    if posterior is None:
+        return []
+    spans = posterior.spans_above(p)
+    limit = max_listed(posterior.n_tokens)
+    if len(spans) > limit:
         message = Warnings.HSW11.format(threshold=p, text=text, limit=limit)
         warnings.warn(message, stacklevel=2)
-        found = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
-    return sorted(found)
+        spans = sorted(spans, key=lambda pair: (-pair[1], pair[0]))[:limit]
+    return sorted(spans)

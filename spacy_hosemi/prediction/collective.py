@@ -16,40 +16,42 @@ alone, too: scores are only added, never subtracted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..core import PatternAutomaton
+from ..core import Potentials
 from ..features import TOKEN_ROLES
-from .problem import JointMarginals, Problem
+from .batch import Batch
 
 Floats = NDArray[np.float64]
 Group = NDArray[np.intp]
 
 
-def agree(
-    doc: Doc, problems: Sequence[Problem], automaton: PatternAutomaton, weight: float
-) -> list[Problem]:
-    """The problems of the second pass.
+def agree(batch: Batch, d: int, weight: float) -> list[Potentials]:
+    """RETURNS (List[Potentials]): The scores of the instances of a document in the
+    second pass: unchanged if no word occurs twice.
 
-    doc (Doc): n tokens.
-    problems (Sequence[Problem]): All instances of the document.
-    automaton (PatternAutomaton): Of the component.
     weight (float): Of the other occurrences of a word.
-    RETURNS (List[Problem]): With the scores added; unchanged if no word occurs twice.
     """
-    groups = equal_words(doc)
+    rows = batch.rows(d)
+    potentials = [batch.potentials[k] for k in rows]
+    groups = equal_words(batch.docs[d])
     if not groups:
-        return list(problems)
-    first = JointMarginals([problem.marginals(automaton) for problem in problems])
-    more = {
-        role: weight * mean_of_others(getattr(first.gradient, role), groups)
-        for role in TOKEN_ROLES
-    }
-    return [problem.with_more(more) for problem in problems]
+        return potentials
+    gradients = [batch.marginals(k).gradient for k in rows]
+    borders = np.cumsum([0, *(x.n_tokens for x in potentials)])
+    more = {}
+    for role in TOKEN_ROLES:
+        of_tokens = np.concatenate([getattr(x, role) for x in gradients])
+        more[role] = weight * mean_of_others(of_tokens, groups)
+    return [
+        replace(x, **{y: getattr(x, y) + more[y][i:j] for y in TOKEN_ROLES})
+        for x, i, j in zip(potentials, borders, borders[1:])
+    ]
 
 
 def equal_words(doc: Doc) -> list[Group]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from ..core import Potentials
 from ..core.potentials import ROLES
+from ..features.instances import Instance
 from ..labels.inventory import Segment
 from ..model.active_features import ADDS_TO, EACH, FIRST, RoleRows
 from ..model.weights.state import WeightState
-from .path_pair import PathPair, Scoring, places
+from .score_difference import ScoreDifference, Scoring, places
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -61,11 +62,11 @@ class Contribution:
     source: str | None = None
     entry: str | None = None
 
-    def moved(self, move: Callable[[Any], Any]) -> Contribution:
-        """RETURNS (Contribution): Elsewhere; move: from (start, end, any) to that."""
-        if self.start is None:
+    def moved(self, instance: Instance) -> Contribution:
+        """RETURNS (Contribution): In tokens of the document of an instance."""
+        if self.start is None or self.end is None:
             return self
-        start, end, _ = move((self.start, self.end, None))
+        ((start, end, _),) = instance.to_document([(self.start, self.end, "")])
         return replace(self, start=start, end=end)
 
 
@@ -96,7 +97,7 @@ def contributions(
     difference (float): Of their scores.
     RETURNS (List[Contribution]): Those that are not 0, the largest ones first.
     """
-    pair = PathPair(scoring, first, second)
+    pair = ScoreDifference(scoring, first, second)
     found = [
         *_of_features(pair),
         *_of_encoder(pair),
@@ -114,7 +115,7 @@ def contributions(
 # features
 
 
-def _of_features(pair: PathPair) -> Iterator[Contribution]:
+def _of_features(pair: ScoreDifference) -> Iterator[Contribution]:
     scoring = pair.scoring
     names, functions = scoring.state.names, scoring.state.extractor.features.functions
     automaton = scoring.automaton
@@ -143,7 +144,7 @@ def _of_features(pair: PathPair) -> Iterator[Contribution]:
         )
 
 
-def _reads(pair: PathPair) -> Iterator[_Read]:
+def _reads(pair: ScoreDifference) -> Iterator[_Read]:
     """All weights of features that are read where two segmentations differ."""
     state, low, reader = pair.scoring.state, pair.start, pair.scoring.reader
     rows = reader.read(low, pair.end)
@@ -168,7 +169,7 @@ def _reads(pair: PathPair) -> Iterator[_Read]:
                     yield from _weights(state, row, np.ones(1), *place)
 
 
-def _of_tokens(pair: PathPair, role: str, rows: RoleRows) -> Iterator[_Read]:
+def _of_tokens(pair: ScoreDifference, role: str, rows: RoleRows) -> Iterator[_Read]:
     """The features of one role of tokens, where the columns differ."""
     low, strength = pair.start, rows.strength
     token = np.repeat(np.arange(pair.end - low), np.diff(rows.first))
@@ -220,14 +221,14 @@ def _merged(reads: Iterable[_Read]) -> Iterator[list[_Read]]:
 # other scores
 
 
-def _of_encoder(pair: PathPair) -> Iterator[Contribution]:
+def _of_encoder(pair: ScoreDifference) -> Iterator[Contribution]:
     if (encoder := pair.scoring.encoder) is not None:
         for weight, place in _dense(pair, encoder):
             score = weight / pair.scoring.temperature
             yield Contribution("encoder", "tok2vec", score, 1.0, weight, **place)
 
 
-def _of_equal_words(pair: PathPair) -> Iterator[Contribution]:
+def _of_equal_words(pair: ScoreDifference) -> Iterator[Contribution]:
     scoring = pair.scoring
     if scoring.alone is not None:
         parts = _dense(pair, scoring.alone)
@@ -237,7 +238,7 @@ def _of_equal_words(pair: PathPair) -> Iterator[Contribution]:
             yield Contribution("collective", name, score, 1.0, weight, **place)
 
 
-def _dense(pair: PathPair, scores: Potentials) -> Iterator[tuple[float, _Place]]:
+def _dense(pair: ScoreDifference, scores: Potentials) -> Iterator[tuple[float, _Place]]:
     """What the scores of each token in each role add to the difference, and where."""
     names = pair.scoring.automaton.labels
     for role in ROLES:
@@ -250,7 +251,7 @@ def _dense(pair: PathPair, scores: Potentials) -> Iterator[tuple[float, _Place]]
             yield float(left - right), {**place, "label": label, "other": other}
 
 
-def _of_patterns(pair: PathPair) -> Iterator[Contribution]:
+def _of_patterns(pair: ScoreDifference) -> Iterator[Contribution]:
     scoring, automaton = pair.scoring, pair.scoring.automaton
     counts: Counter[int] = Counter()
     for sign, labels in zip((1, -1), pair.labels()):
@@ -264,7 +265,7 @@ def _of_patterns(pair: PathPair) -> Iterator[Contribution]:
             yield Contribution("pattern", name, added, float(n), weight)
 
 
-def _of_lengths(pair: PathPair) -> Iterator[Contribution]:
+def _of_lengths(pair: ScoreDifference) -> Iterator[Contribution]:
     scoring, potentials = pair.scoring, pair.scoring.potentials
     n_explicit = potentials.length.shape[1]
     for sign, segments, _ in pair.sides:

@@ -22,19 +22,24 @@ from typing import Any, cast
 from spacy.tokens import Doc
 
 from ..core.parallel.coroutines import finish
-from ..features.clean_docs import CleanDoc
-from ..features.instances import shift
+from ..features.instances import Instance
 from ..labels.inventory import LabelInventory, Span
 from ..labels.whitespace import read_segments
-from .changes import Change, changes
+from .batch import Batch
+from .best_with_and_without import (
+    ScoredSegments,
+    below,
+    best_of_all,
+    best_with,
+    best_without,
+)
+from .blocking_constraints import CROSSES, blocking_constraints
 from .contributions import Contribution, contributions
 from .corrections import no_span
-from .decoder import FlatDecoder
-from .obstacles import CROSSES, obstacles
-from .path_pair import Scoring
-from .posterior import confidence_steps, split
-from .problem import Problem
-from .rivals import Scored, below, best_of_all, best_with, best_without
+from .counterfactuals import Change, counterfactuals
+from .flat_decoder import FlatDecoder
+from .posterior import Posterior, confidence_steps
+from .score_difference import Scoring
 from .scorer import WeightScorer
 
 
@@ -70,26 +75,14 @@ class Explanation:
     limits: list[str] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
 
-    def moved(self, move: Callable[[Any], Any]) -> Explanation:
-        """RETURNS (Explanation): Elsewhere; move: from (start, end, any) to that."""
-        start, end, _ = move((self.start, self.end, None))
-        return replace(
-            self,
-            start=start,
-            end=end,
-            spans=[*map(move, self.spans)],
-            instead=[*map(move, self.instead)],
-            contributions=[part.moved(move) for part in self.contributions],
-        )
-
 
 # Called with things as they are made, and how many there will be; yields the same.
 Progress = Callable[..., Iterable[Any]]
 
 
-def unseen(found: Iterable[Any], total: int) -> Iterable[Any]:
+def unseen(explanations: Iterable[Any], total: int) -> Iterable[Any]:
     """Progress that nobody sees."""
-    return found
+    return explanations
 
 
 def explain(
@@ -100,149 +93,143 @@ def explain(
     with_changes: bool = False,
     progress: Progress = unseen,
 ) -> list[Explanation]:
-    """Why some spans are predicted, or why they are not.
+    """RETURNS (List[Explanation]): Why spans are predicted, or why they are not.
 
-    decoder (FlatDecoder): Of the document.
-    doc (Doc): n tokens, as they are predicted.
+    doc (Doc): As it is predicted.
     spans (Sequence[Tuple[int, int, str]]): Any; their labels are known.
     answer (Set[Tuple[int, int, str]]): What was predicted.
     with_changes (bool): Whether to look for changes, which takes a prediction for each.
-    progress (Callable): Called with what is found, and `total`, the number of spans;
+    progress (Callable): Called with explanations, and `total`, the number of spans;
         yields the same.
-    RETURNS (List[Explanation]): Of each span.
-    RAISES (ValueError): HS060 no segmentation is possible.
+    RAISES (ValueError): HS060 no segmentation is possible; HS095 a span begins or ends
+        within a word of clean text.
     """
-    found = {
+    posterior = decoder.posterior(doc)
+    _check_words(posterior.batch, doc, spans)
+    crossing = {
         span: Explanation(
             *span, doc[span[0] : span[1]].text, span in answer, limits=[CROSSES]
         )
         for span in spans
     }
-    for span, one in progress(_explained(decoder, doc, found), total=len(found)):
-        more = changes(decoder, doc, span, one.instead) if with_changes else []
-        found[span] = replace(one, changes=more)
-    return [found[span] for span in spans]
+    explanations = {}
+    explained = _explained(decoder, doc, posterior, crossing)
+    for span, explanation in progress(explained, total=len(crossing)):
+        if with_changes:
+            args = decoder, doc, posterior, span, explanation.instead
+            explanation = replace(explanation, changes=counterfactuals(*args))
+        explanations[span] = explanation
+    return [explanations[span] for span in spans]
+
+
+def _check_words(batch: Batch, doc: Doc, spans: Iterable[Span]) -> None:
+    """RAISES (ValueError): HS095."""
+    if (words := batch.words.get(0)) is None:
+        return
+    for span in spans:
+        here = words.to_words(span)
+        if here is None or words.to_tokens(here) != span:
+            reason = "which begins or ends within a word that a line break divides"
+            raise no_span("span", span, reason, doc)
 
 
 def _explained(
-    decoder: FlatDecoder, doc: Doc, given: Mapping[Span, Explanation]
-) -> Iterator[tuple[Span, Explanation]]:
-    """YIELDS (Tuple[Tuple[int, int, str], Explanation]): Each span. given: What is
-    known of those that no instance has."""
-    problems, scorings = _scorings(decoder, doc)
-    parts = split([*given], problems)
-    inside = {*chain(*parts)}
-    yield from ((span, one) for span, one in given.items() if span not in inside)
-    for problem, scoring, spans in zip(problems, scorings, parts):
-        if spans:
-            known = [given[span] for span in spans]
-            yield from zip(spans, _of_instance(decoder, problem, scoring, known))
-
-
-def explain_words(
     decoder: FlatDecoder,
     doc: Doc,
-    clean: CleanDoc,
-    spans: Sequence[Span],
-    answer: Set[Span],
-    with_changes: bool = False,
-    progress: Progress = unseen,
-) -> list[Explanation]:
-    """`explain` of a document that is read by its words in a clean form.
+    posterior: Posterior,
+    crossing: Mapping[Span, Explanation],
+) -> Iterator[tuple[Span, Explanation]]:
+    """YIELDS (Tuple[Tuple[int, int, str], Explanation]): Each span.
 
-    clean (CleanDoc): Its words.
-    RAISES (ValueError): HS095 a span begins or ends within a word.
+    crossing (Mapping[Span, Explanation]): What is true of spans that no instance has.
     """
-    words = []
-    for span in spans:
-        word = clean.to_words(span)
-        if word is None or clean.to_tokens(word) != span:
-            reason = "which begins or ends within a word that a line break divides"
-            raise no_span("span", span, reason, doc)
-        words.append(word)
-    found = explain(decoder, clean.doc, words, set(), with_changes, progress)
-    moved = [one.moved(clean.to_tokens) for one in found]
-    return [
-        replace(one, text=doc[one.start : one.end].text, is_answer=span in answer)
-        for span, one in zip(spans, moved)
-    ]
+    batch = posterior.batch
+    scorings = _scorings(decoder, doc, batch)
+    of_rows: dict[int, list[tuple[Span, Span]]] = {}
+    for span, place in zip(crossing, posterior.locate(crossing)):
+        if place is None:
+            yield span, crossing[span]
+        else:
+            of_rows.setdefault(place[0], []).append((span, place[1]))
+    for k, pairs in sorted(of_rows.items()):
+        spans, here = [span for span, _ in pairs], [local for _, local in pairs]
+        unexplained = [crossing[span] for span in spans]
+        args = decoder, batch, k, scorings[k], here, unexplained
+        yield from zip(spans, _of_instance(*args))
 
 
-def _scorings(
-    decoder: FlatDecoder, doc: Doc
-) -> tuple[Sequence[Problem], list[Scoring]]:
-    """The instances of a document, and what their scores are made of."""
-    options = decoder.options
-    problems = finish(decoder.problem_steps([doc])).flat
-    scorer = cast(WeightScorer, decoder.scorer)
-    encoder = scorer.of_encoder([x.instance.tokens for x in problems])
-    alone: Sequence[Problem] | None = None
+def _scorings(decoder: FlatDecoder, doc: Doc, batch: Batch) -> list[Scoring]:
+    """RETURNS (List[Scoring]): What the scores of each instance are made of."""
+    options, scorer = decoder.options, cast(WeightScorer, decoder.scorer)
+    encoder = scorer.of_encoder([*batch.tokens])
+    alone: Batch | None = None
     if options.collective:
-        args = decoder.state, options._replace(collective=0.0), scorer, decoder
-        alone = finish(FlatDecoder(*args).problem_steps([doc])).flat
-    scorings = [
+        args = decoder.state, options._replace(collective=0.0), scorer, decoder.tree
+        alone = finish(FlatDecoder(*args).batch_steps([doc]))
+    return [
         Scoring(
-            problem.instance.tokens,
+            batch.tokens[k],
             decoder.automaton,
             scorer.state,
-            problem.potentials,
+            batch.potentials[k],
             options.temperature,
             None if encoder is None else encoder[k],
-            None if alone is None else alone[k].potentials,
+            None if alone is None else alone.potentials[k],
         )
-        for k, problem in enumerate(problems)
+        for k in batch.rows(0)
     ]
-    return problems, scorings
 
 
 def _of_instance(
     decoder: FlatDecoder,
-    problem: Problem,
+    batch: Batch,
+    k: int,
     scoring: Scoring,
-    known: Sequence[Explanation],
+    spans: Sequence[Span],
+    unexplained: Sequence[Explanation],
 ) -> Iterator[Explanation]:
-    """YIELDS (Explanation): Of spans of one instance, of which nothing is known yet."""
-    low, tokens = problem.instance.start, problem.instance.tokens
-    automaton, inventory = decoder.automaton, decoder.inventory
-    best = best_of_all(problem, automaton)
+    """YIELDS (Explanation): Of spans of one instance, in its tokens."""
+    inventory = decoder.inventory
+    best = best_of_all(batch, k)
     if not best.segments:
-        raise decoder.impossible(problem)
-    of_best = {*read_segments(best.segments, inventory, tokens)}
-    spans = [(x.start - low, x.end - low, x.label) for x in known]
-    for one, span, p in zip(known, spans, _probabilities(decoder, problem, spans)):
-        args = problem, span, automaton, inventory
+        raise decoder.impossible(batch, k)
+    of_best = {*read_segments(best.segments, inventory, batch.tokens[k])}
+    probs = _probabilities(batch, k, spans)
+    for explanation, span, p in zip(unexplained, spans, probs):
         if any(x in of_best for x in below(span, inventory)):
-            first, second = best, best_without(*args)
+            first, second = best, best_without(batch, k, span)
         else:
-            first, second = best_with(*args), best
+            first, second = best_with(batch, k, span), best
         if first.segments and second.segments:
-            compared = _compared(scoring, inventory, low, first, second)
-            yield replace(one, probability=p, limits=[], **compared)
+            instance = batch.instance(k)
+            compared = _compared(scoring, inventory, instance, first, second)
+            yield replace(explanation, probability=p, limits=[], **compared)
         else:
             search = best_without if first.segments else best_with
-            limits = obstacles(decoder, problem, span, search)
-            yield replace(one, probability=p, limits=limits)
+            limits = blocking_constraints(decoder, batch, k, span, search)
+            yield replace(explanation, probability=p, limits=limits)
 
 
-def _probabilities(
-    decoder: FlatDecoder, problem: Problem, spans: Sequence[Span]
-) -> list[float]:
-    """P(span) of each; in tokens of the instance."""
-    labels = decoder.automaton, decoder.inventory
-    low, families = problem.instance.start, [below(x, decoder.inventory) for x in spans]
-    asked = shift(chain(*families), low)
-    probs = iter(finish(confidence_steps([problem], [asked], *labels))[0])
+def _probabilities(batch: Batch, k: int, spans: Sequence[Span]) -> list[float]:
+    """RETURNS (List[float]): P(span) of each span of an instance, in its tokens."""
+    families = [below(span, batch.source.inventory) for span in spans]
+    asked = [*chain(*families)]
+    probs = iter(finish(confidence_steps(batch, [k], [asked]))[0])
     return [min(math.fsum(islice(probs, len(some))), 1.0) for some in families]
 
 
 def _compared(
-    scoring: Scoring, inventory: LabelInventory, low: int, first: Scored, second: Scored
+    scoring: Scoring,
+    inventory: LabelInventory,
+    instance: Instance,
+    first: ScoredSegments,
+    second: ScoredSegments,
 ) -> dict[str, Any]:
-    """What an `Explanation` says of two segmentations of an instance, which begins at
-    the token `low`."""
-    tokens, difference = scoring.tokens, first.score - second.score
+    """RETURNS (Dict[str, Any]): What an `Explanation` says of two segmentations of an
+    instance."""
+    difference = first.score - second.score
     spans, instead = (
-        {*shift(read_segments(x.segments, inventory, tokens), low)}
+        {*instance.to_document(read_segments(x.segments, inventory, instance.tokens))}
         for x in (first, second)
     )
     parts = contributions(scoring, first.segments, second.segments, difference)
@@ -250,7 +237,5 @@ def _compared(
         "difference": difference,
         "spans": sorted(spans - instead),
         "instead": sorted(instead - spans),
-        "contributions": [
-            part.moved(lambda x: (x[0] + low, x[1] + low, x[2])) for part in parts
-        ],
+        "contributions": [part.moved(instance) for part in parts],
     }

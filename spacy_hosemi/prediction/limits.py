@@ -7,36 +7,36 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from spacy.tokens import Doc
 
-from ..core import PatternAutomaton, Potentials, viterbi
+from ..core import Constraints, PatternAutomaton, Potentials, viterbi
 from ..errors import Errors
 from ..features.instances import Instance
 from ..labels.constraints import borders_of, to_constraints, with_outside
 from ..labels.inventory import LabelInventory, Span
 from ..labels.partial import Ints, PartialLabels
 from ..labels.whitespace import whitespace
-from .problem import Problem
 
 
-def make_problem(
+def limit_instance(
     instance: Instance,
     potentials: Potentials,
     existing: PartialLabels | None,
     corrections: PartialLabels,
-    entities: Iterable[Span],
+    matches: Iterable[Span],
     automaton: PatternAutomaton,
     inventory: LabelInventory,
-) -> Problem:
-    """An instance with everything that limits what may be predicted.
+) -> tuple[Potentials, Constraints | None, PartialLabels | None, PartialLabels]:
+    """Limits what may be predicted in an instance.
 
-    instance (Instance): n tokens.
-    potentials (Potentials): Their scores; those of whitespace are changed.
+    potentials (Potentials): Scores; those of whitespace are changed.
     existing (Optional[PartialLabels]), corrections (PartialLabels): Of the whole
         document; corrections override existing entities already.
-    entities (Iterable[Tuple[int, int, str]]): Matches of hard lists in the instance.
-    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
-    RETURNS (Problem): Without the existing entities, blocked tokens and matches of
-        lists that make a segmentation impossible, such as by rules.
+    matches (Iterable[Tuple[int, int, str]]): Those of hard lists in the instance.
+    RETURNS (Tuple[Potentials, Optional[Constraints], Optional, PartialLabels]):
+        Scores; constraints without the existing entities, blocked tokens and matches of
+        lists that make a segmentation impossible, such as by rules; the existing
+        entities and corrections of the instance.
     """
     tokens = instance.tokens
     if corrections:
@@ -50,86 +50,84 @@ def make_problem(
         starts, ends = [i for i, _, _ in spans], [j - 1 for _, j, _ in spans]
         potentials.start[np.setdiff1d(spaces, starts), 1:] = -np.inf
         potentials.end[np.setdiff1d(spaces, ends), 1:] = -np.inf
-    known = corrections
+    limits = corrections
     borders = borders_of(tokens, inventory)
     if borders is not None:
-        known = known.merge(PartialLabels(borders=borders))
+        limits = limits.merge(PartialLabels(borders=borders))
     if existing:
-        known = _require(existing.required, known, potentials, automaton, inventory)
-        blocked = replace(known, blocked=existing.blocked)
-        known, potentials = _block(blocked, known, potentials, automaton, inventory)
-    if matches := [span for span in entities if corrections.permits(span)]:
-        chosen = choose_spans(matches, existing, borders, len(tokens))
-        known = _require(chosen, known, potentials, automaton, inventory)
-    constraints = to_constraints(known, inventory, len(tokens))
-    return Problem(instance, potentials, constraints, existing, corrections)
+        limits = _require(existing.required, limits, potentials, automaton, inventory)
+        blocked = replace(limits, blocked=existing.blocked)
+        limits, potentials = _block(blocked, limits, potentials, automaton, inventory)
+    if permitted := [span for span in matches if corrections.permits(span)]:
+        chosen = choose_spans(permitted, existing, borders, len(tokens))
+        limits = _require(chosen, limits, potentials, automaton, inventory)
+    constraints = to_constraints(limits, inventory, len(tokens))
+    return potentials, constraints, existing, corrections
 
 
 def _require(
     spans: Sequence[Span],
-    known: PartialLabels,
+    limits: PartialLabels,
     potentials: Potentials,
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> PartialLabels:
-    """Also require these spans, except those that leave no segmentation beside earlier
-    ones."""
+    """RETURNS (PartialLabels): With these spans required, too, except those that leave
+    no segmentation beside earlier ones."""
     if not spans:
-        return known
+        return limits
     # Usually all are possible together. Otherwise halving finds the few that are not.
-    tried = PartialLabels(tuple(sorted(spans))).merge(known)
-    if _is_possible(tried, potentials, automaton, inventory):
-        return tried
+    with_all = PartialLabels(tuple(sorted(spans))).merge(limits)
+    if _is_possible(with_all, potentials, automaton, inventory):
+        return with_all
     if len(spans) == 1:
-        return known
+        return limits
     middle = len(spans) // 2
-    for some in (spans[:middle], spans[middle:]):
-        known = _require(some, known, potentials, automaton, inventory)
-    return known
+    for half in (spans[:middle], spans[middle:]):
+        limits = _require(half, limits, potentials, automaton, inventory)
+    return limits
 
 
 def _is_possible(
-    known: PartialLabels,
+    limits: PartialLabels,
     potentials: Potentials,
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> bool:
-    constraints = to_constraints(known, inventory, potentials.n_tokens)
+    constraints = to_constraints(limits, inventory, potentials.n_tokens)
     return bool(viterbi(automaton, potentials, constraints)[0])
 
 
 def _block(
     blocked: PartialLabels,
-    known: PartialLabels,
+    limits: PartialLabels,
     potentials: Potentials,
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> tuple[PartialLabels, Potentials]:
-    """RETURNS (Tuple[PartialLabels, Potentials]): What is known with blocked tokens,
-    and scores with which these can be outside. Both as before if rules leave nothing
-    then: spans that cover blocked tokens are dropped after decoding."""
+    """RETURNS (Tuple[PartialLabels, Potentials]): Limits with blocked tokens, and
+    scores with which these can be outside. Both as before if rules leave nothing then:
+    spans that cover blocked tokens are dropped after decoding."""
     if blocked.outside() is None:
-        return known, potentials
-    found = potentials
+        return limits, potentials
+    scores = potentials
     if inventory.outside == "none":
-        found = with_outside(potentials, inventory)
-    if automaton.grammar and not _is_possible(blocked, found, automaton, inventory):
-        return known, potentials
-    return blocked, found
+        scores = with_outside(potentials, inventory)
+    if automaton.grammar and not _is_possible(blocked, scores, automaton, inventory):
+        return limits, potentials
+    return blocked, scores
 
 
 def impossible(
-    problem: Problem,
+    tokens: Doc,
+    corrections: PartialLabels,
     inventory: LabelInventory,
     rules: Sequence[str],
     max_length: int | None,
 ) -> ValueError:
     """RETURNS (ValueError): HS060, which names everything in force that can make a
     segmentation impossible."""
-    keep, forbid = map(
-        list, (problem.corrections.required, problem.corrections.excluded)
-    )
-    tokens = problem.instance.tokens
+    keep, forbid = [*corrections.required], [*corrections.excluded]
     is_in_force = {
         f"keep = {keep}": bool(keep),
         f"forbid = {forbid}": bool(forbid),

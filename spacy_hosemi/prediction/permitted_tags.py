@@ -16,36 +16,34 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.tokens import Doc
 
 from ..core import PatternAutomaton, Potentials, viterbi
 from ..core.algorithms.lattice_graph import StateTable
 from ..core.potentials import ROLES
 from ..labels.inventory import LabelInventory, Segment
+from ..labels.partial import PartialLabels
 from ..labels.whitespace import trim_whitespace
-from .problem import Problem
+from .batch import Batch
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
 
-def best_permitted(
-    problem: Problem, automaton: PatternAutomaton, inventory: LabelInventory
-) -> list[Segment]:
-    """The most probable tags that do not mean an excluded span.
-
-    problem (Problem): Its segments are tags on tokens.
-    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
-    RETURNS (List[Tuple[int, int, int]]): As `viterbi`, with the same rule for ties; []
-        if nothing is possible.
-    """
-    potentials, constraints = problem.potentials, problem.constraints
+def best_permitted(batch: Batch, k: int) -> list[Segment]:
+    """RETURNS (List[Tuple[int, int, int]]): The most probable tags of an instance that
+    do not mean an excluded span, as `viterbi`, with the same rule for ties; [] if
+    nothing is possible. Segments are tags on tokens."""
+    automaton, inventory = batch.source.automaton, batch.source.inventory
+    tokens, corrections = batch.tokens[k], batch.corrections[k]
+    potentials, constraints = batch.potentials[k], batch.constraints[k]
     free, _ = viterbi(automaton, potentials, constraints)
-    spans = trim_whitespace(inventory.decode(free), problem.instance.tokens)
-    if not any(map(problem.corrections.excludes, spans)):
+    spans = trim_whitespace(inventory.decode(free), tokens)
+    if not any(map(corrections.excludes, spans)):
         return free
     n_tokens = potentials.n_tokens
-    steps, trackers = StateTable(automaton), _Trackers(problem, inventory)
+    steps, trackers = StateTable(automaton), _Trackers(tokens, corrections, inventory)
     on_step, at_end = steps.weights(potentials.pattern)
     scores = _scores_of_groups(potentials, automaton)
     if constraints is not None and constraints.allowed is not None:
@@ -80,12 +78,12 @@ def best_permitted(
         choices.append((chosen, to[every, chosen]))
     if not len(best) or best[0] == -np.inf:
         return []
-    found, pair = [], 0
+    tags, pair = [], 0
     for p, (chosen, to) in enumerate(reversed(choices)):
-        k = int(np.searchsorted(reached[p], pair))
-        found.append((p, p + 1, int(chosen[k])))
-        pair = int(to[k])
-    return found
+        where = int(np.searchsorted(reached[p], pair))
+        tags.append((p, p + 1, int(chosen[where])))
+        pair = int(to[where])
+    return tags
 
 
 class _Trackers:
@@ -94,8 +92,9 @@ class _Trackers:
     n (int): How many trackers there are, see above.
     """
 
-    def __init__(self, problem: Problem, inventory: LabelInventory) -> None:
-        tokens = problem.instance.tokens
+    def __init__(
+        self, tokens: Doc, corrections: PartialLabels, inventory: LabelInventory
+    ) -> None:
         is_space = np.array([token.is_space for token in tokens], bool)
         n_tokens = len(is_space)
         index = {label: y for y, label in enumerate(inventory.labels, start=1)}
@@ -108,7 +107,7 @@ class _Trackers:
             if is_space[i]:
                 self._last[i + 1] = self._last[i]
         ends: dict[tuple[int, int], set[int]] = {}
-        for i, j, name in problem.corrections.excluded:
+        for i, j, name in corrections.excluded:
             if is_space[i] or is_space[j - 1]:
                 continue  # what is predicted has no whitespace at its ends
             for y in index.values() if name is None else [index[name]]:

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Container, Iterable, Sequence
+from itertools import chain, islice
+from typing import Any, Protocol
 
 import numpy as np
 from spacy.tokens import Doc
 
-from ..core import Marginals, PatternAutomaton, entropy, kbest, log_partition
+from ..core import Constraints, Marginals, Potentials, entropy, kbest, log_partition
 from ..core.algorithms.marginals import marginal_steps
 from ..core.algorithms.segment_probabilities import probability_steps
 from ..core.parallel.coroutines import Steps, finish
-from ..features.instances import Instance, shift
+from ..features.instances import Instance
 from ..labels.constraints import names_of
 from ..labels.inventory import LabelInventory, Span
+from ..labels.partial import NOTHING
 from ..labels.whitespace import before_trimming, read_segments
-from .problem import JointMarginals, LazyProblem, LazyProblems, Problem
-from .whole import log_probability
-
-if TYPE_CHECKING:
-    from .decoder import FlatDecoder
+from .batch import Batch
+from .marginals import JointMarginals, WordMarginals
+from .record_probability import log_probability
 
 # Of all spans of a document at most this many are listed for each token, and in all.
 LISTED_PER_TOKEN, LISTED = 20, 1000
 
 Option = tuple[float, Any]  # log probability, and what has it
 
-# The names from the top of a label tree to a label, with the posterior of each; without
-# a tree the label alone.
+# The names from the top of a label tree to a label, with the probability of each; None:
+# not computed. Without a tree the label alone.
 Path = Sequence[tuple[str, float | None]]
 
 
@@ -42,26 +41,73 @@ def max_listed(n_tokens: int) -> int:
     return max(LISTED, LISTED_PER_TOKEN * n_tokens)
 
 
-class Part(Protocol):
-    """What is known of one instance."""
+class AnyPosterior(Protocol):
+    """Over the segmentations of one document; spans are in its tokens. Instances do not
+    depend on each other, so that their probabilities multiply and entropies add.
+
+    batch (Batch): Has the document.
+    rows (range): Its instances there, or one of them.
+    """
+
+    batch: Batch
+    rows: range
+
+    def __init__(self, batch: Batch, rows: range) -> None:
+        self.batch, self.rows = batch, rows
 
     @property
-    def instance(self) -> Instance: ...
+    def n_tokens(self) -> int:
+        """RETURNS (int): Of the document as it is read."""
+        return sum([len(self.batch.tokens[k]) for k in self.rows])
 
+    @property
+    def not_empty(self) -> list[int]:
+        """RETURNS (List[int]): The instances that have tokens."""
+        return [k for k in self.rows if len(self.batch.tokens[k])]
 
-class InstancePosterior(Part, Protocol):
-    """Over the segmentations of one instance; spans are in tokens of its document."""
+    def locate(
+        self, spans: Iterable[Span], labels: Container[str] | None = None
+    ) -> list[tuple[int, Span] | None]:
+        """Finds the instance of each span.
 
-    def most_probable(self, k: int) -> list[Option]:
-        """RETURNS (List[Tuple[float, Tuple[Span, ...]]]): Log probability and spans of
-        the k most probable segmentations, best first; no two have the same spans.
+        labels (Optional[Container[str]]): Known ones; None: all are.
+        RETURNS (List[Optional[Tuple[int, Tuple[int, int, str]]]]): The instance, and
+            the span in its tokens; None: no instance has all its tokens, or its label
+            is unknown.
+        """
+        batch, rows = self.batch, self.rows
+        starts = [0] if batch.starts is None else [batch.starts[k] for k in rows]
+        words, places = batch.words.get(rows[0]), []
+        for span in spans:
+            place, read = None, span if words is None else words.to_words(span)
+            if read is not None and (labels is None or span[2] in labels):
+                at = bisect_right(starts, read[0]) - 1
+                low = starts[at]
+                if at >= 0 and read[1] <= low + len(batch.tokens[rows[at]]):
+                    place = rows[at], (read[0] - low, read[1] - low, span[2])
+            places.append(place)
+        return places
+
+    def split(self, spans: Iterable[Span]) -> list[list[Span]]:
+        """RETURNS (List[List[Tuple[int, int, str]]]): The spans within each instance,
+        in its tokens, without those that are in none."""
+        of_rows: dict[int, list[Span]] = {k: [] for k in self.rows}
+        for place in self.locate(spans):
+            if place is not None:
+                of_rows[place[0]].append(place[1])
+        return [*of_rows.values()]
+
+    def options(self, k: int) -> list[list[Option]]:
+        """RETURNS (List[List[Tuple[float, Tuple[Span, ...]]]]): Of each instance, log
+        probability and spans of the k most probable segmentations, best first; no two
+        have the same spans.
 
         RAISES (ValueError): HS060 no segmentation is possible.
         """
         ...
 
     def entropy(self) -> float:
-        """RETURNS (float): In nats. RAISES (ValueError): As `most_probable`."""
+        """RETURNS (float): In nats. RAISES (ValueError): As `options`."""
         ...
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
@@ -71,14 +117,6 @@ class InstancePosterior(Part, Protocol):
 
     def confidences(self, spans: Sequence[Span]) -> list[float]:
         """RETURNS (List[float]): The probability of each span, in [0, 1]."""
-        ...
-
-
-class Posterior(Protocol):
-    """Over the segmentations of one document."""
-
-    def instances(self) -> Sequence[InstancePosterior]:
-        """RETURNS (Sequence[InstancePosterior]): From left to right, no empty ones."""
         ...
 
     def paths(self, spans: Sequence[Span]) -> list[Path | None]:
@@ -97,265 +135,211 @@ class Posterior(Protocol):
         ...
 
 
-class StoredPosterior(Posterior, Protocol):
-    """What a prediction leaves, so that probabilities can be computed later."""
+class Posterior(AnyPosterior):
+    """See `AnyPosterior`; computes what is asked by sweeps over scores."""
 
     @property
-    def decoder(self) -> FlatDecoder:
-        """What decoded the document."""
-        ...
+    def place(self) -> int:
+        """Which document of the batch it is."""
+        return bisect_right(self.batch.borders, self.rows[0]) - 1
 
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """The instances of the document."""
-        ...
-
-    @property
-    def n_bytes(self) -> int:
-        """RETURNS (int): The memory that it takes beside its problems."""
-        ...
-
-    def recompute(self) -> Callable[[Doc], StoredPosterior]:
-        """RETURNS (Callable): From the document, as it was before its prediction, to
-        what this is; it holds no arrays."""
-        ...
-
-
-# Not frozen: one is made for each document.
-@dataclass(slots=True)
-class FlatPosterior:
-    """See `StoredPosterior`; of labels that segments have themselves.
-
-    decoder (FlatDecoder): What decoded the document.
-    problems (Sequence[Problem]): Its instances.
-    """
-
-    decoder: FlatDecoder
-    problems: Sequence[Problem]
-
-    @property
-    def n_bytes(self) -> int:
-        """See `StoredPosterior`."""
-        return 0
-
-    def recompute(self) -> Callable[[Doc], FlatPosterior]:
-        """See `StoredPosterior`."""
-        if type(self) is FlatPosterior:
-            return self.decoder.posterior
-        bare = replace(self, problems=())
-
-        def make(doc: Doc) -> FlatPosterior:
-            return replace(bare, problems=bare.decoder.posterior(doc).problems)
-
-        return make
-
-    def instances(self) -> list[SegmentPosterior]:
-        """See `Posterior`."""
-        problems = [x for x in self.problems if len(x.instance.tokens)]
-        return [SegmentPosterior(self.decoder, problem) for problem in problems]
-
-    def check(self) -> None:
-        """RAISES (ValueError): HS060 no segmentation is possible."""
-        for problem in self.problems:
-            args = self.decoder.automaton, problem.potentials, problem.constraints
-            if len(problem.instance.tokens) and log_partition(*args) == -np.inf:
-                raise self.decoder.impossible(problem)
-
-    def paths(self, spans: Sequence[Span]) -> list[Path | None]:
-        """See `Posterior`."""
-        automaton, inventory = self.decoder.automaton, self.decoder.inventory
-
-        def of_instances(some: Sequence[Sequence[Span]]) -> list[list[Path]]:
-            steps = confidence_steps(self.problems, some, automaton, inventory)
-            pairs = zip(some, finish(steps))
-            return [[[(x[2], p)] for x, p in zip(*pair)] for pair in pairs]
-
-        return by_instance(spans, self.problems, inventory.labels, of_instances)
-
-    def whole(self, spans: Sequence[Span]) -> float:
-        """See `Posterior`."""
-        some = [x for x in self.problems if len(x.instance.tokens)]
-        of_instances = split(spans, some)
-        if sum(map(len, of_instances)) < len(spans):
-            return 0.0
-        args = self.decoder.automaton, self.decoder.inventory
-        pairs = zip(some, of_instances)
-        return math.exp(math.fsum(log_probability(*pair, *args) for pair in pairs))
-
-    def marginals(self) -> Marginals | JointMarginals:
-        """See `Posterior`."""
-        found = [problem.marginals(self.decoder.automaton) for problem in self.problems]
-        is_whole = self.decoder.options.scope == "doc"
-        return found[0] if is_whole else JointMarginals(found)
-
-
-class BatchPosteriors(Sequence[FlatPosterior]):
-    """Those of documents that were predicted together, made when they are asked for.
-
-    decoder (FlatDecoder): What decoded the documents.
-    problems (LazyProblems): Of the documents.
-    """
-
-    def __init__(self, decoder: FlatDecoder, problems: LazyProblems) -> None:
-        self.decoder, self.problems = decoder, problems
-
-    def __len__(self) -> int:
-        return len(self.problems)
-
-    def __getitem__(self, k: Any) -> Any:
-        if isinstance(k, slice):
-            return [self[d] for d in range(*k.indices(len(self)))]
-        return FlatPosterior(self.decoder, LazyProblem(self.problems, k))
-
-    def recompute(self) -> list[Callable[[Doc], StoredPosterior]]:
-        """RETURNS (List[Callable]): `StoredPosterior.recompute` of each."""
-        return [self.decoder.posterior] * len(self)
-
-    def detach(self) -> int:
-        """Let go of the documents. RETURNS (int): The memory of all scores."""
-        self.problems.detach()
-        return self.problems.n_bytes
-
-
-@dataclass(slots=True)
-class SegmentPosterior:
-    """See `InstancePosterior`; by sweeps over the scores of one instance.
-
-    decoder (FlatDecoder): What decoded the document.
-    problem (Problem): The instance.
-    """
-
-    decoder: FlatDecoder
-    problem: Problem
+    def instances(self) -> list[Posterior]:
+        """RETURNS (List[Posterior]): Over each instance, from left to right, without
+        empty ones."""
+        return [Posterior(self.batch, range(k, k + 1)) for k in self.not_empty]
 
     @property
     def instance(self) -> Instance:
-        """See `InstancePosterior`."""
-        return self.problem.instance
+        """The first instance."""
+        return self.batch.instance(self.rows[0])
 
-    def most_probable(self, k: int) -> list[Option]:
-        """See `InstancePosterior`; tags that mean the same spans are added up."""
-        problem, inventory = self.problem, self.decoder.inventory
-        args = self.decoder.automaton, problem.potentials
-        log_z = log_partition(*args, problem.constraints)
+    @property
+    def potentials(self) -> Potentials:
+        """Those of the first instance."""
+        return self.batch.potentials[self.rows[0]]
+
+    @property
+    def constraints(self) -> Constraints | None:
+        """Those of the first instance."""
+        return self.batch.constraints[self.rows[0]]
+
+    @classmethod
+    def of(cls, batch: Batch, d: int) -> Posterior:
+        """RETURNS (Posterior): Of a document of a batch."""
+        return cls(batch, range(batch.borders[d], batch.borders[d + 1]))
+
+    def check(self) -> None:
+        """RAISES (ValueError): HS060 no segmentation is possible."""
+        for k in self.not_empty:
+            if log_partition(*self._scored(k)) == -np.inf:
+                raise self.batch.source.impossible(self.batch, k)
+
+    def options(self, k: int) -> list[list[Option]]:
+        return [self._most_probable(row, k) for row in self.not_empty]
+
+    def entropy(self) -> float:
+        """See `AnyPosterior`; with tags on tokens that over sequences of tags."""
+        of_rows = []
+        for k in self.not_empty:
+            of_rows.append(entropy(*self._scored(k)))
+            if of_rows[-1] == -math.inf:
+                raise self.batch.source.impossible(self.batch, k)
+        return math.fsum(of_rows)
+
+    def spans_above(self, p: float) -> list[tuple[Span, float]]:
+        """See `AnyPosterior`; not with tags on tokens."""
+        names = self.batch.source.inventory.names
+        listed: list[tuple[Span, float]] = []
+        for k in self.not_empty:
+            instance = self.batch.instance(k)
+            most = max_listed(len(instance.tokens)) + 1
+            segments, _ = self.batch.marginals(k).best_above(p, most)
+            spans = [(i, j, names[y]) for i, j, y, _ in segments]
+            probs = (min(q, 1.0) for *_, q in segments)
+            listed += zip(instance.to_document(spans), probs)
+        return listed
+
+    def confidences(self, spans: Sequence[Span]) -> list[float]:
+        places = self.locate(spans, self.batch.source.inventory.labels)
+        rows, of_rows = _by_row(places)
+        probs = finish(confidence_steps(self.batch, rows, of_rows))
+        return [0.0 if p is None else p for p in _in_order(places, rows, probs)]
+
+    def paths(self, spans: Sequence[Span]) -> list[Path | None]:
+        batch = self.batch
+        places = self.locate(spans, batch.source.inventory.labels)
+        rows, of_rows = _by_row(places)
+        if batch.source.tree is not None:
+            paths = finish(tree_path_steps(batch, rows, of_rows))
+            return _in_order(places, rows, paths)
+        probs = finish(confidence_steps(batch, rows, of_rows))
+        in_order = zip(spans, _in_order(places, rows, probs))
+        return [None if p is None else [(span[2], p)] for span, p in in_order]
+
+    def whole(self, spans: Sequence[Span]) -> float:
+        batch, rows = self.batch, self.not_empty
+        places = self.locate(spans)
+        if None in places:
+            return 0.0
+        of_rows: dict[int, list[Span]] = {k: [] for k in rows}
+        for place in places:
+            assert place is not None
+            of_rows[place[0]].append(place[1])
+        log_probs = (log_probability(batch, *pair) for pair in of_rows.items())
+        return math.exp(math.fsum(log_probs))
+
+    def marginals(self) -> Any:
+        parts = [self.batch.marginals(k) for k in self.rows]
+        joined: Any = parts[0] if len(parts) == 1 else JointMarginals(parts)
+        words = self.batch.words.get(self.rows[0])
+        return joined if words is None else WordMarginals(joined, words)
+
+    def _scored(self, k: int) -> tuple[Any, Potentials, Constraints | None]:
+        limits = self.batch.constraints[k]
+        return self.batch.source.automaton, self.batch.potentials[k], limits
+
+    def _most_probable(self, row: int, k: int) -> list[Option]:
+        """RETURNS (List[Option]): See `options`; tags with equal spans are added up."""
+        automaton, potentials, limits = self._scored(row)
+        log_z = log_partition(automaton, potentials, limits)
         if log_z == -math.inf:
-            raise self.decoder.impossible(problem)
+            raise self.batch.source.impossible(self.batch, row)
+        instance, inventory = self.batch.instance(row), self.batch.source.inventory
         merged: dict[tuple[Span, ...], float] = {}
-        for segments, score in kbest(*args, k, problem.constraints):
-            found = read_segments(segments, inventory, problem.instance.tokens)
-            spans = tuple(shift(found, problem.instance.start))
-            before = merged.get(spans, -math.inf)
-            merged[spans] = float(np.logaddexp(before, score - log_z))
+        for segments, score in kbest(automaton, potentials, k, limits):
+            spans = read_segments(segments, inventory, instance.tokens)
+            here = tuple(instance.to_document(spans))
+            before = merged.get(here, -math.inf)
+            merged[here] = float(np.logaddexp(before, score - log_z))
         pairs = ((log_prob, spans) for spans, log_prob in merged.items())
         return sorted(pairs, key=lambda pair: -pair[0])
 
-    def entropy(self) -> float:
-        """See `InstancePosterior`; with tags on tokens that over sequences of tags."""
-        problem = self.problem
-        args = self.decoder.automaton, problem.potentials, problem.constraints
-        found = entropy(*args)
-        if found == -math.inf:
-            raise self.decoder.impossible(problem)
-        return found
 
-    def spans_above(self, p: float) -> list[tuple[Span, float]]:
-        """See `InstancePosterior`; not with tags on tokens."""
-        low, names = self.instance.start, self.decoder.inventory.names
-        marginals = self.problem.marginals(self.decoder.automaton)
-        found, _ = marginals.best_above(p, max_listed(len(self.instance.tokens)) + 1)
-        return [((i + low, j + low, names[y]), min(q, 1.0)) for i, j, y, q in found]
-
-    def confidences(self, spans: Sequence[Span]) -> list[float]:
-        """See `InstancePosterior`."""
-        args = self.decoder.automaton, self.decoder.inventory
-        return finish(confidence_steps([self.problem], [spans], *args))[0]
+def _by_row(
+    places: Iterable[tuple[int, Span] | None],
+) -> tuple[list[int], list[list[Span]]]:
+    """RETURNS (Tuple[List[int], List[List[Span]]]): The instances that have some spans,
+    and the spans of each."""
+    of_rows: dict[int, list[Span]] = {}
+    for place in places:
+        if place is not None:
+            of_rows.setdefault(place[0], []).append(place[1])
+    return [*of_rows], [*of_rows.values()]
 
 
-def by_instance(
-    spans: Sequence[Span],
-    parts: Sequence[Part],
-    labels: Container[str],
-    paths: Callable[[Sequence[Sequence[Span]]], Sequence[Sequence[Path]]],
-) -> list[Path | None]:
-    """Paths of spans of a document.
-
-    spans (Sequence[Tuple[int, int, str]]): Any.
-    parts (Sequence[Part]): What is known of each instance of the document.
-    labels (Container[str]): Those that have paths.
-    paths (Callable): Gives the paths of some spans of each instance.
-    RETURNS (List[Optional[Path]]): See `Posterior.paths`.
-    """
-    asked = split([span for span in spans if span[2] in labels], parts)
-    pairs = zip(asked, paths(asked))
-    found = {x: path for some, of_some in pairs for x, path in zip(some, of_some)}
-    return [found.get(span) for span in spans]
-
-
-def split(spans: Iterable[Span], parts: Sequence[Part]) -> list[list[Span]]:
-    """RETURNS (List[List[Tuple[int, int, str]]]): The spans within each instance of a
-    document, without those that are in none."""
-    instances = [part.instance for part in parts]
-    starts = [instance.start for instance in instances]
-    ends = [instance.start + len(instance.tokens) for instance in instances]
-    found: list[list[Span]] = [[] for _ in parts]
-    for span in spans:
-        d = bisect_right(starts, span[0]) - 1
-        if d >= 0 and span[1] <= ends[d]:
-            found[d].append(span)
-    return found
+def _in_order(
+    places: Sequence[tuple[int, Span] | None],
+    rows: Sequence[int],
+    values: Sequence[Sequence[Any]],
+) -> list[Any]:
+    """RETURNS (List[Any]): From what `_by_row` has split, one value for each place;
+    None where there is no place."""
+    of_rows = {k: iter(some) for k, some in zip(rows, values)}
+    return [None if place is None else next(of_rows[place[0]]) for place in places]
 
 
 def confidence_steps(
-    problems: Sequence[Problem],
-    spans: Sequence[Sequence[Span]],
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
+    batch: Batch, rows: Sequence[int], spans: Sequence[Sequence[Span]]
 ) -> Steps[list[list[float]]]:
-    """Posterior probabilities of spans of instances.
-
-    problems (Sequence[Problem]): Instances, of one document or several.
-    spans (Sequence[Sequence[Tuple[int, int, str]]]): Any of each instance, in tokens of
-        its document.
-    automaton (PatternAutomaton), inventory (LabelInventory): Of the problems.
-    RETURNS (List[List[float]]): In [0, 1].
-    """
-    moved = [
-        shift(some, -x.instance.start) if x.instance.start else some
-        for x, some in zip(problems, spans)
-    ]
-    given = [x.potentials for x in problems], [x.constraints for x in problems]
+    """RETURNS (List[List[float]]): The probability of each of some spans of instances,
+    in [0, 1]; log Z is given to the batch."""
+    automaton, inventory = batch.source.automaton, batch.source.inventory
+    potentials = [batch.potentials[k] for k in rows]
+    limits = [batch.constraints[k] for k in rows]
     if inventory.on_tokens:
-        found: list[list[float]] = [[] for _ in problems]
-        asked = [k for k, some in enumerate(moved) if some]
+        probs: list[list[float]] = [[] for _ in rows]
+        asked = [n for n, of_row in enumerate(spans) if of_row]
 
-        def answer(k: int, posterior: Marginals) -> list[float]:
-            doc, problems[k].log_z = problems[k].instance.tokens, posterior.log_z
-            return [_of_tags(posterior, span, inventory, doc) for span in moved[k]]
+        def answer(n: int, posterior: Marginals) -> list[float]:
+            tokens, batch.log_z[rows[n]] = batch.tokens[rows[n]], posterior.log_z
+            return [_of_tags(posterior, span, inventory, tokens) for span in spans[n]]
 
-        first_end = {k: min(end for _, end, _ in moved[k]) for k in asked}
-        steps = marginal_steps(automaton, *given, asked, answer, first_end=first_end)
-        answers = yield from steps
-        for k, probs in zip(asked, answers):
-            found[k] = probs
+        first_end = {n: min(end for _, end, _ in spans[n]) for n in asked}
+        tags = automaton, potentials, limits, asked, answer
+        answers = yield from marginal_steps(*tags, first_end=first_end)
+        for n, answered in zip(asked, answers):
+            probs[n] = answered
     else:
         index = inventory.index
-        segments = [[(i, j, index[label]) for i, j, label in some] for some in moved]
-        args = automaton, given[0], segments, given[1]
-        found, log_z = yield from probability_steps(*args)
-        for problem, one in zip(problems, log_z):
-            problem.log_z = problem.log_z if one is None else one
-    for problem, some, probs in zip(problems, moved, found):
+        segments = [[(i, j, index[y]) for i, j, y in of_row] for of_row in spans]
+        args = automaton, potentials, segments, limits
+        probs, log_z = yield from probability_steps(*args)
+        batch.log_z |= {k: z for k, z in zip(rows, log_z) if z is not None}
+    if any([batch.corrections[k] is not NOTHING for k in rows]):
         # Kept spans have 1 up to rounding, which min_confidence = 1 would notice.
-        if kept := {*problem.corrections.required}:
-            probs[:] = [1.0 if x in kept else p for x, p in zip(some, probs)]
-    return [[min(p, 1.0) for p in probs] for probs in found]
+        for k, of_row, row_probs in zip(rows, spans, probs):
+            kept = {*batch.corrections[k].required}
+            row_probs[:] = [1.0 if x in kept else p for x, p in zip(of_row, row_probs)]
+    return [[min(p, 1.0) for p in of_row] for of_row in probs]
+
+
+def tree_path_steps(
+    batch: Batch, rows: Sequence[int], spans: Sequence[Sequence[Span]]
+) -> Steps[list[list[Path]]]:
+    """RETURNS (List[List[Path]]): The probabilities of all names above the spans of
+    some instances. If a user gave a span a name, this name and those above it have
+    probability 1."""
+    tree = batch.source.tree
+    families = [[tree.family(span) for span in of_row] for of_row in spans]
+    asked = [[*chain(*of_row)] for of_row in families]
+    probs = iter(chain(*(yield from confidence_steps(batch, rows, asked))))
+    paths: list[list[Path]] = []
+    for k, of_row, some in zip(rows, spans, families):
+        kept = {(i, j): name for i, j, name in batch.corrections[k].required}
+        paths.append(
+            [
+                tree.path(label, [*islice(probs, len(family))], kept.get((start, end)))
+                for (start, end, label), family in zip(of_row, some)
+            ]
+        )
+    return paths
 
 
 def _of_tags(
     posterior: Marginals, span: Span, inventory: LabelInventory, doc: Doc
 ) -> float:
-    """P(tag sequences with a span), summed over all spans that `trim_whitespace` makes
-    it of."""
+    """RETURNS (float): P(tag sequences with a span), summed over all spans that
+    `trim_whitespace` makes it of."""
     total = 0.0
     for start, end, label in before_trimming(span, doc):
         # With the tokens beside it, whose tags may not extend it.

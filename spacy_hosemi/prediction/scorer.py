@@ -13,7 +13,12 @@ from ..model.weights.state import WeightState
 
 
 class Scorer(Protocol):
-    """From instances to potentials."""
+    """From instances to potentials.
+
+    has_encoder (bool): Whether a tok2vec reads the documents, too.
+    """
+
+    has_encoder: bool
 
     def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
         """RETURNS (Sequence[Potentials]): Of instances of the same vocabulary."""

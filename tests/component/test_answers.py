@@ -84,7 +84,7 @@ def joined(parts) -> Doc:
 def distributions(pipe, doc) -> list[oracles.Scores]:
     """The scored segmentations of each instance, and its first token."""
     found = []
-    for problem in pipe.decoder.posterior(doc).problems:
+    for problem in pipe.decoder.posterior(doc).instances():
         given = as_problem(pipe.automaton, problem.potentials, problem.constraints)
         found.append((problem.instance.start, oracles.scored(given)))
     return found

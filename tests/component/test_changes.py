@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from spacy_hosemi.prediction.changes import (
+from spacy_hosemi.prediction.counterfactuals import (
     ADD_ENTRY,
     ADD_RULE,
     REMOVE_ENTRY,

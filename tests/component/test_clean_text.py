@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from spacy_hosemi import FieldTokenizer
 from spacy_hosemi.explain.gazetteers import find_entries, find_similar
-from spacy_hosemi.prediction.memo import MEMO
+from spacy_hosemi.prediction.posterior_cache import CACHE
 from spacy_hosemi.prediction.records import find_records
 from spacy_hosemi.text.clean import clean_word
 
@@ -357,7 +357,7 @@ def test_confidences_are_computed_when_they_are_read(config, is_dropped, monkeyp
     expected = answers([*pipe.pipe(map(NLP.make_doc, texts))])
     pipe.confidence = False
     if is_dropped:
-        monkeypatch.setattr(MEMO, "max_bytes", 0)
+        monkeypatch.setattr(CACHE, "max_bytes", 0)
     docs = [*pipe.pipe(map(NLP.make_doc, texts))]
     assert all(record["whole"] is None for record in map(record_of, docs))
     pipe.set_weights(pipe.get_weights() * 0.5)

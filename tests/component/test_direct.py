@@ -11,8 +11,8 @@ from spacy.language import Language
 
 from spacy_hosemi import FieldTokenizer, use_field_tokenizer
 from spacy_hosemi.component import chunks
-from spacy_hosemi.component.chunks import Findings, read_chunks
-from spacy_hosemi.component.direct import DirectReader, obstacle
+from spacy_hosemi.component.chunks import ResultSink, read_chunks
+from spacy_hosemi.component.text_decoder import TextDecoder, obstacle
 from spacy_hosemi.features.instances import TokenizedText
 from spacy_hosemi.features.word_cache import WordCache
 from spacy_hosemi.formats.lines import Line
@@ -83,7 +83,7 @@ TEXTS = st.lists(st.tuples(PIECES, GAPS), max_size=12).map(
 )
 
 
-class Kept(Findings):
+class Kept(ResultSink):
     """All findings."""
 
     needs_docs = False
@@ -132,7 +132,7 @@ def test_plain_texts_need_no_documents(name, monkeypatch):
     expected = read_as_documents(nlp, PLAIN)
     assert len({*map(str, expected)}) > 1
     with nlp.memory_zone():
-        parts = DirectReader(nlp, None).read(PLAIN)
+        parts = TextDecoder(nlp, None).decode(PLAIN)
         found = {place for places, _ in parts for place in places}
     if name == "impossible":
         assert found < {*range(len(PLAIN))}
@@ -173,7 +173,7 @@ def test_texts_that_are_no_texts_of_words():
         found = read(nlp, texts)
         assert found == read_as_documents(nlp, texts)
         with nlp.memory_zone():
-            parts = DirectReader(nlp, None).read(texts)
+            parts = TextDecoder(nlp, None).decode(texts)
             places = [place for some, _ in parts for place in some]
     finally:
         nlp.max_length = 1_000_000

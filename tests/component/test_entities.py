@@ -6,12 +6,9 @@ from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from spacy_hosemi.component.annotations import (
-    ATTRIBUTES,
-    descriptions,
-    write_predictions,
-)
-from spacy_hosemi.prediction.decoder import Prediction
+from spacy_hosemi.component.annotations import write_predictions
+from spacy_hosemi.features.doc_batch import DocBatch
+from spacy_hosemi.prediction.predictions import Prediction, Predictions
 from spacy_hosemi.prediction.records import find_records, span_key
 
 WRITTEN = [ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]
@@ -31,27 +28,28 @@ def documents(rng, vocabs):
 def test_columns_are_what_set_ents_writes(n_vocabs):
     vocabs = [Vocab() for _ in range(n_vocabs)]
     docs, spans = map(list, zip(*documents(np.random.default_rng(0), vocabs)))
-    for doc, of_doc, (columns, *_) in zip(docs, spans, descriptions(docs, spans)):
+    scores = [[k / 100 for k in range(len(of_doc))] for of_doc in spans]
+    write(docs, spans, scores)
+    for doc, of_doc, of_spans in zip(docs, spans, scores):
         expected = Doc(doc.vocab, [token.text for token in doc])
         expected.set_ents([Span(expected, *span) for span in of_doc])
-        doc.from_array(ATTRIBUTES, columns)
         written = doc.to_array(WRITTEN)
         assert written.tolist() == expected.to_array(WRITTEN).tolist()
         found = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
         assert found == of_doc
-        scores = [k / 100 for k in range(len(of_doc))]
-        write_predictions([expected], [Prediction(of_doc, scores)], "x", None, {})
-        (record,) = find_records(expected)
-        written = dict(zip(map(span_key, doc.ents), scores))
+        (record,) = find_records(doc)
+        written = dict(zip(map(span_key, doc.ents), of_spans))
         assert record.by_name["x"]["spans"] == written
         assert record.end == len(doc.text)
 
 
-def test_columns_of_nothing():
-    assert descriptions([], []) == []
-    docs = [Doc(Vocab(), []), Doc(Vocab(), ["a"])]
-    columns = [array for array, *_ in descriptions(docs, [[], []])]
-    assert [array.tolist() for array in columns] == [[], [[2, 0]]]
+def write(docs, spans, scores):
+    """By `write_predictions`, all documents of a vocabulary at once."""
+    for vocab in {doc.vocab for doc in docs}:
+        some = [k for k, doc in enumerate(docs) if doc.vocab is vocab]
+        rows = [Prediction(spans[k], scores[k]) for k in some]
+        batch = DocBatch([docs[k] for k in some])
+        write_predictions(batch, Predictions.of(rows), "x", None, {})
 
 
 @pytest.mark.parametrize(
@@ -60,8 +58,7 @@ def test_columns_of_nothing():
 @pytest.mark.parametrize("place", [0, 1])
 def test_error_span_outside_the_document(span, place):
     docs = [Doc(Vocab(), ["a", "b"]) for _ in range(2)]
-    spans = [((0, 1, "A"),), ((0, 2, "A"),)]
-    descriptions(docs, spans)
-    spans[place] = (span,)
+    spans = [[(0, 1, "A")], [(0, 2, "A")]]
+    spans[place] = [span]
     with pytest.raises(IndexError, match="of 2 tokens"):
-        descriptions(docs, spans)
+        write(docs, spans, [[1.0], [1.0]])

@@ -15,7 +15,7 @@ from spacy_hosemi.core import score
 from spacy_hosemi.hierarchy.decoder import segment_decoder
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.weights.potentials import score_rows
-from spacy_hosemi.prediction.rivals import best_with, best_without
+from spacy_hosemi.prediction.best_with_and_without import best_with, best_without
 
 from ..helpers import SMALL, make_doc, make_trained, random_pipe, randomize, triples
 from ..hierarchy.test_component import make_tree_nlp
@@ -92,17 +92,14 @@ class Rescored:
         decoder = segment_decoder(pipe.decoder, pipe.name)
         spans = found.start, found.end, found.label
         before, _ = as_predicted(doc, pipe.name)
-        for problem in decoder.posterior(before).problems:
-            if problem.instance.start <= found.start < problem.instance.end:
-                break
-        low = problem.instance.start
-        span = spans[0] - low, spans[1] - low, spans[2]
-        args = problem, span, decoder.automaton, decoder.inventory
+        posterior = decoder.posterior(before)
+        batch, ((k, span),) = posterior.batch, posterior.locate([spans])
+        args = batch, k, span
         self.paths = best_with(*args).segments, best_without(*args).segments
-        self.automaton, self.tokens = decoder.automaton, problem.instance.tokens
+        self.automaton, self.tokens = decoder.automaton, batch.tokens[k]
         self.state, self.scale = decoder.scorer.state, pipe.temperature
         self.rows = read_docs(self.state, [self.tokens])
-        self.potentials = problem.potentials
+        self.potentials = batch.potentials[k]
 
     def difference(self, potentials=None):
         args = self.automaton, potentials or self.potentials

@@ -70,7 +70,7 @@ def test_the_rest_is_decoded_exactly(entries, decoding):
             assert not pipe(doc).ents
             continue
         hard = {(i, j, "A") for i, j in wanted(doc, entries)}
-        (instance,) = free.decoder.posterior(doc).problems
+        (instance,) = free.decoder.posterior(doc).instances()
         problem = as_problem(pipe.automaton, instance.potentials)
         scores = {
             s: value

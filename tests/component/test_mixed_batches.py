@@ -4,9 +4,7 @@ import pytest
 from spacy.tokens import Span
 
 from spacy_hosemi.core.parallel.coroutines import finish
-from spacy_hosemi.features.doc_batch import DocBatch
-from spacy_hosemi.prediction.memo import MEMO
-from spacy_hosemi.prediction.span_table import SpanTable, prediction_steps
+from spacy_hosemi.prediction.posterior_cache import CACHE
 
 from ..helpers import triples
 from .test_clean_text import NLP, TEXTS, make_pipe
@@ -44,9 +42,9 @@ def predicted(pipe, docs):
 
 def test_one_table(pipe):
     """A document that is not clean does not slow the others down."""
-    table = finish(prediction_steps(pipe.decoder, DocBatch(docs_with())))
-    assert isinstance(table, SpanTable)
-    assert [len(x.spans) for x in table.predictions()] == [3, 3, 0, 3, 0, 4, 0, 4, 3]
+    predictions = finish(pipe.decoder.steps(docs_with()))
+    assert predictions.batch.is_free
+    assert [len(x.spans) for x in predictions] == [3, 3, 0, 3, 0, 4, 0, 4, 3]
 
 
 @pytest.mark.parametrize("change", [None, add_entity, add_sentence])
@@ -65,9 +63,9 @@ def test_as_one_by_one(pipe, change, at, confidence):
 
 def test_probabilities_that_are_computed_again(pipe, monkeypatch):
     expected = predicted(pipe, pipe.pipe(docs_with()))
-    monkeypatch.setattr(MEMO, "max_bytes", 1)
+    monkeypatch.setattr(CACHE, "max_bytes", 1)
     docs = [*pipe.pipe(docs_with())]
-    assert MEMO.n_bytes <= 1
+    assert CACHE.n_bytes <= 1
     for one, other in zip(predicted(pipe, docs), expected):
         assert one[0] == other[0]
         assert one[1] == pytest.approx(other[1], abs=1e-12)

@@ -81,7 +81,7 @@ def test_the_rest_is_decoded_exactly(outside, order):
     ):
         spans, blocked = draw_preset(rng, n_tokens)
         n_preset += len(spans)
-        (problem,) = free.decoder.posterior(doc).problems
+        (problem,) = free.decoder.posterior(doc).instances()
         problem = as_problem(free.automaton, problem.potentials)
         names = free.inventory.names
         scores = {

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_hosemi.labels.whitespace import trim_whitespace
-from spacy_hosemi.prediction import whole
+from spacy_hosemi.prediction import record_probability
 
 from ..helpers import initialize, make_doc, make_nlp, make_trained, triples
 from ..hierarchy.test_answers import is_below, listed, uncertain
@@ -82,7 +82,7 @@ def test_log_z_is_computed_once(config, monkeypatch):
         raise AssertionError("computed twice")
 
     for name in ("log_partition", "log_partition_as_asked"):
-        monkeypatch.setattr(whole, name, fail)
+        monkeypatch.setattr(record_probability, name, fail)
     assert docs[1]._.record_confidence == first
     nlp.get_pipe("hosemi").confidence = True
     assert nlp(TEXT)._.record_confidence == first

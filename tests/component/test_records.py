@@ -6,8 +6,6 @@ import pickle
 import threading
 import warnings
 import weakref
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -16,10 +14,11 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 from spacy_hosemi.core import Potentials
-from spacy_hosemi.features.instances import Instance
 from spacy_hosemi.labels.inventory import LabelInventory
-from spacy_hosemi.prediction.memo import MEMO, Memo
-from spacy_hosemi.prediction.problem import Problem
+from spacy_hosemi.prediction.batch import Batch
+from spacy_hosemi.prediction.posterior import Posterior
+from spacy_hosemi.prediction.posterior_cache import CACHE, PosteriorCache
+from spacy_hosemi.prediction.predictions import Prediction, Predictions
 
 from ..helpers import initialize, make_nlp, make_trained, randomize, remembered
 
@@ -171,7 +170,7 @@ def test_a_later_state_has_no_say(is_dropped, sents, monkeypatch):
     expected = posteriors(nlp, TEXT)
     assert expected
     if is_dropped:
-        monkeypatch.setattr(MEMO, "max_bytes", 0)
+        monkeypatch.setattr(CACHE, "max_bytes", 0)
     doc, other = nlp(TEXT), nlp(TEXT)
     copy = other.copy()
     randomize(pipe, seed=4)
@@ -193,131 +192,130 @@ def test_a_state_that_was_published_before_labels_were_added(nlp):
 
 
 class Decoder:
-    """Makes anew what a prediction left."""
+    """Makes batches of arrays, whose size stands for probabilities."""
 
-    def __init__(self, size):
-        self.inventory, self.size, self.n_times = LabelInventory(["A"]), size, 0
+    tree = automaton = None
+
+    def __init__(self, *sizes):
+        self.inventory, self.sizes, self.n_times = LabelInventory(["A"]), sizes, 0
+
+    def batch(self, docs):
+        none = np.zeros((0, 0))
+        scores = [
+            Potentials(*[none] * 5, np.zeros(size, "u1"), none) for size in self.sizes
+        ]
+        return Batch(self, docs, scores, range(len(docs) + 1))
 
     def posterior(self, doc):
         self.n_times += 1
-        return left_by(doc, self)
+        return Posterior(self.batch([doc]), range(1))
 
 
-@dataclass
-class Left:
-    """What a prediction leaves: arrays, whose size stands for probabilities."""
+@pytest.fixture(autouse=True)
+def sizes_for_paths(request, monkeypatch):
+    """Posteriors of a `Decoder` say the size of arrays instead of a probability."""
+    paths = Posterior.paths
 
-    decoder: Decoder
-    problems: Sequence[Problem]
-    n_bytes = 0
+    def sizes(self, spans):
+        if not isinstance(self.batch.source, Decoder):
+            return paths(self, spans)
+        assert len(self.instance.tokens) == 1
+        return [[(span[2], self.potentials.cells.nbytes)] for span in spans]
 
-    def recompute(self):
-        return self.decoder.posterior
-
-    def paths(self, spans):
-        (problem,) = self.problems
-        assert len(problem.instance.tokens) == 1
-        return [[(span[2], problem.potentials.cells.nbytes)] for span in spans]
-
-
-def left_by(doc, decoder):
-    none = np.zeros((0, 0))
-    scores = [none, none, none, none, none, np.zeros(decoder.size, "u1"), none]
-    return Left(decoder, [Problem(Instance(doc, 0), Potentials(*scores), None)])
+    monkeypatch.setattr(Posterior, "paths", sizes)
 
 
 SPANS = [(0, 1, "A")]
 
 
-def store(memo, doc, size, name="x"):
-    decoder = Decoder(size)
-    memo.store(name, [doc], [left_by(doc, decoder)], [SPANS])
+def store(cache, docs, *sizes, name="x"):
+    decoder = Decoder(*sizes)
+    batch = decoder.batch(docs)
+    rows = [
+        Prediction(SPANS, None, posterior=Posterior(batch, batch.rows(d)))
+        for d in range(len(docs))
+    ]
+    cache.store(name, docs, Predictions.of(rows))
     return decoder
 
 
 def test_the_oldest_go_first():
-    memo = Memo(max_bytes=100)
+    cache = PosteriorCache(max_bytes=100)
     docs = [Doc(Vocab(), words=["a"]) for _ in range(4)]
-    decoders = [store(memo, doc, 40) for doc in docs]
-    assert (memo.n_bytes, len(memo)) == (80, 4)
+    decoders = [store(cache, [doc], 40) for doc in docs]
+    assert (cache.n_bytes, len(cache)) == (80, 4)
     for doc in docs:
-        assert remembered(memo, "x", doc, lambda doc=doc: doc) == (SPANS, [[("A", 40)]])
+        assert remembered(cache, "x", doc, lambda doc=doc: doc) == (
+            SPANS,
+            [[("A", 40)]],
+        )
     assert [decoder.n_times for decoder in decoders] == [1, 1, 0, 0]
     # Its tokens have changed.
-    assert remembered(memo, "x", docs[0], lambda: None) is None
-    assert remembered(memo, "y", docs[0], lambda: docs[0]) is None
-    store(memo, docs[0], 10)
-    assert memo.n_bytes == 90
-    memo.drop("x", docs[:1])
-    memo.drop("x", docs[:1])
-    assert memo.n_bytes == 80
-
-
-def test_memory_beside_arrays_counts(monkeypatch):
-    monkeypatch.setattr(Left, "n_bytes", 7)
-    memo = Memo(max_bytes=100)
-    doc = Doc(Vocab(), words=["a"])
-    store(memo, doc, 40)
-    assert memo.n_bytes == 47
+    assert remembered(cache, "x", docs[0], lambda: None) is None
+    assert remembered(cache, "y", docs[0], lambda: docs[0]) is None
+    store(cache, docs[:1], 10)
+    assert cache.n_bytes == 90
+    cache.drop("x", docs[:1])
+    cache.drop("x", docs[:1])
+    assert cache.n_bytes == 80
 
 
 def test_documents_that_were_predicted_together():
-    memo = Memo(max_bytes=100)
+    cache = PosteriorCache(max_bytes=100)
     docs = [Doc(Vocab(), words=["a"]) for _ in range(3)]
-    left = [left_by(doc, Decoder(10 * k)) for k, doc in enumerate(docs, start=1)]
-    memo.store("x", docs, left, [SPANS] * 3)
-    assert (memo.n_bytes, len(memo)) == (60, 3)
+    store(cache, docs, 10, 20, 30)
+    assert (cache.n_bytes, len(cache)) == (60, 3)
     del docs[1:]
-    assert (memo.n_bytes, len(memo)) == (60, 1)  # they share arrays
-    assert remembered(memo, "x", docs[0], lambda: None) == (SPANS, [[("A", 10)]])
+    assert (cache.n_bytes, len(cache)) == (60, 1)  # they share arrays
+    assert remembered(cache, "x", docs[0], lambda: None) == (SPANS, [[("A", 10)]])
     del docs
-    assert (memo.n_bytes, len(memo)) == (0, 0)
+    assert (cache.n_bytes, len(cache)) == (0, 0)
 
 
 def test_one_that_is_too_large_is_computed_again():
-    memo = Memo(max_bytes=100)
+    cache = PosteriorCache(max_bytes=100)
     doc = Doc(Vocab(), words=["a"])
-    store(memo, doc, 101)
-    assert memo.n_bytes == 0
-    assert remembered(memo, "x", doc, lambda: doc) == (SPANS, [[("A", 101)]])
+    store(cache, [doc], 101)
+    assert cache.n_bytes == 0
+    assert remembered(cache, "x", doc, lambda: doc) == (SPANS, [[("A", 101)]])
 
 
 def test_documents_are_not_kept(nlp):
     gc.collect()
-    n, n_bytes = len(MEMO), MEMO.n_bytes
+    n, n_bytes = len(CACHE), CACHE.n_bytes
     docs = [nlp(TEXT) for _ in range(10)]
-    assert (len(MEMO), MEMO.n_bytes > n_bytes) == (n + 10, True)
+    assert (len(CACHE), CACHE.n_bytes > n_bytes) == (n + 10, True)
     weak = [weakref.ref(doc) for doc in docs]
     del docs
     assert [x() for x in weak] == [None] * 10  # by reference counts alone
-    assert (len(MEMO), MEMO.n_bytes) == (n, n_bytes)
+    assert (len(CACHE), CACHE.n_bytes) == (n, n_bytes)
 
 
 def test_what_was_read_is_dropped(nlp):
-    n_bytes = MEMO.n_bytes
+    n_bytes = CACHE.n_bytes
     doc = nlp(TEXT)
-    assert MEMO.n_bytes > n_bytes
+    assert CACHE.n_bytes > n_bytes
     expected, whole = read(doc), doc._.record_confidence
-    assert MEMO.n_bytes == n_bytes
+    assert CACHE.n_bytes == n_bytes
     assert (read(doc), doc._.record_confidence) == (expected, whole)
 
 
 def test_threads():
-    memo, errors = Memo(max_bytes=2000), []
+    cache, errors = PosteriorCache(max_bytes=2000), []
 
     def work(seed):
         try:
             docs = []
             for i in range(300):
                 doc = Doc(vocab, words=["a"])
-                store(memo, doc, seed + 1, f"x{i % 2}")
+                store(cache, [doc], seed + 1, name=f"x{i % 2}")
                 docs = [*docs[-20:], doc]
                 for one in docs[::5]:
                     for name in ("x0", "x1"):
-                        found = remembered(memo, name, one, lambda one=one: one)
+                        found = remembered(cache, name, one, lambda one=one: one)
                         assert found in (None, (SPANS, [[("A", seed + 1)]]))
                 if i % 7 == 0:
-                    memo.drop("x0", docs[:1])
+                    cache.drop("x0", docs[:1])
         except Exception as e:
             errors.append(e)
 
@@ -329,7 +327,7 @@ def test_threads():
         thread.join()
     assert errors == []
     gc.collect()
-    assert (len(memo), memo.n_bytes) == (0, 0)
+    assert (len(cache), cache.n_bytes) == (0, 0)
 
 
 def test_reading_while_others_predict_and_train():

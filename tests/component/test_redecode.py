@@ -1,6 +1,7 @@
 """Decoding given what a user knows, against enumeration."""
 
 import itertools
+from types import SimpleNamespace
 
 import hypothesis.strategies as st
 import numpy as np
@@ -9,12 +10,11 @@ from hypothesis import assume, given, settings
 from spacy.tokens import Span
 
 from spacy_hosemi.core import CELLS, Constraints, PatternAutomaton, Potentials
-from spacy_hosemi.features.instances import Instance
 from spacy_hosemi.labels.inventory import LabelInventory
 from spacy_hosemi.labels.partial import PartialLabels
 from spacy_hosemi.labels.whitespace import trim_whitespace
+from spacy_hosemi.prediction.batch import Batch
 from spacy_hosemi.prediction.permitted_tags import best_permitted
-from spacy_hosemi.prediction.problem import Problem as SegmentationProblem
 
 from .. import oracles
 from ..helpers import (
@@ -327,7 +327,7 @@ def test_what_is_kept_is_never_dropped():
 # --- tags on tokens, by the component's own code alone --------------------------------
 
 
-def tag_problem(rng, encoding, n_tokens, *, n_labels=2, order=2, is_ended=True):
+def tag_batch(rng, encoding, n_tokens, *, n_labels=2, order=2, is_ended=True):
     """Tags with random scores, label patterns and whitespace; spans are excluded."""
     words = ["\n" if rng.random() < 0.25 else "x" for _ in range(n_tokens)]
     inventory = LabelInventory(["A", "B-2", "I"][:n_labels], encoding)
@@ -357,10 +357,14 @@ def tag_problem(rng, encoding, n_tokens, *, n_labels=2, order=2, is_ended=True):
     allowed = rng.random((n_tokens, len(inventory.names))) < 0.9
     constraints = Constraints(allowed) if rng.random() < 0.5 else None
     fixed = PartialLabels((), tuple(forbid))
-    problem = SegmentationProblem(
-        Instance(doc, 0), potentials, constraints, None, fixed
-    )
-    return problem, automaton, inventory
+    return batch_of(doc, potentials, constraints, fixed, automaton, inventory)
+
+
+def batch_of(doc, potentials, constraints, corrections, automaton, inventory):
+    source = SimpleNamespace(automaton=automaton, inventory=inventory, tree=None)
+    batch = Batch(source, [doc], [potentials], (0, 1))
+    batch.constraints, batch.corrections = [constraints], [corrections]
+    return batch
 
 
 def spans_meant(tags, words):
@@ -386,14 +390,12 @@ def test_the_best_tags_without_some_spans_equal_enumeration(encoding):
         rng = np.random.default_rng(seed)
         n_tokens = int(rng.integers(1, 5 if encoding == "IO" else 4))
         order = int(rng.integers(3))
-        problem, automaton, inventory = tag_problem(
-            rng, encoding, n_tokens, order=order
-        )
-        words = [token.text for token in problem.instance.tokens]
-        scores = oracles.scored(
-            as_problem(automaton, problem.potentials, problem.constraints)
-        )
-        excluded = {*problem.corrections.excluded}
+        batch = tag_batch(rng, encoding, n_tokens, order=order)
+        inventory = batch.source.inventory
+        words = [token.text for token in batch.docs[0]]
+        args = batch.source.automaton, batch.potentials[0], batch.constraints[0]
+        scores = oracles.scored(as_problem(*args))
+        excluded = {*batch.corrections[0].excluded}
         left = {}
         for segments, score in scores.items():
             tags = [inventory.names[y] for _, _, y in segments]
@@ -402,7 +404,7 @@ def test_the_best_tags_without_some_spans_equal_enumeration(encoding):
                 left[segments] = score
             elif score == max(scores.values()):
                 n_excluded += 1
-        found = best_permitted(problem, automaton, inventory)
+        found = best_permitted(batch, 0)
         best = max(left.values(), default=-np.inf)
         if best == -np.inf:
             n_empty += 1
@@ -422,8 +424,8 @@ def test_equal_scores_without_some_spans_go_by_label(encoding):
     potentials.inside[:, 1:] = 1.0
     doc = make_doc(NLP, *"abc")
     fixed = PartialLabels((), ((0, 3, None), (0, 2, "A"), (0, 1, "A")))
-    problem = SegmentationProblem(Instance(doc, 0), potentials, None, None, fixed)
-    found = inventory.decode(best_permitted(problem, automaton, inventory))
+    batch = batch_of(doc, potentials, None, fixed, automaton, inventory)
+    found = inventory.decode(best_permitted(batch, 0))
     expected = {"IO": [(0, 1, "B"), (1, 3, "A")], "BIO": [(0, 1, "B"), (1, 2, "A")]}
     assert found[:2] == expected.get(encoding, [(0, 2, "B"), (2, 3, "A")])
 
@@ -432,13 +434,13 @@ def test_equal_scores_without_some_spans_go_by_label(encoding):
 def test_thirty_spans_of_twenty_tokens(encoding):
     """Splitting what is left of all tags did not end for these in a minute."""
     rng = np.random.default_rng(0)
-    problem, automaton, inventory = tag_problem(rng, encoding, 20, n_labels=3)
-    problem.constraints = None
+    batch = tag_batch(rng, encoding, 20, n_labels=3)
+    batch.constraints = [None]
     forbid, found = [], [(0, 0, "")]
     while len(forbid) < 30 and found:
-        problem.corrections = PartialLabels((), tuple(forbid))
-        found = inventory.decode(best_permitted(problem, automaton, inventory))
-        found = trim_whitespace(found, problem.instance.tokens)
+        batch.corrections = [PartialLabels((), tuple(forbid))]
+        found = batch.source.inventory.decode(best_permitted(batch, 0))
+        found = trim_whitespace(found, batch.docs[0])
         assert not {*found} & {*forbid}
         forbid += found[: 30 - len(forbid)]
     assert len(forbid) == 30

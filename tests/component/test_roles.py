@@ -357,7 +357,7 @@ def test_inference_with_transitions(config, decoding):
         doc = make_doc(
             NLP, *text.split(), sent_starts=[i == 1 for i in range(len(text.split()))]
         )
-        (problem,) = pipe.decoder.posterior(doc).problems
+        (problem,) = pipe.decoder.posterior(doc).instances()
         potentials, constraints = problem.potentials, problem.constraints
         assert len(potentials.entries) > 0
         problem = as_problem(pipe.automaton, potentials, constraints)

@@ -291,7 +291,7 @@ def test_confidence_of_a_span_that_a_new_sentence_start_divides():
 
 
 def _prediction(*spans):
-    from spacy_hosemi.prediction.decoder import Prediction
+    from spacy_hosemi.prediction.predictions import Prediction
 
     return Prediction(list(spans), None)
 

@@ -5,9 +5,8 @@ import pytest
 from spacy_hosemi.component import predict
 from spacy_hosemi.component.annotations import before_prediction
 from spacy_hosemi.features.doc_batch import as_batch
-from spacy_hosemi.prediction.decoder import FlatDecoder
-from spacy_hosemi.prediction.memo import MEMO
-from spacy_hosemi.prediction.problem import LazyProblems
+from spacy_hosemi.prediction.flat_decoder import FlatDecoder
+from spacy_hosemi.prediction.posterior_cache import CACHE
 
 from ..helpers import lbfgs, make_trained
 
@@ -32,18 +31,18 @@ def predicted(nlp, monkeypatch, is_on):
 
         monkeypatch.setattr(FlatDecoder, "__init__", slow)
     else:
-        init = LazyProblems.__init__
+        from_arrays = FlatDecoder._from_arrays
 
-        def counted(self, *args):
-            init(self, *args)
-            n_lazy.append(len(self))
+        def counted(self, batch, *args):
+            n_lazy.append(len(batch.docs))
+            return from_arrays(self, batch, *args)
 
-        monkeypatch.setattr(LazyProblems, "__init__", counted)
+        monkeypatch.setattr(FlatDecoder, "_from_arrays", counted)
     pipe.temperature = 2.0  # another decoder
     pipe.temperature = 1.0
-    before = MEMO.n_bytes
+    before = CACHE.n_bytes
     docs = [*nlp.pipe(TEXTS)]
-    n_bytes = MEMO.n_bytes - before
+    n_bytes = CACHE.n_bytes - before
     found = [
         [(*span, p._.confidence) for span, p in zip(triples(doc), doc.ents)]
         + [doc._.record_confidence, doc.user_data]

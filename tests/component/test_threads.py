@@ -7,7 +7,8 @@ from spacy.tokens import Doc, Span
 
 from spacy_hosemi.core.parallel.ordered import N_OPEN
 from spacy_hosemi.prediction import decoder as decoder_module
-from spacy_hosemi.prediction.memo import Memo
+from spacy_hosemi.prediction.posterior_cache import PosteriorCache
+from spacy_hosemi.prediction.predictions import Predictions
 from spacy_hosemi.prediction.records import find_records
 
 from ..helpers import (
@@ -101,11 +102,11 @@ def test_one_by_one_equals_batches(decoding, scope):
     for left, right, *pair in zip(together, alone, *docs):
         paths = right.posterior.paths(right.spans)
         assert left.posterior.paths(left.spans) == paths
-        memos = [Memo(), Memo()]
-        for memo, doc, found in zip(memos, pair, (left, right)):
-            memo.store("x", [doc], [found.posterior], [found.spans])
-            assert remembered(memo, "x", doc, lambda: None) == (found.spans, paths)
-        assert memos[0].n_bytes == memos[1].n_bytes > 0
+        caches = [PosteriorCache(), PosteriorCache()]
+        for cache, doc, found in zip(caches, pair, (left, right)):
+            cache.store("x", [doc], Predictions.of([found]))
+            assert remembered(cache, "x", doc, lambda: None) == (found.spans, paths)
+        assert caches[0].n_bytes > caches[1].n_bytes > 0  # all of a batch is kept
     assert sum(len(x.spans) for x in alone) > 20
 
 

@@ -109,7 +109,7 @@ def test_equals_enumeration(name):
         doc, walls = draw_doc(rng, name, n_tokens)
         bare = doc.copy()
         bare.set_ents([], default="missing")
-        problems = pipe.decoder.posterior(bare).problems
+        problems = pipe.decoder.posterior(bare).instances()
         given = [(x.instance, x.potentials) for x in problems]
         expected = distribution(pipe, doc, walls, given)
         if not all(any(np.isfinite([*x.values()])) for _, x in expected):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.core import PatternAutomaton, viterbi
-from spacy_hosemi.hierarchy.answers import mbr_spans
 from spacy_hosemi.hierarchy.candidates import (
     Candidates,
     PartialNodes,
@@ -22,9 +21,9 @@ from spacy_hosemi.hierarchy.coarse_to_fine import (
     make_step,
     paths,
 )
-from spacy_hosemi.hierarchy.decoder import surest
 from spacy_hosemi.hierarchy.hierarchy import make_hierarchy
 from spacy_hosemi.hierarchy.level_batch import LevelBatch, train_levels
+from spacy_hosemi.hierarchy.level_decodings import mbr_spans
 from spacy_hosemi.hierarchy.level_state import (
     LevelState,
     connect,
@@ -42,6 +41,7 @@ from spacy_hosemi.model.active_features import (
 )
 from spacy_hosemi.model.kernels.sparse_steps import Freedom
 from spacy_hosemi.model.weights.pairs import WeightPairs
+from spacy_hosemi.prediction.decoder import surest_name
 
 from .. import oracles
 from ..core.problems import as_core
@@ -611,8 +611,8 @@ def test_batches_leave_other_levels_alone():
 
 def test_the_surest_name():
     path = [("PER", 0.9), ("PER", 0.4)]
-    assert surest((0, 1), path, 0.0) == ("PER", 0.4)
+    assert surest_name((0, 1), path, 0.0) == ("PER", 0.4)
     # what is above it has the same name
-    assert surest((0, 1), path, 0.5) == ("PER", 0.9)
-    assert surest((0, 1), path, 0.95) is None
-    assert surest((0, 1), path, {"PER": 0.95}) is None
+    assert surest_name((0, 1), path, 0.5) == ("PER", 0.9)
+    assert surest_name((0, 1), path, 0.95) is None
+    assert surest_name((0, 1), path, {"PER": 0.95}) is None

@@ -13,9 +13,8 @@ from thinc.api import Adam
 
 from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.hierarchy import flatten
-from spacy_hosemi.hierarchy.decoder import FlattenedDecoder
 from spacy_hosemi.hierarchy.level_weights import level_weights_of
-from spacy_hosemi.prediction.clean_decoder import CleanDecoder
+from spacy_hosemi.prediction.flat_decoder import FlatDecoder
 from spacy_hosemi.prediction.records import find_records
 
 from ..component.test_bags import BAG
@@ -55,9 +54,7 @@ def levels(pipe):
 
 
 def is_flat(pipe) -> bool:
-    decoder = pipe.decoder
-    inner = decoder.decoder if isinstance(decoder, CleanDecoder) else decoder
-    return isinstance(inner, FlattenedDecoder)
+    return isinstance(pipe.decoder, FlatDecoder)
 
 
 def random_pipe(seed, **config):
@@ -170,13 +167,13 @@ def test_what_training_changes_counts_at_once():
     train(nlp, n_passes=1)
     pipe = nlp.get_pipe("hosemi")
     found = probabilities(pipe, nlp)
-    automaton = pipe.decoder.decoder.flat.automaton
+    automaton = pipe.decoder.automaton
     for line in ("[PER/first Grace] met [LOC/city Ada] .", *MARKED[:2]):
         nlp.update([example(nlp, line)], sgd=Adam(0.2))
         found = assert_new(pipe, nlp, found)
     pipe.set_weights(pipe.get_weights() / 2)
     found = assert_new(pipe, nlp, found)
-    assert pipe.decoder.decoder.flat.automaton is automaton  # it depends on no weight
+    assert pipe.decoder.automaton is automaton  # it depends on no weight
     below = pipe.level_weights
     below = replace(below, matrix=tuple(map(np.zeros_like, below.matrix)))
     change_levels(pipe, below)

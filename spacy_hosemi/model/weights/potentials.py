@@ -61,6 +61,8 @@ class DocScorer:
         it has, only those of tokens are in single precision.
     """
 
+    has_encoder = False
+
     def __init__(self, state: WeightState, is_single: bool = True) -> None:
         self._of_tokens = state.cached(_token_scores) if state.is_trained else None
         self._is_single = is_single

@@ -54,7 +54,7 @@ class Scoring:
         return ListEvidence(self.state.extractor, self.tokens)
 
 
-class PathPair:
+class ScoreDifference:
     """Where two segmentations differ.
 
     sides (Tuple): For each the sign, the segments that only it has, and the segments

@@ -20,10 +20,10 @@ from ..features.gazetteers.list_edits import (
     with_entry,
     without_entry,
 )
-from ..features.instances import Instance, instances
 from ..labels.inventory import Span
-from .decoder import FlatDecoder
-from .rivals import below
+from .best_with_and_without import below
+from .flat_decoder import FlatDecoder
+from .posterior import Posterior
 from .scorer import WeightScorer
 
 ADD_ENTRY, REMOVE_ENTRY = "add an entry", "remove an entry"
@@ -51,83 +51,87 @@ class Change:
 _Tried = tuple[str, str, str | None, FlatDecoder]
 
 
-def changes(
-    decoder: FlatDecoder, doc: Doc, span: Span, others: Sequence[Span]
+def counterfactuals(
+    decoder: FlatDecoder,
+    doc: Doc,
+    posterior: Posterior,
+    span: Span,
+    instead: Sequence[Span],
 ) -> list[Change]:
-    """What would change whether a span is predicted; with labels in a tree, whether
-    one with a label below its name is.
+    """RETURNS (List[Change]): What would change whether a span is predicted; with
+    labels in a tree, whether one with a label below its name is. Those after which the
+    probability of the span is nearest to what it was come first.
 
-    decoder (FlatDecoder): Of the document.
-    doc (Doc): n tokens, as they are predicted.
-    span (Tuple[int, int, str]): The span.
-    others (Sequence[Tuple[int, int, str]]): Those that there are instead.
-    RETURNS (List[Change]): Those after which the probability of the span is nearest to
-        what it was come first.
+    posterior (Posterior): Of the document, as it is predicted.
+    instead (Sequence[Tuple[int, int, str]]): The spans that there are instead.
     """
     answer, before = _answer(decoder, doc, span)
     is_there = _has(answer, span, decoder)
-    found = []
-    for kind, name, entry, other in _to_try(decoder, doc, span, others, answer):
+    changes = []
+    for kind, name, entry, other in _to_try(decoder, posterior, span, instead, answer):
         answer, p = _answer(other, doc, span)
         if _has(answer, span, decoder) != is_there:
-            found.append(Change(kind, name, entry, p))
-    return sorted(found, key=lambda one: abs(one.probability - before))
+            changes.append(Change(kind, name, entry, p))
+    return sorted(changes, key=lambda change: abs(change.probability - before))
 
 
 def _answer(decoder: FlatDecoder, doc: Doc, span: Span) -> tuple[list[Span], float]:
-    """What is predicted, and the probability of a span."""
+    """RETURNS (Tuple[List[Span], float]): What is predicted, and the probability of a
+    span."""
     (prediction,) = decoder.predict([doc])
-    paths = decoder.posterior(doc).paths(below(span, decoder.inventory))
-    return prediction.spans, min(sum(path[-1][1] or 0.0 for path in paths if path), 1.0)
+    probs = decoder.posterior(doc).confidences(below(span, decoder.inventory))
+    return prediction.spans, min(sum(probs), 1.0)
 
 
 def _has(spans: Sequence[Span], span: Span, decoder: FlatDecoder) -> bool:
-    return any(x in spans for x in below(span, decoder.inventory))
+    return span in spans or any(x in spans for x in below(span, decoder.inventory))
 
 
 def _to_try(
     decoder: FlatDecoder,
-    doc: Doc,
+    posterior: Posterior,
     span: Span,
-    others: Sequence[Span],
+    instead: Sequence[Span],
     answer: Sequence[Span],
 ) -> Iterator[_Tried]:
-    """Each change that may be one, with what decodes after it."""
-    parts = instances(doc, decoder.options.scope)
-    part = next((x for x in parts if x.start <= span[0] and span[1] <= x.end), None)
-    if part is not None:
-        lists = decoder.state.weights.extractor.gazetteers
-        if lists:
-            lists = occurring(lists, [x.tokens for x in parts])
-            yield from _list_changes(decoder, lists, part, [span, *others])
-        inside = [y for i, j, y in answer if part.start <= i and j <= part.end]
-        yield from _rule_changes(decoder, span, Counter(inside))
+    """YIELDS (Tuple): Each change that may be one, with what decodes after it."""
+    batch, places = posterior.batch, posterior.locate([span, *instead, *answer])
+    if places[0] is None:
+        return
+    k = places[0][0]
+    here = [None if x is None or x[0] != k else x[1] for x in places]
+    near = [x for x in here[: 1 + len(instead)] if x is not None]
+    inside = [x[2] for x in here[1 + len(instead) :] if x is not None]
+    lists = decoder.state.weights.extractor.gazetteers
+    if lists:
+        lists = occurring(lists, [*batch.tokens])
+        yield from _list_changes(decoder, lists, batch.tokens[k], near)
+    yield from _rule_changes(decoder, span, Counter(inside))
 
 
 def _list_changes(
-    decoder: FlatDecoder, lists: Gazetteers, part: Instance, spans: Sequence[Span]
+    decoder: FlatDecoder, lists: Gazetteers, tokens: Doc, spans: Sequence[Span]
 ) -> Iterator[_Tried]:
     """Each entry that matches near some spans is removed; their texts are added."""
-    tokens, reach = part.tokens, decoder.state.weights.extractor.features.reach
-    low = min(i for i, _, _ in spans) - part.start - reach
-    high = max(j for _, j, _ in spans) - part.start + reach
+    reach = decoder.state.weights.extractor.features.reach
+    low = min(i for i, _, _ in spans) - reach
+    high = max(j for _, j, _ in spans) + reach
     exact, similar = lists.matches([tokens]), lists.similar([tokens])
     exact = exact.where((low < exact.end) & (exact.start < high))
     similar = similar.where((low < similar.end) & (similar.start < high))
     for name in lists.settings:
         places = zip(exact[name].start.tolist(), exact[name].end.tolist())
-        found = [entry_at(lists, name, tokens, *place) for place in places]
+        entries = [entry_at(lists, name, tokens, *place) for place in places]
         if name in lists.fuzzy:
             texts = lists.fuzzy[name].texts
             alike = similar[name].entry.tolist()
-            found += [entry_of(texts[e].split(" ")) for e in alike]
-        for entry in dict.fromkeys(found):
+            entries += [entry_of(texts[e].split(" ")) for e in alike]
+        for entry in dict.fromkeys(entries):
             other = with_lists(decoder, without_entry(lists, name, entry))
             yield REMOVE_ENTRY, name, entry.text, other
         for start, end, _ in spans:
-            place = start - part.start, end - part.start
-            entry = entry_at(lists, name, tokens, *place)
-            if entry.words and entry not in found:
+            entry = entry_at(lists, name, tokens, start, end)
+            if entry.words and entry not in entries:
                 other = with_lists(decoder, with_entry(lists, name, entry))
                 yield ADD_ENTRY, name, entry.text, other
 
@@ -139,7 +143,7 @@ def with_lists(decoder: FlatDecoder, lists: Gazetteers) -> FlatDecoder:
     read = Extractor(extractor.features, lists, extractor.tables, extractor.extensions)
     other = replace(state, weights=replace(state.weights, extractor=read))
     using = scorer.using(replace(scorer.state, extractor=read))
-    return FlatDecoder(other, decoder.options, using, decoder)
+    return FlatDecoder(other, decoder.options, using, decoder.tree)
 
 
 def _rule_changes(

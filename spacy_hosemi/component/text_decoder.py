@@ -1,0 +1,184 @@
+"""Records of texts without documents of spaCy, where the pipeline is the component
+alone, and nothing that it reads needs them.
+
+The decoder is the same, and so are the answers, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..features.clean_docs import are_clean_texts
+from ..features.doc_batch import DocBatch, TextBatch, as_batch
+from ..features.instances import Keys, TokenizedText
+from ..formats.records import Fields
+from ..prediction.decoder import BATCH_TOKENS, batches
+from ..prediction.predictions import Predictions
+from ..text.pieces import read_texts
+from ..text.tokenizer import FieldTokenizer
+from .pipe import HighOrderSemiCRF
+from .predict import predictions
+
+Ints = NDArray[Any]
+
+
+def obstacle(nlp: Language) -> str | None:
+    """RETURNS (Optional[str]): Why the texts of a pipeline must become documents; None:
+    they need not.
+
+    nlp (Language): A pipeline with a trained component.
+    """
+    if [type(pipe) for _, pipe in nlp.pipeline] != [HighOrderSemiCRF]:
+        return "the pipeline has more than one component"
+    if type(nlp.tokenizer) is not FieldTokenizer:
+        return "the tokenizer is not spacy_hosemi.FieldTokenizer.v1"
+    if type(nlp).make_doc is not Language.make_doc:
+        return "the pipeline makes documents in its own way"
+    pipe = cast(HighOrderSemiCRF, nlp.pipeline[0][1])
+    state, settings = pipe.state, pipe.settings
+    if pipe.model.layers:
+        return "features read a tok2vec"
+    if state.levels is not None:
+        return "labels are in a tree"
+    if settings.scope != "doc":
+        return f"the scope is {settings.scope!r}"
+    if settings.collective:
+        return "collective is above 0"
+    if settings.spans_threshold is not None:
+        return "spans_threshold is set"
+    if read := state.weights.extractor.read_of_docs():
+        return f"features read {', '.join(read)}"
+    return None
+
+
+class TextDecoder:
+    """Predicts the spans of texts and nothing else: no document is annotated, and one
+    is made only where words are not clean, or not separated by single spaces.
+
+    nlp (Language): A pipeline without an `obstacle`.
+    threads (Optional[int]): Of the component; None: as in its settings.
+    """
+
+    def __init__(self, nlp: Language, threads: int | None) -> None:
+        self._nlp, self._threads = nlp, threads
+        self._pipe = cast(HighOrderSemiCRF, nlp.pipeline[0][1])
+
+    def decode(self, texts: list[str]) -> Iterator[tuple[list[int], Fields]]:
+        """YIELDS (Tuple[List[int], Fields]): The places of some texts, and their
+        fields. Texts of a batch in which one fails are left out.
+
+        texts (List[str]): Any texts.
+        """
+        nlp = self._nlp
+        tokens = read_texts(texts, cast(FieldTokenizer, nlp.tokenizer))
+        orths, spaces, starts, ends, first, others = tokens
+        is_plain = np.ones(len(texts), bool)
+        is_plain[others] = False
+        is_plain[[k for k, x in enumerate(texts) if len(x) > nlp.max_length]] = False
+        if self._pipe.reads_clean and len(orths):
+            is_plain &= are_clean_texts(nlp.vocab, orths, first)
+        if not is_plain.all():
+            sizes = np.diff(first)
+            of_plain = np.repeat(is_plain, sizes)
+            orths, spaces = orths[of_plain], spaces[of_plain]
+            starts, ends = starts[of_plain], ends[of_plain]
+            first = np.append(0, np.cumsum(sizes[is_plain])).astype(np.int32)
+        plain = np.flatnonzero(is_plain).tolist()
+        at = 0
+        read = _batches(nlp.vocab, [texts[k] for k in plain], orths, spaces, first)
+        for batch, of_batch in self._predictions(read):
+            low, high = first[at], first[at + len(batch)]
+            here, at = plain[at : at + len(batch)], at + len(batch)
+            if of_batch is not None:
+                args = starts[low:high], ends[low:high], batch.first, of_batch
+                yield here, _fields([texts[k] for k in here], *args)
+        docs = {k: self._make_doc(texts[k]) for k in np.flatnonzero(~is_plain).tolist()}
+        places = iter([k for k, doc in docs.items() if doc is not None])
+        made = (doc for doc in docs.values() if doc is not None)
+        for batch, of_batch in self._predictions(map(as_batch, batches(made))):
+            here = [*islice(places, len(batch))]
+            if of_batch is not None:
+                args = *_characters(batch), batch.first, of_batch
+                yield here, _fields([texts[k] for k in here], *args)
+
+    def _predictions(
+        self, stream: Iterable[DocBatch]
+    ) -> Iterator[tuple[DocBatch, Predictions | None]]:
+        """YIELDS (Tuple[DocBatch, Optional[Predictions]]): Each batch; None: it
+        fails."""
+        for batch, predict in predictions(self._pipe, stream, self._threads, True):
+            try:
+                of_batch = predict()
+            except Exception:
+                yield batch, None
+            else:
+                yield batch, of_batch
+
+    def _make_doc(self, text: str) -> Doc | None:
+        """RETURNS (Optional[Doc]): The document of a text, if the tokenizer permits."""
+        try:
+            return self._nlp.make_doc(text)
+        except Exception:  # such as half a surrogate pair
+            return None
+
+
+def _batches(
+    vocab: Vocab, texts: Sequence[str], orths: Keys, spaces: Keys, first: Ints
+) -> Iterator[TextBatch]:
+    """YIELDS (TextBatch): Some of these texts, with their tokens."""
+    i = 0
+    while i < len(texts):
+        most = int(first[i]) + BATCH_TOKENS
+        j = max(i + 1, int(np.searchsorted(first, most, "right")) - 1)
+        borders = first[i : j + 1]
+        low, high = int(borders[0]), int(borders[-1])
+        here = [
+            TokenizedText(vocab, text, orths, spaces, *pair)
+            for text, pair in zip(texts[i:j], pairwise(borders.tolist()))
+        ]
+        yield TextBatch(here, orths[low:high], spaces[low:high], borders - low)
+        i = j
+
+
+def _characters(docs: DocBatch) -> tuple[Ints, Ints]:
+    """RETURNS (Tuple[int [n], int [n]]): Where each token of some documents begins and
+    ends in its document."""
+    spaces, lengths = docs.tokens[1:].astype(np.int64)
+    after = np.append(0, np.cumsum(lengths + spaces))
+    starts = after[:-1] - np.repeat(after[docs.first[:-1]], np.diff(docs.first))
+    return starts, starts + lengths
+
+
+def _fields(
+    texts: Sequence[str], starts: Ints, ends: Ints, first: Ints, found: Predictions
+) -> Fields:
+    """RETURNS (Fields): What is predicted in texts.
+
+    starts, ends (int [n]), first (int32 [D + 1]): The characters of the tokens of all
+        these texts, and the first token of each.
+    """
+    assert found.confidence is not None
+    of_spans = np.repeat(np.arange(len(texts)), found.n_spans)
+    low, labels = first[of_spans], found.labels
+    of_starts = starts[low + found.spans[:, 0]].tolist()
+    of_ends = ends[low + found.spans[:, 1] - 1].tolist()
+    triples = zip(of_spans.tolist(), of_starts, of_ends)
+    return Fields(
+        found.n_spans.tolist(),
+        [*found.whole],
+        (
+            of_starts,
+            of_ends,
+            [labels[y] for y in found.spans[:, 2].tolist()],
+            [texts[k][start:end] for k, start, end in triples],
+            found.confidence.tolist(),
+        ),
+    )

@@ -1,0 +1,179 @@
+"""Batches: the instances of some documents with scores and limits, as columns.
+
+A document is a batch of one, and so is each sentence of it. What leaves a batch is in
+tokens of the documents; within it spans are in tokens of the instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+from spacy.tokens import Doc
+
+from ..core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
+from ..core.potentials import ManyPotentials
+from ..features.clean_docs import WordPlaces
+from ..features.instances import Instance, TokenKind
+from ..labels.inventory import LabelInventory
+from ..labels.partial import NOTHING, PartialLabels
+from ..labels.whitespace import whitespace
+
+# Of the two numbers of a word in two lists.
+_WORD_BYTES = 2 * (8 + 28)
+
+
+class BatchSource(Protocol):
+    """What has made a batch.
+
+    automaton (PatternAutomaton), inventory (LabelInventory): Of its segments.
+    tree (Any): Gives probabilities of the names above a label; None: there are none.
+    """
+
+    automaton: PatternAutomaton
+    inventory: LabelInventory
+    tree: Any
+
+    def impossible(self, batch: Batch, k: int) -> ValueError:
+        """RETURNS (ValueError): HS060, of an instance."""
+        ...
+
+    def posterior(self, doc: Doc) -> Any:
+        """RETURNS (Posterior): Of a document."""
+        ...
+
+
+class Batch:
+    """N instances of D documents of one vocabulary.
+
+    source (BatchSource): The decoder that has made it.
+    docs (Sequence[Doc] [D]): The documents as they are read.
+    potentials (Sequence[Potentials] [N]): Scores.
+    borders (Sequence[int] [D + 1]): The first instance of each document, and N.
+    tokens (Optional[Sequence[Doc]] [N]), starts (Optional[Sequence[int]] [N]): The
+        tokens of each instance, and where they begin; None: instances are documents.
+    words (Mapping[int, WordPlaces]): Where clean words stand, by instance.
+
+    constraints (List[Optional[Constraints]] [N]), existing
+        (List[Optional[PartialLabels]] [N]), corrections (List[PartialLabels] [N]): What
+        limits each instance, in its own tokens.
+    is_free (bool): Whether nothing limits any of them, and all scores are arrays.
+    given (PartialLabels): Corrections of a user, in tokens of the only document as it
+        is read, with labels of documents.
+    log_z, log_prob (Dict[int, float]): Where they are known: the log partition, and the
+        log probability of the segmentation that is predicted.
+    """
+
+    def __init__(
+        self,
+        source: BatchSource,
+        docs: Sequence[Doc],
+        potentials: Sequence[Potentials],
+        borders: Sequence[int],
+        tokens: Sequence[Doc] | None = None,
+        starts: Sequence[int] | None = None,
+        words: Mapping[int, WordPlaces] | None = None,
+    ) -> None:
+        self.source, self.docs = source, docs
+        self.potentials, self.borders = potentials, borders
+        self.tokens = docs if tokens is None else tokens
+        self.starts, self.words = starts, words or {}
+        n = borders[-1]
+        self.constraints: list[Constraints | None] = [None] * n
+        self.existing: list[PartialLabels | None] = [None] * n
+        self.corrections = [NOTHING] * n
+        self.is_free = isinstance(potentials, ManyPotentials)
+        self.given = NOTHING
+        self.log_z: dict[int, float] = {}
+        self.log_prob: dict[int, float] = {}
+        self._is_detached = False
+
+    def rows(self, d: int) -> range:
+        """RETURNS (range): The instances of a document."""
+        return range(self.borders[d], self.borders[d + 1])
+
+    def instance(self, k: int) -> Instance:
+        start = 0 if self.starts is None else self.starts[k]
+        return Instance(self.tokens[k], start, self.words.get(k))
+
+    def marginals(self, k: int) -> Marginals:
+        args = self.source.automaton, self.potentials[k], self.constraints[k]
+        return marginals(*args)
+
+    def alone(
+        self,
+        k: int,
+        *,
+        source: BatchSource | None = None,
+        potentials: Potentials | None = None,
+        constraints: Constraints | None = None,
+        corrections: PartialLabels | None = None,
+    ) -> Batch:
+        """RETURNS (Batch): One instance; what is given replaces what it has."""
+        instance = self.instance(k)
+        batch = Batch(
+            source or self.source,
+            self.docs,
+            [potentials or self.potentials[k]],
+            (0, 1),
+            [instance.tokens],
+            [instance.start],
+            {} if instance.words is None else {0: instance.words},
+        )
+        batch.constraints = [constraints or self.constraints[k]]
+        batch.existing = [self.existing[k]]
+        batch.corrections = [corrections or self.corrections[k]]
+        batch.is_free = False
+        return batch
+
+    def detach(self) -> int:
+        """Let go of the documents: of tokens their number is kept, and of those that
+        have tags, which are whitespace. RETURNS (int): The memory of what is left."""
+        if not self._is_detached:
+            self._is_detached = True
+            has_tags = self.source.inventory.on_tokens
+            left = [_tokens_left(tokens, has_tags) for tokens in self.tokens]
+            self.docs = self.tokens = cast(list[Doc], left)
+        return self._n_bytes()
+
+    def _n_bytes(self) -> int:
+        n_words = sum([len(words.starts) for words in self.words.values()])
+        scores: Any = self.potentials
+        if isinstance(scores, ManyPotentials):
+            of_scores = _n_bytes_of(scores)
+        else:
+            of_scores = sum([_n_bytes_of(potentials) for potentials in scores])
+        limits = [x for x in self.constraints if x is not None]
+        arrays = [array for x in limits for array in (x.allowed, x.boundary)]
+        of_limits = sum([array.nbytes for array in arrays if array is not None])
+        return _WORD_BYTES * n_words + of_scores + of_limits
+
+
+def _n_bytes_of(scores: Potentials | ManyPotentials) -> int:
+    # Start and end have the shape of inside.
+    n_bytes = 3 * scores.inside.nbytes + scores.cells.nbytes
+    entries: Any = scores.entries
+    return n_bytes if entries is None else n_bytes + int(entries.nbytes)
+
+
+class TokenKinds:
+    """What confidences of tags need of tokens: how many there are, and which are
+    whitespace."""
+
+    __slots__ = "_n", "_spaces"
+
+    def __init__(self, n: int, spaces: Container[int]) -> None:
+        self._n, self._spaces = n, spaces
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, i: int) -> TokenKind:
+        return TokenKind(i in self._spaces)
+
+
+def _tokens_left(tokens: Doc, has_tags: bool) -> range | TokenKinds:
+    if not has_tags:
+        return range(len(tokens))
+    spaces = whitespace(tokens)
+    return TokenKinds(len(tokens), () if spaces is None else {*spaces.tolist()})

@@ -1,0 +1,73 @@
+"""The best segmentation that has a span, and the best one that does not have it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..core import Constraints, score, viterbi
+from ..labels.constraints import permits, require
+from ..labels.inventory import LabelInventory, Segment, Span
+from ..labels.partial import PartialLabels
+from ..labels.whitespace import before_trimming
+from .batch import Batch
+from .permitted_tags import best_permitted
+
+
+class ScoredSegments(NamedTuple):
+    """A segmentation and its score; without segments and -inf: none is possible."""
+
+    segments: list[Segment]
+    score: float
+
+
+NONE = ScoredSegments([], -math.inf)
+
+
+def best_of_all(batch: Batch, k: int) -> ScoredSegments:
+    """RETURNS (ScoredSegments): The most probable segmentation of an instance."""
+    args = batch.source.automaton, batch.potentials[k], batch.constraints[k]
+    return ScoredSegments(*viterbi(*args))
+
+
+def best_with(batch: Batch, k: int, span: Span) -> ScoredSegments:
+    """RETURNS (ScoredSegments): The most probable segmentation of an instance that has
+    a span, possible or not. In a label tree the name of an inner node stands for all
+    labels below it."""
+    automaton, inventory = batch.source.automaton, batch.source.inventory
+    tokens, potentials = batch.tokens[k], batch.potentials[k]
+    limits = batch.constraints[k]
+    spans = before_trimming(span, tokens) if inventory.on_tokens else [span]
+    best = NONE
+    for variant in spans:
+        required = require([variant], inventory, limits, len(tokens))
+        scored = ScoredSegments(*viterbi(automaton, potentials, required))
+        # What is required may cross the starts of sentences, but this span may not.
+        if scored.score > best.score and permits(limits, scored.segments):
+            best = scored
+    return best
+
+
+def best_without(batch: Batch, k: int, span: Span) -> ScoredSegments:
+    """RETURNS (ScoredSegments): The most probable segmentation that does not have a
+    span; see `best_with`."""
+    automaton, inventory = batch.source.automaton, batch.source.inventory
+    potentials = batch.potentials[k]
+    if inventory.on_tokens:
+        excluding = batch.alone(k, corrections=PartialLabels(excluded=(span,)))
+        tags = best_permitted(excluding, 0)
+        return (
+            ScoredSegments(tags, score(automaton, potentials, tags)) if tags else NONE
+        )
+    limits = batch.constraints[k] or Constraints()
+    wrong = [(i, j, inventory.index[label]) for i, j, label in below(span, inventory)]
+    limits = replace(limits, forbidden=[*limits.forbidden, *wrong])
+    return ScoredSegments(*viterbi(automaton, potentials, limits))
+
+
+def below(span: Span, inventory: LabelInventory) -> list[Span]:
+    """RETURNS (List[Tuple[int, int, str]]): The spans that a span stands for: with each
+    label below its name, if labels are in a tree."""
+    start, end, name = span
+    return [(start, end, label) for label in inventory.labels_below(name)]

@@ -1,0 +1,101 @@
+"""What forbids a span, or each segmentation without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+
+from ..core import Constraints, PatternAutomaton, compile_grammar
+from ..features.instances import Instance
+from ..labels.constraints import borders_of
+from ..labels.inventory import Span
+from ..labels.partial import NOTHING, PartialLabels
+from .batch import Batch
+from .best_with_and_without import ScoredSegments
+from .flat_decoder import FlatDecoder
+from .limits import limit_instance
+
+CROSSES = "a sentence begins within it"
+EXISTING = "entities or blocked tokens that were there before"
+
+# Finds the best segmentation of an instance that has a span, or that does not have it.
+Search = Callable[[Batch, int, Span], ScoredSegments]
+
+
+def blocking_constraints(
+    decoder: FlatDecoder, batch: Batch, k: int, span: Span, search: Search
+) -> list[str]:
+    """Says why no segmentation of an instance has a span, or does not have it.
+
+    search (Callable): `best_with` or `best_without`, which finds nothing.
+    RETURNS (List[str]): What is in force, each of which would have to go alone; all of
+        the rules if no single one of these is enough.
+    """
+    inventory, grammar = decoder.inventory, decoder.automaton.grammar
+    borders = borders_of(batch.tokens[k], inventory)
+    if borders is not None and ((span[0] < borders) & (borders < span[1])).any():
+        return [CROSSES]
+    names = [
+        name
+        for name, other in _without_one(decoder, batch, k, span)
+        if search(other, 0, span).segments
+    ]
+    if not names and grammar:
+        free = _with_automaton(decoder, decoder.automaton.without_grammar)
+        if search(batch.alone(k, source=free), 0, span).segments:
+            return [f"label_rules: {'; '.join(grammar.rules)}"]
+    return names or ["several limits together"]
+
+
+def _without_one(
+    decoder: FlatDecoder, batch: Batch, k: int, span: Span
+) -> Iterator[tuple[str, Batch]]:
+    """YIELDS (Tuple[str, Batch]): The name of each limit, and the instance without
+    it."""
+    automaton, inventory = decoder.automaton, decoder.inventory
+    tokens, scores = batch.tokens[k], batch.potentials[k]
+    existing, matches = batch.existing[k], decoder.hard_matches(tokens)
+
+    def limited(existing: PartialLabels | None, matches: Sequence[Span]) -> Batch:
+        copied = replace(scores, start=scores.start.copy(), end=scores.end.copy())
+        args = Instance(tokens, 0), copied, existing, NOTHING, matches
+        potentials, limits, *_ = limit_instance(*args, automaton, inventory)
+        return batch.alone(
+            k, potentials=potentials, constraints=limits or Constraints()
+        )
+
+    if existing is not None:
+        yield EXISTING, limited(None, matches)
+    for label in dict.fromkeys(label for *_, label in matches):
+        others = [x for x in matches if x[2] != label]
+        yield f"a list of {label} in mode hard", limited(existing, others)
+    length = scores.length.shape[1]
+    if not inventory.on_tokens and span[1] - span[0] > length:
+        free = replace(scores, tail=np.zeros_like(scores.tail))
+        yield f"max_length = {length}", batch.alone(k, potentials=free)
+    for rule in dict.fromkeys(automaton.grammar.rules if automaton.grammar else ()):
+        source = _with_automaton(decoder, _without_rule(automaton, rule))
+        yield f"label_rules: {rule}", batch.alone(k, source=source)
+
+
+def _with_automaton(decoder: FlatDecoder, automaton: PatternAutomaton) -> FlatDecoder:
+    """RETURNS (FlatDecoder): The same with another automaton."""
+    other = copy(decoder)
+    other.automaton = automaton
+    return other
+
+
+def _without_rule(automaton: PatternAutomaton, rule: str) -> PatternAutomaton:
+    """RETURNS (PatternAutomaton): The same without one of its rules."""
+    assert automaton.grammar is not None
+    rules = [other for other in automaton.grammar.rules if other != rule]
+    return PatternAutomaton(
+        automaton.labels,
+        automaton.patterns,
+        observed=automaton.observed,
+        tied=automaton.tied,
+        grammar=compile_grammar(automaton.labels, rules) if rules else None,
+    )

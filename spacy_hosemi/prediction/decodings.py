@@ -1,0 +1,79 @@
+"""The rules of decoding: from scores to the segmentation that is predicted.
+
+A rule is one entry of `DECODINGS`. Both of its functions give steps, so that tasks
+without the GIL are given away, and the same segmentations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..core import Constraints, PatternAutomaton, Potentials
+from ..core.algorithms.mbr import mbr_steps
+from ..core.algorithms.segment_probabilities import (
+    PathAnswer,
+    PathsFound,
+    best_decision_steps,
+    best_path_steps,
+)
+from ..core.algorithms.viterbi import viterbi_steps
+from ..core.parallel.coroutines import Steps
+from ..labels.inventory import Segment
+
+Best = tuple[list[list[Segment]], list[PathAnswer | None]]
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """A rule of decoding.
+
+    name (str), meaning (str): As the setting decoding has it.
+    reads_expected_f1 (bool): Whether the setting expected_f1 counts.
+    decodes_tags (bool): Whether segments may be tags on tokens.
+    steps (Callable): (automaton, potentials, constraints), then expected_f1 if it
+        counts, to steps to the segments of each instance, and what is known of their
+        probabilities by then.
+    free_steps (Callable): (automaton, potentials), then expected_f1 if it counts, and
+        has_probabilities, to steps to the same of instances that nothing limits, see
+        `best_path_steps`; to None where an instance has to be done by `steps`.
+    """
+
+    name: str
+    meaning: str
+    reads_expected_f1: bool
+    decodes_tags: bool
+    steps: Callable[..., Steps[Best]]
+    free_steps: Callable[..., Steps[PathsFound | None]]
+
+
+def _viterbi_steps(
+    automaton: PatternAutomaton,
+    potentials: Sequence[Potentials],
+    constraints: Sequence[Constraints | None],
+) -> Steps[Best]:
+    scored = yield from viterbi_steps(automaton, [*potentials], [*constraints])
+    return [segments for segments, _ in scored], [None] * len(potentials)
+
+
+DECODINGS = {
+    rule.name: rule
+    for rule in (
+        Decoding(
+            "viterbi",
+            "the most probable segmentation",
+            reads_expected_f1=False,
+            decodes_tags=True,
+            steps=_viterbi_steps,
+            free_steps=best_path_steps,
+        ),
+        Decoding(
+            "mbr",
+            "the spans with the highest expected F1",
+            reads_expected_f1=True,
+            decodes_tags=False,
+            steps=mbr_steps,
+            free_steps=best_decision_steps,
+        ),
+    )
+}

@@ -1,0 +1,282 @@
+"""The decoder of all labels of segments at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from typing import Any, Protocol
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..core.algorithms.segment_probabilities import PathAnswer
+from ..core.parallel.coroutines import Steps, finish
+from ..core.potentials import ManyPotentials
+from ..features.doc_batch import DocBatch, as_batch
+from ..features.instances import instances
+from ..labels.inventory import Segment, Span
+from ..labels.partial import NOTHING, PartialLabels
+from ..labels.projection import Projection
+from ..labels.whitespace import read_segments
+from ..model.state import ModelState
+from .batch import Batch
+from .clean_words import read_words
+from .collective import agree
+from .decoder import Decoder, DecodingOptions, confident, list_spans, untrained
+from .decodings import DECODINGS
+from .existing_entities import read_existing
+from .limits import impossible, limit_instance
+from .path_confidence import joint_probability, path_confidence_steps
+from .permitted_tags import best_permitted
+from .posterior import Path, Posterior, tree_path_steps
+from .predictions import Prediction, Predictions
+from .scorer import Scorer
+
+
+class Leaves(Protocol):
+    """The leaves of a label tree as the labels of segments: see `hierarchy.flatten`.
+
+    unknown (Dict[str, Path]): For each leaf the names from the top, without
+        probabilities.
+    """
+
+    automaton: Any
+    inventory: Any
+    projection: Any
+    unknown: dict[str, Path]
+
+    def family(self, span: Span) -> list[Span]:
+        """RETURNS (List[Span]): Those whose probabilities `path` needs."""
+        ...
+
+    def path(
+        self, label: str, probabilities: Sequence[float], kept: str | None
+    ) -> Path:
+        """RETURNS (Path): The names from the top to a leaf."""
+        ...
+
+
+class FlatDecoder(Decoder):
+    """Decodes all labels of segments at once, see `Decoder`.
+
+    scorer (Scorer): Gives the potentials of instances.
+    tree (Optional[Leaves]): The leaves of a label tree, which segments have for labels;
+        None: they have those of the schema.
+    """
+
+    def __init__(
+        self,
+        state: ModelState,
+        options: DecodingOptions,
+        scorer: Scorer,
+        tree: Leaves | None = None,
+    ) -> None:
+        labels: Any = tree or state.schema
+        self.state, self.options, self.tree = state, options, tree
+        self.automaton, self.inventory = labels.automaton, labels.inventory
+        self.projection: Projection = labels.projection
+        self.scorer, self.decoding = scorer, DECODINGS[options.decoding]
+        reads_f1 = self.decoding.reads_expected_f1
+        self._expected_f1 = [options.expected_f1] if reads_f1 else []
+        gazetteers = state.weights.extractor.gazetteers
+        self._matches = gazetteers.entities if gazetteers.has_hard else None
+        # Whether nothing but a document itself may limit it, or change its scores.
+        self._is_plain = (
+            not (self._matches or options.collective or self.inventory.on_tokens)
+            and options.temperature == 1.0
+        )
+        # Whether arrays have all that is predicted.
+        # A tok2vec reads tokens as they are.
+        self._reads_clean = options.clean_text and not scorer.has_encoder
+        self._has_arrays = not (
+            tree or options.min_confidence or options.spans_threshold is not None
+        )
+
+    def steps(
+        self, docs: Sequence[Doc], corrections: PartialLabels | None = None
+    ) -> Steps[Predictions]:
+        if not self.state.weights.is_trained:
+            return untrained(docs, corrections)
+        batch = yield from self.batch_steps(docs, corrections)
+        options, rows = self.options, range(len(batch.tokens))
+        if self._has_arrays and batch.is_free:
+            args = self.automaton, batch.potentials, *self._expected_f1
+            how = {"has_probabilities": options.has_scores}
+            arrays = yield from self.decoding.free_steps(*args, **how)
+            if arrays is not None:
+                return self._from_arrays(batch, *arrays)
+        segments, answers = yield from self._segment_steps(batch)
+        spans = self._spans(batch, segments)
+        paths: list[list[Path]] | None = None
+        if options.has_scores or options.min_confidence or corrections:
+            if self.tree is not None:
+                paths = yield from tree_path_steps(batch, rows, spans)
+            else:
+                probs = yield from path_confidence_steps(
+                    batch, spans, segments, answers
+                )
+                paths = [
+                    [[(x[2], p)] for x, p in zip(*of_row)]
+                    for of_row in zip(spans, probs)
+                ]
+        predictions = [
+            self._of_document(batch, d, spans, paths) for d in range(len(docs))
+        ]
+        return Predictions.of(predictions)
+
+    def posterior(self, doc: Doc) -> Posterior:
+        batch = finish(self.batch_steps([doc]))
+        return Posterior.of(batch, 0)
+
+    def batch_steps(
+        self, docs: Sequence[Doc], corrections: PartialLabels | None = None
+    ) -> Steps[Batch]:
+        """RETURNS (Batch): The documents, with scores and all that limits them."""
+        options, docs = self.options, as_batch(docs)
+        words: dict[int, Any] = {}
+        if self._reads_clean:
+            docs, words, corrections = read_words(docs, options.name, corrections)
+        if options.scope == "doc":
+            scores = yield from self.scorer.steps(docs)
+            batch = Batch(self, docs, scores, range(len(docs) + 1), words=words)
+            is_free = not (corrections or any(docs.has_ents) or any(docs.has_limits))
+            if is_free and self._is_plain and isinstance(scores, ManyPotentials):
+                return batch
+        else:
+            of_docs = [instances(doc, options.scope) for doc in docs]
+            parts = [*chain(*of_docs)]
+            borders = [0, *accumulate(map(len, of_docs))]
+            tokens, starts = [x.tokens for x in parts], [x.start for x in parts]
+            scores = yield from self.scorer.steps(tokens)
+            of_instances = {
+                k: places
+                for d, places in words.items()
+                for k in range(borders[d], borders[d + 1])
+            }
+            batch = Batch(self, docs, scores, borders, tokens, starts, of_instances)
+        self._limit(batch, docs, corrections)
+        return batch
+
+    def _limit(
+        self, batch: Batch, docs: DocBatch, corrections: PartialLabels | None
+    ) -> None:
+        """Give a batch its constraints, and the scores that depend on them."""
+        options, potentials = self.options, [*batch.potentials]
+        projected = self.projection.project(corrections) if corrections else NOTHING
+        for d, doc in enumerate(docs):
+            existing = self._existing(doc, corrections) if docs.has_ents[d] else None
+            if existing or corrections or self._matches or docs.has_limits[d]:
+                for k in batch.rows(d):
+                    instance = batch.instance(k)
+                    matches = self.hard_matches(instance.tokens)
+                    args = instance, potentials[k], existing, projected, matches
+                    limited = limit_instance(*args, self.automaton, self.inventory)
+                    potentials[k], batch.constraints[k] = limited[:2]
+                    batch.existing[k], batch.corrections[k] = limited[2:]
+        batch.potentials, batch.is_free = potentials, False
+        batch.given = corrections or NOTHING
+        if options.collective:
+            of_docs = [agree(batch, d, options.collective) for d in range(len(docs))]
+            batch.potentials = [*chain(*of_docs)]
+        if options.temperature != 1.0:
+            factor = 1.0 / options.temperature
+            batch.potentials = [scores.times(factor) for scores in batch.potentials]
+
+    def _existing(
+        self, doc: Doc, corrections: PartialLabels | None
+    ) -> PartialLabels | None:
+        """RETURNS (Optional[PartialLabels]): Existing entities beside corrections, with
+        labels of segments."""
+        existing = read_existing(doc, self.options.name)
+        if existing and corrections:
+            existing = existing.beside(corrections)
+        return existing and self.projection.project(existing)
+
+    def hard_matches(self, tokens: Doc) -> list[Span]:
+        """RETURNS (List[Tuple[int, int, str]]): See `Gazetteers.entities`."""
+        return self._matches(tokens) if self._matches else []
+
+    def impossible(self, batch: Batch, k: int) -> ValueError:
+        """RETURNS (ValueError): HS060, of an instance."""
+        args = batch.tokens[k], batch.corrections[k], self.inventory
+        return impossible(*args, self.state.schema.rules, self.options.max_length)
+
+    def _from_arrays(
+        self, batch: Batch, n_spans: Any, spans: Any, confidence: Any, whole: Any
+    ) -> Predictions:
+        if batch.words:
+            spans, first = spans.copy(), np.append(0, np.cumsum(n_spans))
+            for d, words in batch.words.items():
+                here = spans[first[d] : first[d + 1]]
+                if len(here):
+                    here[:, 0] = np.array(words.starts)[here[:, 0]]
+                    here[:, 1] = np.array(words.ends)[here[:, 1] - 1]
+        left = batch if confidence is None else None
+        wholes = None if whole is None else whole.tolist()
+        args = self.inventory.names, n_spans, spans, confidence, wholes, left
+        return Predictions(*args)
+
+    def _segment_steps(
+        self, batch: Batch
+    ) -> Steps[tuple[list[list[Segment]], list[PathAnswer | None]]]:
+        """RETURNS (Tuple[List[List[Segment]], List[Optional[PathAnswer]]]): The best
+        segmentation of each instance; and what is known of its probabilities."""
+        rows = range(len(batch.tokens))
+        if self.inventory.on_tokens:
+            if any([batch.corrections[k].excluded for k in rows]):
+                return [best_permitted(batch, k) for k in rows], [None] * len(rows)
+        args = self.automaton, batch.potentials, batch.constraints
+        return (yield from self.decoding.steps(*args, *self._expected_f1))
+
+    def _spans(
+        self, batch: Batch, segments: Sequence[Sequence[Segment]]
+    ) -> list[list[Span]]:
+        """RETURNS (List[List[Tuple[int, int, str]]]): The spans of each instance,
+        without existing ones.
+
+        RAISES (ValueError): HS060 there are no segments.
+        """
+        of_rows = []
+        for k, of_row in enumerate(segments):
+            tokens, existing = batch.tokens[k], batch.existing[k]
+            if not of_row and len(tokens):
+                raise self.impossible(batch, k)
+            spans = read_segments(of_row, self.inventory, tokens)
+            if existing:
+                spans = [span for span in spans if existing.is_free(span)]
+            of_rows.append(spans)
+        return of_rows
+
+    def _of_document(
+        self,
+        batch: Batch,
+        d: int,
+        spans: Sequence[Sequence[Span]],
+        paths: Sequence[Sequence[Path]] | None,
+    ) -> Prediction:
+        """RETURNS (Prediction): Of a document of a batch, from what is best in each
+        instance."""
+        options, tree, rows = self.options, self.tree, batch.rows(d)
+        posterior = Posterior(batch, rows)
+        if paths is None:
+            of_rows = [(batch.instance(k), spans[k]) for k in rows]
+            best = [x for instance, some in of_rows for x in instance.to_document(some)]
+            prediction = Prediction(best, None)
+            if tree is not None:
+                prediction.paths = [tree.unknown[label] for *_, label in best]
+        else:
+            of_rows_ = [(batch.instance(k), spans[k], paths[k]) for k in rows]
+            prediction = confident(of_rows_, options.min_confidence, batch.given)
+            if tree is None:
+                prediction.paths = None
+        prediction.listed = list_spans(posterior, options, batch.docs[d])
+        prediction.posterior = posterior
+        if options.has_whole or batch.given:
+            n_spans = sum(len(spans[k]) for k in rows)
+            if tree is None and len(prediction.spans) == n_spans:
+                prediction.whole = joint_probability(batch, rows)
+            if prediction.whole is None:
+                prediction.whole = posterior.whole(prediction.spans)
+            if prediction.scores is not None:  # nobody knows corrections later
+                prediction.posterior = None
+        return prediction

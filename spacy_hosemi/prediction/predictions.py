@@ -1,0 +1,137 @@
+"""What is predicted in the documents of a batch: arrays, with a row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..labels.inventory import Span
+from .batch import Batch
+from .posterior import Path, Posterior
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+
+# Not frozen: one is made for each document.
+@dataclass(slots=True)
+class Prediction:
+    """What is predicted in one document.
+
+    spans (List[Tuple[int, int, str]]): In its tokens, from left to right.
+    scores (Optional[List[float]]): Their probabilities, if they were needed.
+    listed (Optional[List[Tuple[Span, float]]]): What the span group has, if that is not
+        the spans.
+    paths (Optional[Sequence[Path]]): With labels in a tree, for each span the names
+        from the top; with probabilities if they were needed.
+    posterior (Optional[Posterior]): Gives the probabilities that were not needed.
+    whole (Optional[float]): The probability of the segmentation with exactly these
+        spans, if it was needed.
+    """
+
+    spans: list[Span]
+    scores: list[float] | None
+    listed: list[tuple[Span, float]] | None = None
+    paths: Sequence[Path] | None = None
+    posterior: Posterior | None = None
+    whole: float | None = None
+
+
+class Predictions(Sequence[Prediction]):
+    """The K spans of D documents of one vocabulary.
+
+    labels (Sequence[str]): Of all spans.
+    n_spans (int32 [D]): Of each document.
+    spans (int32 [K, 3]): Start and end, in tokens of the document, and index in
+        `labels`.
+    confidence (Optional[float64 [K]]): See `Prediction.scores`.
+    whole (Sequence[Optional[float]] [D]), listed, paths (Optional[Sequence] [D]): See
+        `Prediction`.
+    batch (Optional[Batch]), places (Sequence[int] [D]): Has the posteriors, and those
+        are the places of the documents there; None: all is known.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        n_spans: Ints,
+        spans: Ints,
+        confidence: Floats | None,
+        whole: Sequence[float | None] | None,
+        batch: Batch | None = None,
+        places: Sequence[int] | None = None,
+        listed: Sequence[Any] | None = None,
+        paths: Sequence[Any] | None = None,
+    ) -> None:
+        self.labels, self.n_spans, self.spans = labels, n_spans, spans
+        self.confidence, self.batch = confidence, batch
+        self.whole = [None] * len(n_spans) if whole is None else whole
+        self.places = range(len(n_spans)) if places is None else places
+        self.listed, self.paths = listed, paths
+
+    @classmethod
+    def of(cls, rows: Sequence[Prediction]) -> Predictions:
+        """RETURNS (Predictions): Of the same documents. Either all rows have scores, or
+        none; either all have a posterior, of one batch, or none."""
+        labels = [*dict.fromkeys(label for row in rows for *_, label in row.spans)]
+        index = {label: y for y, label in enumerate(labels)}
+        spans = [(i, j, index[label]) for row in rows for i, j, label in row.spans]
+        has_scores = bool(rows) and rows[0].scores is not None
+        scores = [p for row in rows for p in row.scores or ()]
+        posteriors = [row.posterior for row in rows if row.posterior is not None]
+        listed, paths = [row.listed for row in rows], [row.paths for row in rows]
+        return cls(
+            labels,
+            np.array([len(row.spans) for row in rows], np.int32),
+            np.array(spans, np.int32).reshape(-1, 3),
+            np.array(scores) if has_scores else None,
+            [row.whole for row in rows],
+            posteriors[0].batch if posteriors else None,
+            [posterior.place for posterior in posteriors] if posteriors else None,
+            listed if any(one is not None for one in listed) else None,
+            paths if any(one is not None for one in paths) else None,
+        )
+
+    def __len__(self) -> int:
+        return len(self.n_spans)
+
+    def __iter__(self) -> Iterator[Prediction]:
+        # Not by `__getitem__`, which has to find the place of the first span.
+        last = 0
+        for k, n in enumerate(self.n_spans.tolist()):
+            yield self._row(k, last, last := last + n)
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return [*self][k]
+        k = range(len(self))[k]
+        first = int(self.n_spans[:k].sum())
+        return self._row(k, first, first + int(self.n_spans[k]))
+
+    def spans_of(self, k: int) -> list[Span]:
+        """RETURNS (List[Tuple[int, int, str]]): Of one document."""
+        first = int(self.n_spans[:k].sum())
+        return self._spans(first, first + int(self.n_spans[k]))
+
+    def _spans(self, first: int, last: int) -> list[Span]:
+        labels = self.labels
+        return [(i, j, labels[y]) for i, j, y in self.spans[first:last].tolist()]
+
+    def _row(self, k: int, first: int, last: int) -> Prediction:
+        scores, posterior = None, None
+        if self.confidence is not None:
+            scores = self.confidence[first:last].tolist()
+        if self.batch is not None:
+            posterior = Posterior.of(self.batch, self.places[k])
+        return Prediction(
+            self._spans(first, last),
+            scores,
+            None if self.listed is None else self.listed[k],
+            None if self.paths is None else self.paths[k],
+            posterior,
+            self.whole[k],
+        )
