@@ -291,21 +291,6 @@ def test_whitespace_within_a_gold_span():
 
 
 @pytest.mark.parametrize(
-    "key, value",
-    [
-        ("max_order", "two"),
-        ("label_rules", 3),
-        ("explicit_length", 1.5),
-        ("confidence", "often"),
-        ("spans_key", ["a"]),
-    ],
-)
-def test_a_setting_of_a_wrong_type(key, value):
-    with pytest.raises(ValueError, match=rf"^\[HS043\] {key} is .*; expected "):
-        spacy.blank("en").add_pipe("hosemi", config={key: value})
-
-
-@pytest.mark.parametrize(
     "key, config",
     [
         ("min_count", {"model": {"features": {"min_count": "many"}}}),

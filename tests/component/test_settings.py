@@ -101,18 +101,17 @@ def test_senseless_values_set_on_the_component(nlp, name):
         assert nlp.config == config
 
 
-def refused_by_config(config, key):
-    """By add_pipe, or by spaCy when it reads the whole config."""
-    with pytest.raises(ValueError, match=rf"\b{key}\b"):
+def refused_by_config(config, message):
+    with pytest.raises(ValueError, match=message):
         spacy.blank("en").add_pipe("hosemi", config=config)
 
 
-def refused_by_file(config, key):
+def refused_by_file(config, message):
     whole = {
         "nlp": {"lang": "en", "pipeline": ["hosemi"]},
         "components": {"hosemi": {"factory": "hosemi", **config}},
     }
-    with pytest.raises(ValueError, match=rf"\b{key}\b"):
+    with pytest.raises(ValueError, match=message):
         spacy.util.load_model_from_config(whole, auto_fill=True)
 
 
@@ -127,7 +126,9 @@ def test_senseless_values_in_a_config(refused, name):
     shown = some([x for x in senseless(name) if x not in NO_CONFIG], name)
     assert shown
     for x in shown:
-        refused({name: VALUES[x]}, name)
+        # NaN and infinity are refused by spaCy, which writes configs as JSON.
+        message = rf"^\[(HS\d+\].*{name}.*expected|E961\][\s\S]*{name})"
+        refused({name: VALUES[x]}, message)
 
 
 @pytest.mark.parametrize("name, shown", [(x, s) for x, y in TAKEN.items() for s in y])
@@ -139,45 +140,23 @@ def test_what_is_taken(nlp, name, shown):
     assert same(getattr(pipe, name), old)
 
 
-# Settings of nested blocks: what is taken, and the config that has a value.
+# What settings of nested blocks take.
+NUMBERS = ["1.0", "1.5", "2**31", "2**63", "1e308"]
+TEXTS = ["'1'", "'x'", "'False'", "null"]
 NESTED_TAKEN = {
-    **dict.fromkeys(("l2", "l1", "tolerance", "l2_growth", "margin"), ["1e308"]),
-    "learn_rate_scale": ["1e308"],
-    "rate": ["1e308"],
-    "threshold": [],
-    "label": ["null"],
-    "separator": ["'1'", "'x'", "'False'", "null"],
+    **dict.fromkeys(("l1", "tolerance", "l2_growth", "margin"), NUMBERS),
+    **dict.fromkeys(("learn_rate_scale", "checkpoint_every"), NUMBERS),
+    **dict.fromkeys(("l2", "rate"), [*NUMBERS, "{}"]),
+    "border_factor": NUMBERS,
+    "threshold": ["1.0"],
+    **dict.fromkeys(("label", "patience"), ["null"]),
+    **dict.fromkeys(("separator", "log", "checkpoint"), TEXTS),
     **dict.fromkeys(("all_labels", "progress", "nonnegative"), ["true"]),
-    **dict.fromkeys(("log", "checkpoint"), ["'1'", "'x'", "'False'", "null"]),
-    "checkpoint_every": ["1e308"],
+    **dict.fromkeys(("pieces", "choose_decoding"), ["true"]),
+    **dict.fromkeys(("inside", "start", "end", "whole", "within"), ["[]"]),
+    **dict.fromkeys(("transition", "transition_inside"), ["[]"]),
+    "prefixes": ["[]", "[1]"],
 }
-NUMBERS = ("1.0", "1.5", "2**31", "2**63")
-BY_NAME = ("{}",)
-
-
-def taken_nested(name):
-    found = [*NESTED_TAKEN.get(name, ())]
-    if name in (
-        "l2",
-        "l1",
-        "tolerance",
-        "l2_growth",
-        "margin",
-        "learn_rate_scale",
-        "rate",
-        "checkpoint_every",
-    ):
-        found += NUMBERS
-    if name in ("l2", "rate"):
-        found += BY_NAME
-    if name == "threshold":
-        found.append("1.0")
-    roles = ("inside", "start", "end", "whole", "within", "transition")
-    if name in (*roles, "transition_inside", "prefixes"):
-        found.append("[]")
-    if name == "prefixes":
-        found.append("[1]")
-    return found
 
 
 def nested(block, name, value):
@@ -201,7 +180,7 @@ def nested(block, name, value):
     [(b, x.name) for b, block in BLOCKS.items() for x in block][len(NAMES) :],
 )
 def test_senseless_values_in_nested_blocks(block, name):
-    shown = [x for x in VALUES if x not in (*taken_nested(name), *NO_CONFIG)]
+    shown = [x for x in VALUES if x not in (*NESTED_TAKEN.get(name, ()), *NO_CONFIG)]
     assert some(shown, block, name)
     for x in some(shown, block, name):
         if "fit" in block:
@@ -209,7 +188,7 @@ def test_senseless_values_in_nested_blocks(block, name):
             with pytest.raises(ValueError, match=rf"\b{name}\b"):
                 initialize(make_nlp(), fit=made(**{name: VALUES[x]}))
         else:
-            refused_by_config(nested(block, name, VALUES[x]), name)
+            refused_by_config(nested(block, name, VALUES[x]), rf"\b{name}\b")
 
 
 @pytest.mark.parametrize("key", ["max_order", "observed_order", "explicit_length"])
