@@ -58,7 +58,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness import ROOT, at_least, existing, make_parser, table
+from harness import ROOT, add_numbers, existing, make_parser, table
 
 # How often each is done in a round, the two builds in turns: what is short, more often.
 TASKS = {
@@ -232,14 +232,13 @@ def main() -> int:
     add("--models", type=existing, metavar="DIR", default=saved, help="saved ones")
     add("--data", type=existing, default=ROOT / "corpus", help="has {train,test}.jsonl")
     add("--only", choices=("bits", "speed", "memory"), help="of the parts")
-    for name, default, what in (
-        ("--rounds", 5, "turns"),
-        ("--train", 300, "documents of train"),
-        ("--docs", 300, "documents of test"),
-        ("--steps", 200, "updates"),
-    ):
-        shown = f"{what} (default: {default})"
-        add(name, type=at_least(1), default=default, metavar="N", help=shown)
+    add_numbers(
+        parser,
+        rounds=(5, "turns"),
+        train=(300, "documents of train"),
+        docs=(300, "documents of test"),
+        steps=(200, "updates"),
+    )
     args = parser.parse_args()
     for folder in (args.before, args.after):
         if not (folder / "spacy_hosemi.egg-info" / "entry_points.txt").is_file():

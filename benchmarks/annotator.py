@@ -274,12 +274,10 @@ def main() -> int:
     add = parser.add_argument
     add("data", nargs="+", type=harness.existing, metavar="DATA")
     add("--kind", nargs="+", choices=[*KINDS], default=["fields"], help="of each DATA")
-    add("--seeds", type=harness.at_least(1), default=10, metavar="N")
-    add("--first", type=harness.at_least(1), default=20, metavar="N")
-    add("--least", type=harness.at_least(1), default=150, metavar="N")
+    numbers = {"seeds": (10, ""), "first": (20, ""), "least": (150, "")}
+    harness.add_numbers(parser, **numbers, max_docs=(300, "of test"))
     add("--share", type=float, default=0.95, metavar="SHARE")
     add("--max-train", type=harness.at_least(2), default=500, metavar="N")
-    add("--max-docs", type=harness.at_least(1), default=300, help="of test")
     add("--tolerance", type=float, default=1e-3, help="of the fits")
     add("--dev", action="store_true", help="judge on dev, not on test")
     add("--log", type=Path, metavar="FILE")

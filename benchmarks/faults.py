@@ -220,9 +220,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 def main() -> int:
     """Measure as the command line says."""
     parser = harness.make_parser(__doc__, "data", "--json")
-    add = parser.add_argument
-    add("--kills", type=harness.at_least(1), default=200, help="by way (default: 200)")
-    add("--corruptions", type=harness.at_least(1), default=2000, help="(default: 2000)")
+    harness.add_numbers(parser, kills=(200, "by way"), corruptions=(2000, ""))
     return harness.run(parser.parse_args(), measure)
 
 

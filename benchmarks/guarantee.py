@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from harness import (
     SEED,
+    add_numbers,
     at_least,
     draw,
     existing,
@@ -317,14 +318,12 @@ def main() -> int:
     parser = make_parser(__doc__, "--max-train", "--json")
     parser.add_argument("data", nargs="*", type=existing, metavar="DATA")
     parser.add_argument("--known", action="store_true", help="draw from a known model")
-    parser.add_argument("--draws", type=at_least(1), default=1000, metavar="N")
-    parser.add_argument("--records", type=at_least(1), default=1000, metavar="N")
-    parser.add_argument("--pool", type=at_least(1), default=20_000, metavar="N")
+    numbers = {"draws": 1000, "records": 1000, "pool": 20_000, "splits": 200}
+    numbers["max_iter"] = 300
+    add_numbers(parser, **{name: (n, "") for name, n in numbers.items()})
     parser.add_argument("--errors", type=float, nargs="+", default=ERRORS, metavar="X")
     parser.add_argument("--delta", type=float, default=0.05, metavar="P")
-    parser.add_argument("--splits", type=at_least(1), default=200, metavar="N")
     parser.add_argument("--max-docs", type=at_least(2), metavar="N")
-    parser.add_argument("--max-iter", type=at_least(1), default=300, metavar="N")
     parser.add_argument(
         "--held-out",
         action="store_true",

@@ -147,6 +147,19 @@ def make_parser(
     return parser
 
 
+def add_numbers(
+    parser: argparse.ArgumentParser, **options: tuple[int | None, str]
+) -> None:
+    """Add options that take a whole number from 1 on; each has a default and a help."""
+    for name, (default, text) in options.items():
+        shown = text if default is None else f"{text} (default: {default:,})".lstrip()
+        option = f"--{name.replace('_', '-')}"
+        number = at_least(1)
+        parser.add_argument(
+            option, type=number, default=default, metavar="N", help=shown
+        )
+
+
 def choose_from(parser: argparse.ArgumentParser, name: str, all_: Iterable[str]) -> Any:
     """Add an option that takes some of several names, all of them by default."""
     names = list(all_)

@@ -373,24 +373,18 @@ def main() -> int:
         default=[],
         help="ROLE=TEMPLATE,TEMPLATE,.. instead of the preset; preset=NAME: beside it",
     )
-    for name, text in (
-        ("--max-test", "test lines, at most"),
-        ("--held-out", "test on N lines of train"),
-        ("--min-count", "how often a feature must occur"),
-        ("--epochs", "train by updates"),
-        ("--draws", "compare on N draws of train"),
-        ("--choose-on", "lines of train to choose l2 and decoding on"),
-    ):
-        add(name, type=harness.at_least(1), metavar="N", help=text)
-    add("--max-iter", type=int, default=200, metavar="N", help="(default: 200)")
-    add("--l2-growth", type=float, default=1.0, help="l2 by level (default: 1)")
-    add(
-        "--exact-up-to",
-        type=int,
-        default=140,
-        metavar="N",
-        help="labels; 0: level by level (default: %(default)s)",
+    harness.add_numbers(
+        parser,
+        max_test=(None, "test lines, at most"),
+        held_out=(None, "test on N lines of train"),
+        min_count=(None, "how often a feature must occur"),
+        epochs=(None, "train by updates"),
+        draws=(None, "compare on N draws of train"),
+        choose_on=(None, "lines of train to choose l2 and decoding on"),
+        max_iter=(200, ""),
     )
+    add("--l2-growth", type=float, default=1.0, help="l2 by level (default: 1)")
+    add("--exact-up-to", type=int, default=140, metavar="N", help="0: level by level")
     add("--expected-f1", type=float, nargs="+", default=[0.8], help="(default: 0.8)")
     add("--threshold", type=float, nargs="+", default=[0.001], help="(default: 0.001)")
     add("--growth", type=int, nargs="+", metavar="N", help="numbers of labels")

@@ -157,25 +157,15 @@ def main() -> int:
     """Measure as the command line says."""
     parser = harness.make_parser(
         __doc__,
-        *(
-            "data",
-            "--config",
-            "--overrides",
-            "--models",
-            "--passes",
-            "--runs",
-            "--json",
-        ),
+        *("data", "--config", "--overrides", "--models", "--passes"),
+        *("--runs", "--json"),
         passes=5,
     )
-    numbers = {
-        "--documents": (20_000, "how many documents"),
-        "--joined": (1, "documents of the data in each of them"),
-    }
-    for name, (default, text) in numbers.items():
-        shown = f"{text} (default: {default:,})"
-        number = harness.at_least(1)
-        parser.add_argument(name, type=number, default=default, metavar="N", help=shown)
+    harness.add_numbers(
+        parser,
+        documents=(20_000, "how many documents"),
+        joined=(1, "documents of the data in each of them"),
+    )
     parser.add_argument(
         "--counts",
         type=harness.at_least(1),

@@ -104,13 +104,12 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 def main() -> int:
     """Measure as the command line says."""
     parser = harness.make_parser(__doc__, "--output", "--json")
-    add, number = parser.add_argument, harness.at_least(1)
+    add = parser.add_argument
     add("datasets", nargs="+", type=harness.existing, metavar="DATA")
     add("--edsnlp", metavar="PYTHON", help="an interpreter that has EDS-NLP")
-    add("--rows", type=number, default=40_000, help="(default: %(default)s)")
-    add("--jobs", type=number, default=4, help="in a process (default: %(default)s)")
-    add("--rounds", type=number, default=2, help="of all ways (default: %(default)s)")
-    add("--max-iter", type=number, default=100, help="of training (default: 100)")
+    numbers = {"rows": (40_000, ""), "jobs": (4, "in a process")}
+    numbers |= {"rounds": (2, "of all ways"), "max_iter": (100, "of training")}
+    harness.add_numbers(parser, **numbers)
     harness.choose_from(parser, "--ways", WAYS)
     return harness.run(parser.parse_args(), measure)
 
