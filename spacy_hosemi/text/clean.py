@@ -19,12 +19,9 @@ LINE_END = regex.compile(
 
 
 def clean_word(word: str) -> str:
-    """A word without characters that are not seen, and as Unicode's NFKC has it: with
-    one form of each accented letter, ligature and full-width character.
-
-    word (str): A token.
-    RETURNS (str): "" if nothing is left, as of whitespace.
-    """
+    """Returns a word without characters that are not seen, and as Unicode's NFKC has
+    it: with one form of each accented letter, ligature and full-width character; "" if
+    nothing is left, as of whitespace."""
     if word.isascii() and word.isprintable() and " " not in word:
         return word
     folded = normalize("NFKC", _IGNORED.sub("", word))
@@ -34,5 +31,5 @@ def clean_word(word: str) -> str:
 
 
 def clean_joined(text: str) -> str:
-    """RETURNS (str): `clean_word` of a word with line breaks after hyphens in it."""
+    """Returns `clean_word` of a word with line breaks after hyphens in it."""
     return clean_word(LINE_END.sub("", text))

@@ -27,12 +27,8 @@ cdef enum:
 
 
 cdef class SeenWords:
-    """The numbers in a vocabulary of words of ASCII that were seen before.
-
-    strings (StringStore): Of the vocabulary. It may forget a word only after this
-        object.
-    split_digits (bool): See `FieldTokenizer`.
-    """
+    """Knows the numbers in a vocabulary of words of ASCII that were seen before. The
+    strings may forget a word only after this object."""
 
     cdef object add
     cdef uint8_t[::1] kinds             # [128] of characters
@@ -56,7 +52,7 @@ cdef class SeenWords:
         self.mask = size - 1
 
     cdef uint64_t number(self, str text, Py_ssize_t start, Py_ssize_t end) except? 0:
-        """The number of a word of a text of ASCII."""
+        """Returns the number of a word of a text of ASCII."""
         cdef const char* x = <const char*>PyUnicode_1BYTE_DATA(text)
         cdef uint64_t key = hash_text(x + start, end - start)
         cdef uint64_t at = self._place(key)
@@ -80,7 +76,7 @@ cdef class SeenWords:
         return at
 
     cdef _grow(self):
-        """Make room for twice as many words, or forget all."""
+        """Makes room for twice as many words, or forgets all."""
         cdef uint64_t[:, ::1] old = self.slots
         cdef Py_ssize_t k
         cdef uint64_t at
@@ -96,10 +92,7 @@ cdef class SeenWords:
 
 
 cdef class Tokens:
-    """Tokens of texts as they are read.
-
-    room (int): The most there are.
-    """
+    """Has tokens of texts as they are read; room: the most there are."""
 
     cdef object arrays
     cdef uint64_t[::1] orths, spaces
@@ -122,7 +115,7 @@ cdef class Tokens:
         self.n += 1
 
     cdef bint scan(self, str text, SeenWords words) except -1:
-        """Add the tokens of a text. RETURNS: whether it is one of printable ASCII, with
+        """Adds the tokens of a text; returns whether it is one of printable ASCII, with
         single spaces between pieces, and none or one at the end."""
         cdef Py_ssize_t i = 0, start, n = PyUnicode_GET_LENGTH(text), first = self.n
         cdef const uint8_t* x
@@ -145,7 +138,7 @@ cdef class Tokens:
         return True
 
     cdef bint read(self, str text, tokenizer) except -1:
-        """Add the tokens of any text. RETURNS: whether it has pieces only, see
+        """Adds the tokens of any text; returns whether it has pieces only, see
         `FieldTokenizer.read_pieces`."""
         cdef list pieces = text.split(" ")
         cdef Py_ssize_t last = len(pieces), first = self.n, at = 0, p, i
@@ -171,23 +164,17 @@ cdef class Tokens:
 
 
 def read_texts(list texts, tokenizer):
-    """Tokens of texts that are pieces with one space between them, and none or one at
-    the end; see `FieldTokenizer.read_pieces`.
-
-    texts (List[str]): Any texts.
-    tokenizer (FieldTokenizer): Has a `cache` of pieces, and cuts others.
-    RETURNS (Tuple): What has all tokens of all these texts:
+    """Reads texts that are pieces, see `FieldTokenizer.read_pieces`. Returns their
+    tokens, and the numbers of the other texts, which have none:
 
         orths, spaces (uint64 [n])  the number of each in the vocabulary; 1 if a space
                                     follows, else 0
         starts, ends (int32 [n])    its characters in its text
         first (int32 [D + 1])       the first token of each text, and n
-        other_texts (List[int])     the texts that are others, or fail; they have no
-                                    tokens here
     """
     cdef Py_ssize_t room = 0, k, n = len(texts)
     cdef str text
-    cdef list other_texts = []
+    cdef list others = []
     cdef SeenWords words = tokenizer.seen_words
     for text in texts:
         room += len(text)
@@ -197,13 +184,13 @@ def read_texts(list texts, tokenizer):
     for k, text in enumerate(texts):
         if words is None or not tokens.scan(text, words):
             if not tokens.read(text, tokenizer):
-                other_texts.append(k)
+                others.append(k)
         first_[k + 1] = <int32_t>tokens.n
-    return (*(x[:tokens.n] for x in tokens.arrays), first, other_texts)
+    return (*(x[:tokens.n] for x in tokens.arrays), first, others)
 
 
 cdef tuple _cut(tokenizer, str piece):
-    """The tokens of a piece; None if it cannot be read so."""
+    """Returns the tokens of a piece; None if it cannot be read so."""
     try:
         return tokenizer.cut(piece)
     except Exception:  # such as half a surrogate pair

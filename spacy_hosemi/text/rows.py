@@ -12,12 +12,8 @@ LONGEST_CELL = 2**31 - 1
 def next_row(
     rows: Iterator[list[str]], longest: int = LONGEST_CELL
 ) -> list[str] | None:
-    """The next row of a `csv.reader`.
-
-    longest (int): A cell has at most so many characters.
-    RETURNS (Optional[List[str]]): None at the end.
-    RAISES (csv.Error): The row cannot be read.
-    """
+    """Returns the next row of a `csv.reader`, None at the end; a cell has at most
+    `longest` characters. Raises csv.Error if the row cannot be read."""
     # The limit is one for the whole process: others find theirs as they left it.
     limit = csv.field_size_limit(min(longest, LONGEST_CELL))
     try:

@@ -59,15 +59,15 @@ _CACHE_SIZE, _CACHED_LENGTH = 100_000, 50
 
 
 def _run(kind: str) -> str:
-    """Characters of a kind, and what is invisible between them."""
+    """Matches characters of a kind, and what is invisible between them."""
     character = rf"(?=\p{{GCB=Prepend}}*+[{kind}--\p{{GCB=Prepend}}])\X"
     return rf"{character}(?:{INVISIBLE}*+{character})*+"
 
 
 def _compile(split_digits: bool) -> tuple[regex.Pattern[str], re.Pattern[str]]:
-    """RETURNS (Tuple[Pattern, Pattern]): Matches each token; its groups are named for
-    `explain`. The other one finds the same tokens in pieces of printable ASCII, in a
-    fifth to a tenth of the time."""
+    """Returns a pattern that matches each token, whose groups are named for `explain`,
+    and one that finds the same tokens in pieces of printable ASCII, in a fifth to a
+    tenth of the time."""
     words = {"LETTERS": _LETTER, "DIGITS": _DIGIT}
     ascii_words = {"LETTERS": "[A-Za-z]", "DIGITS": "[0-9]"}
     if not split_digits:
@@ -128,14 +128,14 @@ class FieldTokenizer:
         self._forget(False)
 
     def _forget(self, is_in_zone: bool) -> None:
-        """What was cut until now may name strings that are gone."""
+        """Forgets pieces that were cut: they may name strings that are gone."""
         self._cache: dict[str, Tokens] = {}
         self._words: SeenWords | None = None
         self._is_in_zone = is_in_zone
 
     @property
     def settings(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): As the config has them."""
+        """Returns the settings as the config has them."""
         return {"split_digits": self.split_digits}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -179,10 +179,7 @@ class FieldTokenizer:
 
     @contextmanager
     def memory_zone(self, mem: Any = None) -> Iterator[None]:
-        """What `nlp.memory_zone` enters: pieces of texts are cached until its end.
-
-        mem (Optional[Pool]): Not needed; as other tokenizers have it.
-        """
+        """Caches pieces of texts until its end; `nlp.memory_zone` enters it."""
         before = self._cache, self._words
         self._forget(True)
         try:
@@ -191,14 +188,10 @@ class FieldTokenizer:
             (self._cache, self._words), self._is_in_zone = before, False
 
     def read_pieces(self, text: str) -> tuple[list[int], list[bool]] | None:
-        """Tokens of a text of pieces with one space between them, and none or one at
-        the end: most texts are.
-
-        text (str): Any text.
-        RETURNS (Optional[Tuple[List[int], List[bool]]]): The number of each token in
-            the vocabulary, and whether a space follows; no token is whitespace. None
-            for other texts, and in a memory zone that the tokenizer does not know.
-        """
+        """Returns the tokens of a text of pieces with one space between them, and none
+        or one at the end, as most texts are: numbers in the vocabulary, and whether a
+        space follows. Returns None for other texts, and in a memory zone that it does
+        not know."""
         has_last = text.endswith(" ")
         pieces = (text[:-1] if has_last else text).split(" ")
         if len(pieces) != len(text.split()):
@@ -217,13 +210,13 @@ class FieldTokenizer:
 
     @property
     def cache(self) -> dict[str, Tokens]:
-        """RETURNS (Dict[str, Tokens]): What `cut` has found, for this memory zone."""
+        """Returns what `cut` has found, for this memory zone."""
         return self._cache
 
     @property
     def seen_words(self) -> SeenWords | None:
-        """RETURNS (Optional[SeenWords]): The words of ASCII of this memory zone; None
-        in a zone that the tokenizer does not know."""
+        """Returns the words of ASCII of this memory zone; None in a zone that the
+        tokenizer does not know."""
         if self.vocab.in_memory_zone is not self._is_in_zone:  # type: ignore[attr-defined]
             return None
         if self._words is None:
@@ -231,12 +224,8 @@ class FieldTokenizer:
         return self._words
 
     def cut(self, piece: str) -> Tokens | None:
-        """The tokens of a piece between spaces, which are cached.
-
-        piece (str): Any string.
-        RETURNS (Optional[Tokens]): None if it is empty, begins with what extends the
-            space before it, or has other whitespace.
-        """
+        """Returns the tokens of a piece between spaces, which are cached; None if it is
+        empty, begins with what extends the space before it, or has other whitespace."""
         # At the end of a memory zone the strings may be gone.
         is_in_zone = self.vocab.in_memory_zone  # type: ignore[attr-defined]
         if is_in_zone is not self._is_in_zone:
@@ -258,7 +247,7 @@ class FieldTokenizer:
         return tokens
 
     def _read(self, text: str) -> tuple[list[int | str], list[bool]]:
-        """Tokens, or their numbers, and spaces of any text."""
+        """Returns tokens, or their numbers, and spaces of any text."""
         cache = self._cache
         words: list[int | str] = []
         spaces: list[bool] = []
