@@ -27,7 +27,7 @@ from ..simd.simd cimport N_LANES
 from ..sweeps cimport scaled_x4
 from ..sweeps.counts_x4 cimport CountsX4, counts_x4
 from ..sweeps.tables_x4 cimport TablesX4
-from .agreement cimport Agreement
+from .partial_gold cimport PartialGold
 from .gold_paths cimport GoldPaths
 
 cdef Cell[::1] _NO_CELLS = np.zeros(0, CELLS)
@@ -45,7 +45,7 @@ cdef class Likelihoods(Task):
     cdef bint is_fit
     cdef TablesX4 tables
     cdef CountsX4 counts
-    cdef Agreement agreement            # None: no annotation is partial
+    cdef PartialGold partial_gold            # None: no annotation is partial
     cdef int64_t at                     # the first token of the arrays
     cdef double[:, ::1] first           # start; with inside, while documents are solved
     cdef double[:, ::1] inside
@@ -66,7 +66,7 @@ cdef class Likelihoods(Task):
         self.counts = counts_x4(self.tables)
         self.counts.reserve_cells(gold.room.n_cells)
         if gold.longest_partial:
-            self.agreement = Agreement(gold)
+            self.partial_gold = PartialGold(gold)
 
     def take(
         self,
@@ -115,8 +115,8 @@ cdef class Likelihoods(Task):
         if gold.room.n_cells:
             self.shared = gold.rows(self.first, self.inside, self.last)
             self.tables.take_shared(self.shared, gold.room)
-        if self.agreement is not None:
-            self.agreement.set_weights()
+        if self.partial_gold is not None:
+            self.partial_gold.set_weights()
 
     cdef void run(self) noexcept nogil:
         cdef Py_ssize_t i, end, b = self.begin + self.which
@@ -178,11 +178,11 @@ cdef class Likelihoods(Task):
         for a in range(N_LANES):
             d = self.gold.order[i + a] if i + a < end else -1
             if score[a] == -INFINITY or self.gold.last_state[d] >= 0:
-                if self.agreement is not None:
+                if self.partial_gold is not None:
                     self._place(a, -1)
                 continue
             is_any, at = True, self.gold.first[d] - self.at
-            self.agreement.place(
+            self.partial_gold.place(
                 self.tables,
                 a,
                 d,
@@ -193,7 +193,7 @@ cdef class Likelihoods(Task):
             )
         if not is_any:
             return True
-        if not self.agreement.run(self.tables):
+        if not self.partial_gold.run(self.tables):
             return False
         for a in range(N_LANES):
             if self.tables.n_tokens[a]:
@@ -289,14 +289,14 @@ cdef class Likelihoods(Task):
         if cells.shape[0]:
             (<Chart>self.tables.chart[a]).cells.add_counts(self.counts.cell[a], cells)
         if self.gold.last_state[d] < 0:
-            self.agreement.subtract(a, n, self.counts, cells)
+            self.partial_gold.subtract(a, n, self.counts, cells)
             for k in range(n):
                 for y in range(self.first.shape[1]):
                     self.length[block, y] += self.first[at + k, y]
             for m in range(self.pattern.shape[1]):
                 # Counts of up to four documents together, subtracted once.
-                self.pattern[block, m] -= self.agreement.pattern[m]
-                self.agreement.pattern[m] = 0.0
+                self.pattern[block, m] -= self.partial_gold.pattern[m]
+                self.partial_gold.pattern[m] = 0.0
 
     cdef void _subtract(
         self, Chart chart, Py_ssize_t block, Py_ssize_t d, Py_ssize_t a

@@ -284,7 +284,7 @@ cdef class Marginals:
         RAISES (TypeError): HS012 no whole numbers.
         """
         cdef Chart chart = self._chart
-        if chart.n_groups != chart.n_labels or chart.arc_entries is not None:
+        if chart.n_groups != chart.n_labels or chart.observed_arcs is not None:
             found, expected = "observed patterns", "no observed patterns"
             raise ValueError(Errors.HS118.format(expected=expected, found=found))
         array = as_array("segments", segments, "iu", "an array of whole numbers")

@@ -32,13 +32,13 @@ cdef double add_path(Chart chart, segments, gradient, double times):
     cdef list groups = []
     cdef Entry[::1] entries
     cdef double[::1] active = None
-    if chart.arc_entries is not None:
-        active = np.zeros(chart.arc_entries.score.shape[0])
+    if chart.observed_arcs is not None:
+        active = np.zeros(chart.observed_arcs.score.shape[0])
     for u, j, y in segments:
         edge = chart.edge_of(state, y)
         state = chart.state_behind(edge, state, y)
         _add_suffixes(chart, edge, pattern, times)
-        if chart.arc_entries is not None:
+        if chart.observed_arcs is not None:
             _add_active(chart, u, edge, active, times)
         length[y, min(j - u, n_lengths) - 1] += times
         tail[y] += times * max(j - u - n_lengths, 0)
@@ -58,11 +58,11 @@ cdef double add_path(Chart chart, segments, gradient, double times):
         _add_cells(chart, segments, groups, gradient.cells, times)
     if gradient.entries is not None and len(gradient.entries):
         entries = gradient.entries
-        if chart.arc_entries is None:
+        if chart.observed_arcs is None:
             _add_entries(chart, segments, groups, entries, times)
         else:
             for k in range(entries.shape[0]):
-                entries[k].score += active[chart.arc_entries.place[k]]
+                entries[k].score += active[chart.observed_arcs.place[k]]
     return total
 
 
@@ -83,8 +83,8 @@ cdef void _add_active(
 ) noexcept nogil:
     """To each pattern with entries at token u that is complete on the edge."""
     cdef Py_ssize_t k
-    for k in range(chart.arc_entries.first[u], chart.arc_entries.first[u + 1]):
-        if chart.has_suffix(edge, chart.arc_entries.edge[k]):
+    for k in range(chart.observed_arcs.first[u], chart.observed_arcs.first[u + 1]):
+        if chart.has_suffix(edge, chart.observed_arcs.edge[k]):
             active[k] += times
 
 

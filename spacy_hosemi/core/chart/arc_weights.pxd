@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t
 
-from .arc_entries cimport ArcEntries
+from .observed_arcs cimport ObservedArcs
 from .chart cimport Chart
 from .layout cimport EdgeWeights
 
@@ -19,7 +19,7 @@ cdef class ArcWeights:
 
 cdef class VaryingArcs:
     cdef ArcWeights weights
-    cdef ArcEntries entries
+    cdef ObservedArcs entries
     cdef double[::1] score          # [F] of the entries, in the domain of the weights
     cdef bint representable
     cdef double[::1] arcs_in        # as of ArcWeights, at ..

@@ -9,7 +9,7 @@ from libc.math cimport INFINITY, rint
 from libc.stdint cimport int32_t
 
 from ..simd cimport simd as kernels
-from .arc_entries cimport ArcEntries
+from .observed_arcs cimport ObservedArcs
 from .chart cimport Chart
 from .layout cimport Layout, Sums
 
@@ -173,7 +173,7 @@ cdef class VaryingArcs:
 
 cdef VaryingArcs varying_arcs(Chart chart, ArcWeights weights):
     """RETURNS (VaryingArcs): None where no entries change weights."""
-    cdef ArcEntries entries = chart.arc_entries
+    cdef ObservedArcs entries = chart.observed_arcs
     cdef VaryingArcs made
     cdef Py_ssize_t t
     if entries is None:

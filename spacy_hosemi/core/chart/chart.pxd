@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t
 
-from .arc_entries cimport ArcEntries
+from .observed_arcs cimport ObservedArcs
 from .cells cimport CellLists
 from .layout cimport EdgeWeights, Layout
 
@@ -14,7 +14,7 @@ cdef class Chart:
     cdef const double[::1] pattern_weight       # [M]
     cdef EdgeWeights edge_weights
     cdef double[::1] edge_weight                # [E] theirs
-    cdef ArcEntries arc_entries         # None: weights are the same at all tokens
+    cdef ObservedArcs observed_arcs         # None: weights are the same at all tokens
     # the document as it was given
     cdef bint is_deferred               # whether `finish_loading` is still to come
     cdef const double[:, ::1] inside            # [n, L] or [n, C]

@@ -177,7 +177,7 @@ cdef class Chart:
         state = self.state_behind(edge, state, y)
         if state >= 0:
             total[0] += self.edge_weight[edge]
-            if self.arc_entries is not None:
+            if self.observed_arcs is not None:
                 total[0] += self.score_at_start(u, edge)
             total[0] += self.segment_score(u, j, self.layout.state_group[state])
         return state
@@ -186,9 +186,9 @@ cdef class Chart:
         """What entries at token u add to the weight of an edge."""
         cdef Py_ssize_t k
         cdef double total = 0.0
-        for k in range(self.arc_entries.first[u], self.arc_entries.first[u + 1]):
-            if self.has_suffix(edge, self.arc_entries.edge[k]):
-                total += self.arc_entries.score[k]
+        for k in range(self.observed_arcs.first[u], self.observed_arcs.first[u + 1]):
+            if self.has_suffix(edge, self.observed_arcs.edge[k]):
+                total += self.observed_arcs.score[k]
         return total
 
     cdef bint has_suffix(self, Py_ssize_t edge, Py_ssize_t suffix) noexcept nogil:

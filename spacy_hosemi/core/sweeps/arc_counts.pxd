@@ -7,7 +7,7 @@ from ..chart.dp_tables cimport DPTables
 cdef class ArcCounts:
     cdef object patterns                # [M] as an array ..
     cdef double[::1] pattern            # .. and its view
-    cdef double[::1] entry              # [F] of ArcEntries; None without them
+    cdef double[::1] entry              # [F] of ObservedArcs; None without them
     cdef double[::1] edge               # [E]
     # Arcs at N_LANES boundaries side by side; in log domain at one
     cdef Py_ssize_t n_lanes

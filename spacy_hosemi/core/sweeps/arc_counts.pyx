@@ -33,8 +33,8 @@ cdef ArcCounts arc_counts(Chart chart, DPTables tables):
     array[:end] = 0.0
     made.node = array[:at].reshape(n_nodes, N_LANES)
     made.arc, made.prob = array[at:end], array[end : end + n_arcs]
-    if chart.arc_entries is not None:
-        made.entry = np.zeros(chart.arc_entries.score.shape[0])
+    if chart.observed_arcs is not None:
+        made.entry = np.zeros(chart.observed_arcs.score.shape[0])
         more = array[end + n_arcs : end + n_arcs + N_LANES * n_arcs]
         more[:] = 0.0 if tables.in_logs else 1.0
         made.more = more
@@ -77,17 +77,17 @@ cdef class ArcCounts:
         if not self.arc.shape[0]:
             return
         count = &self.arc[0]
-        if chart.arc_entries is not None:
+        if chart.observed_arcs is not None:
             more = &self.more[0]
             for a in range(end - j):
                 tables.varying.add(
-                    j + a, more + a, chart.arc_entries.arcs.arc, self.n_lanes
+                    j + a, more + a, chart.observed_arcs.arcs.arc, self.n_lanes
                 )
         if tables.in_logs:
             logspace.count_arcs(chart, tables, j, more, &self.prob[0], count)
         else:
             scaled_backward.count_arcs(chart, tables, j, end, self.node, more, count)
-        if chart.arc_entries is not None:
+        if chart.observed_arcs is not None:
             for a in range(end - j):
                 self._add_entries(chart, tables, j + a, a)
 
@@ -96,21 +96,21 @@ cdef class ArcCounts:
     ) noexcept nogil:
         """The expected count of an entry at j: that of the arcs that complete its
         pattern. Resets `more`."""
-        cdef const int32_t[::1] first = chart.arc_entries.arcs.first
-        cdef const int32_t[::1] arc = chart.arc_entries.arcs.arc
+        cdef const int32_t[::1] first = chart.observed_arcs.arcs.first
+        cdef const int32_t[::1] arc = chart.observed_arcs.arcs.arc
         cdef double* more = &self.more[0] + a
         cdef Py_ssize_t t, e, i, n_lanes = self.n_lanes
-        cdef Py_ssize_t begin = chart.arc_entries.first[j]
-        cdef Py_ssize_t end = chart.arc_entries.first[j + 1]
+        cdef Py_ssize_t begin = chart.observed_arcs.first[j]
+        cdef Py_ssize_t end = chart.observed_arcs.first[j + 1]
         cdef double none = 0.0 if tables.in_logs else 1.0
         for t in range(begin, end):
-            e = chart.arc_entries.edge[t]
+            e = chart.observed_arcs.edge[t]
             if first[e] < first[e + 1]:
                 self.entry[t] += self._sum(
                     chart, tables, &arc[first[e]], first[e + 1] - first[e], a
                 )
         for t in range(begin, end):
-            e = chart.arc_entries.edge[t]
+            e = chart.observed_arcs.edge[t]
             for i in range(first[e], first[e + 1]):
                 more[arc[i] * n_lanes] = none
 

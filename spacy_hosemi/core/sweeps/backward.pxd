@@ -30,7 +30,6 @@ cdef class Backward:
     cdef _make_room(self)
     cdef void sweep(self) noexcept nogil
     cdef void follow(self, Py_ssize_t state) noexcept nogil
-    cdef list follow_best(self, Py_ssize_t u, Py_ssize_t state)
     cdef bint is_known(self, Py_ssize_t i, Py_ssize_t q) noexcept nogil
     cdef Py_ssize_t walk(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil
     cdef Py_ssize_t best_after(

@@ -120,20 +120,6 @@ cdef class Backward:
         """Set `target` and `weight_of`."""
         self.chart.follow(state, self.target, self.weight_of)
 
-    cdef list follow_best(self, Py_ssize_t u, Py_ssize_t state):
-        """The best completion from a boundary and state, by the tie rule of `viterbi`;
-        needs `maximum`.
-
-        RETURNS: Start, end, label of each segment and the state behind it; [] if none
-            is possible.
-        """
-        cdef const int32_t[:, ::1] path = self.path
-        cdef Py_ssize_t k, n = 0
-        if self.best_from(u, state) > -INFINITY:
-            with nogil:
-                n = self.walk(u, state)
-        return [(path[k, 0], path[k, 1], path[k, 2], path[k, 3]) for k in range(n)]
-
     cdef bint is_known(self, Py_ssize_t i, Py_ssize_t q) noexcept nogil:
         """Whether the tables tell what follows if state q covers token i."""
         if not self.is_bounded:

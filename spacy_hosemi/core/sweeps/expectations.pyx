@@ -197,7 +197,7 @@ cdef class Expectations:
             counts = self._take(chart, tables, role)
             n_columns = np.shape(getattr(potentials, role))[1]
             dense[role] = columns_of_groups(automaton, counts, n_columns)
-            if entries is not None and chart.arc_entries is None:
+            if entries is not None and chart.observed_arcs is None:
                 set_entry_counts(automaton, entries, role, counts)
             del counts
         length = self.arrays["slot"].reshape(chart.n_groups, chart.n_lengths)
@@ -218,11 +218,11 @@ cdef class Expectations:
         """A copy of those that are given; with counts, where they are at starts."""
         if potentials.entries is None:
             return None
-        if chart.arc_entries is None:
+        if chart.observed_arcs is None:
             n_columns = chart.automaton.n_columns
             return entries_of(potentials, chart.n_tokens, n_columns).copy()
         entries, counts = potentials.entries.copy(), np.asarray(self.arcs.entry)
-        entries["score"] = counts[np.asarray(chart.arc_entries.place)]
+        entries["score"] = counts[np.asarray(chart.observed_arcs.place)]
         return entries
 
     cdef _take(self, Chart chart, DPTables tables, role):

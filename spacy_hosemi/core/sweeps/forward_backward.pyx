@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy
 
 from . cimport logspace, scaled, scaled_backward
-from ..chart.arc_entries cimport ArcEntries, arc_entries_of
+from ..chart.observed_arcs cimport ObservedArcs, observed_arcs_of
 from ..chart.chart cimport Chart
 from ..chart.checks cimport check_sum
 from ..chart.dp_tables cimport DPTables
@@ -28,12 +28,12 @@ _NO_ROWS = np.empty((0, 0))
 cdef Chart chart_for_sums(automaton, potentials, constraints):
     """The chart of a document. Observed patterns split no states if all of their scores
     are entries at the start of segments."""
-    cdef ArcEntries entries = arc_entries_of(automaton, potentials)
+    cdef ObservedArcs entries = observed_arcs_of(automaton, potentials)
     cdef Chart chart
     if entries is not None:
         automaton, potentials = entries.automaton, entries.potentials
     chart = make_chart(automaton, potentials, constraints)
-    chart.arc_entries = entries
+    chart.observed_arcs = entries
     return chart
 
 
@@ -280,7 +280,7 @@ cdef class ForwardBackward:
                     if to < 0:
                         continue
                     value = v[now, q] + chart.edge_weight[edge]
-                    if chart.arc_entries is not None:
+                    if chart.observed_arcs is not None:
                         value += chart.score_at_start(i, edge)
                     g = chart.layout.state_group[to]
                     value += chart.segment_score(i, i + 1, g)

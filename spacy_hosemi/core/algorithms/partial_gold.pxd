@@ -5,7 +5,7 @@ from ..sweeps.tables_x4 cimport TablesX4
 from .gold_paths cimport GoldPaths
 
 
-cdef class Agreement:
+cdef class PartialGold:
     cdef GoldPaths gold
     cdef CountsX4 counts
     cdef double[:, :, ::1] token        # [4, 4 n, L] scores, then counts, by role

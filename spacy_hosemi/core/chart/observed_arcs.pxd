@@ -8,7 +8,7 @@ cdef class ArcsOf:
     cdef const int32_t[::1] out_place
 
 
-cdef class ArcEntries:
+cdef class ObservedArcs:
     cdef ArcsOf arcs
     cdef readonly object automaton      # whose patterns the observed ones are, too
     cdef readonly object potentials     # for it, without entries
@@ -18,4 +18,4 @@ cdef class ArcEntries:
     cdef int32_t[::1] place             # [K]
 
 
-cdef ArcEntries arc_entries_of(automaton, potentials)
+cdef ObservedArcs observed_arcs_of(automaton, potentials)

@@ -30,7 +30,7 @@ cdef class ArcsOf:
 
 
 cdef ArcsOf arcs_of(automaton):
-    """Those of an automaton with observed patterns, made on the first call."""
+    """Returns those of an automaton with observed patterns; makes them once."""
     if automaton.arcs_of is None:
         # complete before it is published: other threads may read it
         automaton.arcs_of = _make_arcs(automaton)
@@ -55,7 +55,7 @@ def _places(schedule, n_arcs):
     return found
 
 
-cdef class ArcEntries:
+cdef class ObservedArcs:
     """The observed patterns that are active at each token u, those with entries there:
     numbers first[u] to first[u + 1] - 1.
 
@@ -68,10 +68,10 @@ cdef class ArcEntries:
     """
 
 
-cdef ArcEntries arc_entries_of(automaton, potentials):
-    """RETURNS (ArcEntries): None without observed patterns, where anything but
+cdef ObservedArcs observed_arcs_of(automaton, potentials):
+    """RETURNS (ObservedArcs): None without observed patterns, where anything but
     entries at starts has a score for them, or where the potentials are not sound."""
-    cdef ArcEntries made
+    cdef ObservedArcs made
     cdef const Entry[::1] entries
     cdef Py_ssize_t n_labels, n_columns
     if not getattr(automaton, "observed", None):
@@ -90,7 +90,7 @@ cdef ArcEntries arc_entries_of(automaton, potentials):
         return None
     if not _are_at_starts(entries, n_labels):
         return None
-    made = ArcEntries()
+    made = ObservedArcs()
     made.automaton, n_all = automaton.unsplit, len(automaton.unsplit.patterns)
     no_weight = np.zeros(n_all - len(automaton.patterns))
     pattern = np.concatenate([potentials.pattern, no_weight])
@@ -126,7 +126,7 @@ cdef bint _are_at_starts(
 
 
 cdef _sort(
-    ArcEntries made,
+    ObservedArcs made,
     const Entry[::1] entries,
     const int32_t[::1] edge_of_observed,
     Py_ssize_t n_labels,
@@ -164,7 +164,7 @@ cdef _sort(
 
 
 cdef inline Py_ssize_t _enter(
-    ArcEntries made,
+    ObservedArcs made,
     const Entry entry,
     Py_ssize_t e,
     const int32_t[::1] edge_of_observed,

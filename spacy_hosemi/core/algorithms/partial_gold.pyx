@@ -1,5 +1,5 @@
-"""What agrees with partial annotation, of up to four documents side by side: log Z and
-expected counts under constraints."""
+"""Segmentations that agree with the partial annotation: log Z and expected counts under
+these constraints, of up to four documents in lanes."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..sweeps.tables_x4 cimport TablesX4
 from .gold_paths cimport GoldPaths
 
 
-cdef class Agreement:
+cdef class PartialGold:
     """Memory for the documents of a corpus.
 
     gold (GoldPaths): Of the corpus.
