@@ -47,11 +47,10 @@ from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
 from spacy_hosemi.component.penalty_search import DEFAULT
 from spacy_hosemi.configs import KINDS, make_config
 from spacy_hosemi.explain import uncertainty
-from spacy_hosemi.explain.cross_fit import train
 from spacy_hosemi.explain.mistakes import mistakes_of
 from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection.corpus import as_examples, trainable
-from spacy_hosemi.inspection.rehearsal import settings_of
+from spacy_hosemi.inspection.pipelines import train
 
 NAME = "hosemi"
 RANDOM = "random"
@@ -86,19 +85,19 @@ class Task:
     """A data set, and how models are fitted.
 
     name (str): Of the data set.
-    config (Config), settings (Dict[str, Any]): Of the pipeline, and for `initialize`.
+    config (Config), labels (List[str]): Of the pipeline, and those that it learns.
     pool (List[Doc]), test (List[Doc]): With gold.
     """
 
     name: str
     config: Any
-    settings: dict[str, Any]
+    labels: list[str]
     pool: list[Doc]
     test: list[Doc]
 
     def fit(self, docs: Sequence[Doc]) -> Language:
         """Returns a pipeline trained on some documents."""
-        return train(self.config, NAME, self.settings, docs)
+        return train(self.config, NAME, docs, labels=self.labels)
 
     def f1(self, nlp: Language) -> float:
         """Returns the F1 of a pipeline on test, in per cent."""
@@ -116,12 +115,12 @@ def read_task(data: Path, kind: str, args: argparse.Namespace) -> Task:
         return harness.shuffled([doc for doc in docs if len(doc)])[:at_most]
 
     pool = trainable(drawn("train", args.max_train), nlp)
-    settings = settings_of(nlp, NAME)
-    settings.pop("dev", None)
-    settings["fit"] |= {"l2": DEFAULT, "tolerance": args.tolerance}
-    settings["labels"] = sorted({ent.label_ for doc in pool for ent in doc.ents})
+    labels = sorted({ent.label_ for doc in pool for ent in doc.ents})
+    config = nlp.config.interpolate()
+    block = config["initialize"]["components"][NAME]
+    block["fit"] |= {"l2": DEFAULT, "tolerance": args.tolerance}
     test = drawn("dev" if args.dev else "test", args.max_docs)
-    return Task(data.name, nlp.config.interpolate(), settings, pool, test)
+    return Task(data.name, config, labels, pool, test)
 
 
 def simulate(

@@ -15,7 +15,7 @@ from .streams import DONE, FAULTY, as_file, clean, fail
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..inspection.corpus import Part
+    from ..inspection.corpus import CorpusPart
     from ..inspection.costs import Cost, Range
     from ..inspection.kinds import Fit
     from ..inspection.report import PartReport, Report
@@ -80,7 +80,7 @@ def check_cli(
     raise SystemExit(FAULTY if report.has_faults else DONE)
 
 
-def _read(path: str, nlp: Language, encoding: str | None) -> Part:
+def _read(path: str, nlp: Language, encoding: str | None) -> CorpusPart:
     """Returns documents; of standard input a copy is read, whose suffix says what it
     is."""
     from ..inspection.corpus import read_part

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..component.pipe import HighOrderSemiCRF
     from ..formats.records import ExtractedRecord
     from ..formats.writers import WriterOptions
-    from ..inspection.corpus import Part
+    from ..inspection.corpus import CorpusPart
     from ..inspection.kinds import Fit
     from ..inspection.pipelines import Pipelines
 
@@ -81,7 +81,7 @@ class Training(NamedTuple):
     """Holds documents to train on, and the untrained pipeline of a config. `fit` says
     which kind of config was chosen if none was given."""
 
-    part: Part
+    part: CorpusPart
     pipelines: Pipelines
     fit: Fit | None
     nlp: Language

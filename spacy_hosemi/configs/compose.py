@@ -98,7 +98,7 @@ def make_config(
 
 
 def parse(text: str) -> dict[str, Section]:
-    """RETURNS (Dict[str, Section]): The sections of a config, in order."""
+    """Returns the sections of a config, in order."""
     sections: dict[str, Section] = {}
     section, waiting = "", ""
     for line in text.splitlines():
@@ -150,7 +150,7 @@ def _insert(config: dict[str, Section], name: str) -> None:
 
 
 def render(config: dict[str, Section]) -> str:
-    """RETURNS (str): The text of a config."""
+    """Returns the text of a config."""
     return "\n".join(
         section[""] + f"[{name}]\n" + "".join(x for key, x in section.items() if key)
         for name, section in config.items()

@@ -62,7 +62,7 @@ class NamedList:
     lang: str = "en"
 
     def reader(self) -> dict[str, str]:
-        """RETURNS (Dict[str, str]): The reader, as a config has it."""
+        """Returns the reader, as a config has it."""
         if self.file is not None:
             path = f"${{paths.lists}}/{self.file}"
             return {"@readers": "spacy_hosemi.read_gazetteer.v1", "path": path}
@@ -97,7 +97,7 @@ def find_lists(folder: str | Path) -> tuple[list[NamedList], dict[str, str]]:
 
 
 def unfit_for_config(path: str, wrong: re.Pattern[str]) -> str:
-    """RETURNS (str): Why a config cannot name a path; "" if it can."""
+    """Returns why a config cannot name a path; "" if it can."""
     found = wrong.search(path)
     what = f"a path in a config must not have the character {found and found[0]!a}"
     return f"{what}; rename it" if found else ""
@@ -119,14 +119,14 @@ def _free_name(stem: str, taken: Iterable[str]) -> str:
 
 
 def are_codes(entries: Sequence[str]) -> bool:
-    """RETURNS (bool): Whether entries are short and in capitals, such as IN, ME and OR:
+    """Returns whether entries are short and in capitals, such as IN, ME and OR:
     in lower case they would be words."""
     n = sum(x.isupper() and len(x) <= _MAX_CODE for x in entries)
     return 10 * n >= 9 * max(len(entries), 1)
 
 
 def package_lists(kind: str, lang: str, taken: Iterable[str] = ()) -> list[NamedList]:
-    """RETURNS (List[NamedList]): The lists of installed packages that may help with a
+    """Returns the lists of installed packages that may help with a
     kind of texts, but those whose names are taken."""
     useful = USEFUL.get(kind, tuple(SOURCES))
     names = [x for x in installed_lists() if x in useful and x not in taken]
@@ -134,6 +134,6 @@ def package_lists(kind: str, lang: str, taken: Iterable[str] = ()) -> list[Named
 
 
 def package_tables(lang: str) -> list[str]:
-    """RETURNS (List[str]): The tables that installed packages have for a language."""
+    """Returns the tables that installed packages have for a language."""
     lookups = registry.lookups.get_all().get(lang, {})
     return [name for name in TABLES if _LOOKUPS[name] in lookups]

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import load_model_from_config, registry
-from thinc.api import Config
 
-from ..component.penalty_search import DEFAULT
 from ..component.pipe import HighOrderSemiCRF
 from ..inspection.corpus import as_examples, labels_in
-from ..inspection.rehearsal import settings_of, to_the_end
+from ..inspection.pipelines import train
 
 TrainedFold = tuple[HighOrderSemiCRF, list[int], list[Example]]
 
@@ -40,11 +36,7 @@ def cross_fitted(
         component.
     numbers (Sequence[int]): The fold of each document.
     """
-    block = settings_of(nlp, name)
-    block.pop("dev", None)
-    if block["fit"].get("l2") == "auto":
-        block["fit"] = {**block["fit"], "l2": DEFAULT}
-    block["labels"] = sorted({ent.label_ for doc in docs for ent in doc.ents})
+    labels = sorted({ent.label_ for doc in docs for ent in doc.ents})
     config = nlp.config.interpolate()
     component = config["components"][name]
     component["clean_text"] = False
@@ -52,25 +44,10 @@ def cross_fitted(
         component["max_length"] = _longest(as_examples(docs, nlp))
     for fold in progress(sorted({*numbers})):
         rest = [doc for doc, number in zip(docs, numbers) if number != fold]
-        trained = train(config, name, block, rest)
+        trained = train(config, name, rest, labels=labels)
         places = [k for k, number in enumerate(numbers) if number == fold]
         pipe: Any = trained.get_pipe(name)
         yield pipe, places, as_examples([docs[k] for k in places], trained)
-
-
-def train(
-    config: Config, name: str, block: dict[str, Any], docs: Sequence[Doc]
-) -> Language:
-    """Returns a new pipeline whose component was initialized by a block."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        nlp = load_model_from_config(config, auto_fill=True)
-        examples = as_examples(docs, nlp)
-        pipe: Any = nlp.get_pipe(name)
-        settings = registry.resolve(block)
-        settings["fit"] = to_the_end(settings["fit"])
-        pipe.initialize(lambda: examples, nlp=nlp, **settings)
-    return nlp
 
 
 def _longest(examples: Sequence[Example]) -> int:

@@ -10,7 +10,7 @@ from spacy.attrs import ENT_IOB, SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 
 from ..formats.documents import INCORRECT_SPANS
-from .corpus import Part, PlacedSpan, in_spans
+from .corpus import CorpusPart, PlacedSpan, in_spans
 from .findings import Finding, count, fault, quoted, remark, share
 
 SEPARATORS = ",;:"
@@ -20,35 +20,34 @@ BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»"}
 UNLIKE, MANY, N_AROUND = 0.05, 20, 8
 
 
-def judge_borders(part: Part) -> list[Finding]:
-    """RETURNS (List[Finding]): Spans that begin or end oddly, and what else is
+def judge_borders(part: CorpusPart) -> list[Finding]:
+    """Returns spans that begin or end oddly, and what else is
     annotated or is not."""
     judges = _outer_spaces, _unlike, _brackets, _groups, _unknown, _sentences, _all
-    return [found for judge in judges for found in judge(part)]
+    return [finding for judge in judges for finding in judge(part)]
 
 
 def _named(span: PlacedSpan) -> str:
     return f"{span.place}: {span.label} {quoted(span.text)}"
 
 
-def _outer_spaces(part: Part) -> Iterator[Finding]:
+def _outer_spaces(part: CorpusPart) -> Iterator[Finding]:
     if part.n_trimmed:
         text = f"whitespace at the ends of {count(part.n_trimmed, 'span')} is left out"
         yield remark("outer-spaces-of-spans", text, part.n_trimmed, part.n_spans)
-    found = [_named(x) for x in part.spans if x.text != x.text.strip()]
-    if found:
+    spans = [_named(x) for x in part.spans if x.text != x.text.strip()]
+    if spans:
         text = (
-            f"{share(len(found), part.n_spans)} spans begin or end with whitespace; "
+            f"{share(len(spans), part.n_spans)} spans begin or end with whitespace; "
             "training refuses them. `convert` trims spans"
         )
-        args = text, len(found), part.n_spans, found
-        yield fault("outer-spaces-of-spans", *args)
+        yield fault("outer-spaces-of-spans", text, len(spans), part.n_spans, spans)
 
 
-def _unlike(part: Part) -> Iterator[Finding]:
-    """Spans that begin or end with a separator while others of their label leave it
-    outside, or the reverse. Where there is none, nothing could be chosen."""
-    found: list[tuple[float, str]] = []
+def _unlike(part: CorpusPart) -> Iterator[Finding]:
+    """Yields spans that begin or end with a separator while others of their label leave
+    it outside, or the reverse. Where there is none, nothing could be chosen."""
+    odd: list[tuple[float, str]] = []
     for side, of_side in (("begins", _at_begin), ("ends", _at_end)):
         chosen = [
             (span, where) for span in part.spans if (where := of_side(span)) is not None
@@ -61,15 +60,15 @@ def _unlike(part: Part) -> Iterator[Finding]:
                 continue
             what = f"{side} {'with' if is_in else 'without'} {c!r}"
             text = f"{_named(span)} {what}"
-            found.append((n / total, f"{text}, as {n} of {total} where one stands"))
-    if found:
+            odd.append((n / total, f"{text}, as {n} of {total} where one stands"))
+    if odd:
         text = (
-            f"{share(len(found), part.n_spans)} spans include a separator "
+            f"{share(len(odd), part.n_spans)} spans include a separator "
             f"({' '.join(SEPARATORS)}) that nearly all others of their label leave "
             "outside, or the reverse"
         )
-        examples = [how for _, how in sorted(found)]
-        yield remark("odd-separators", text, len(found), part.n_spans, examples)
+        examples = [how for _, how in sorted(odd)]
+        yield remark("odd-separators", text, len(odd), part.n_spans, examples)
 
 
 # A separator at a border, and whether it is in the span; None: there is none.
@@ -87,21 +86,22 @@ def _at_end(span: PlacedSpan) -> _Separator:
 
 
 def _at(inner: str, outer: str, n: int) -> _Separator:
-    """inner, outer: Characters in the span and beside it; n: Characters of the span."""
+    """Returns the separator of the characters in a span of n and beside it."""
     if n > 1 and inner in SEPARATORS:
         return inner, True
     return (outer, False) if outer and outer in SEPARATORS else None
 
 
-def _brackets(part: Part) -> Iterator[Finding]:
-    """Spans with one bracket of a pair, whose other bracket stands next to them."""
-    found = [_named(x) for x in part.spans if _is_cut(x)]
-    if found and len(found) <= UNLIKE * part.n_spans:
+def _brackets(part: CorpusPart) -> Iterator[Finding]:
+    """Yields spans with one bracket of a pair, whose other bracket stands next to
+    them."""
+    cut = [_named(x) for x in part.spans if _is_cut(x)]
+    if cut and len(cut) <= UNLIKE * part.n_spans:
         text = (
-            f"{share(len(found), part.n_spans)} spans have one bracket of a pair, and "
+            f"{share(len(cut), part.n_spans)} spans have one bracket of a pair, and "
             "the other one stands beside them"
         )
-        yield remark("cut-brackets", text, len(found), part.n_spans, found)
+        yield remark("cut-brackets", text, len(cut), part.n_spans, cut)
 
 
 def _is_cut(span: PlacedSpan) -> bool:
@@ -117,8 +117,8 @@ def _is_cut(span: PlacedSpan) -> bool:
     )
 
 
-def _groups(part: Part) -> Iterator[Finding]:
-    """Span groups: training does not read them, but for spans that are wrong."""
+def _groups(part: CorpusPart) -> Iterator[Finding]:
+    """Yields span groups: training does not read them, but for wrong spans."""
     n, n_other, keys = 0, 0, Counter[str]()
     n_wrong = sum(len(doc.spans.get(INCORRECT_SPANS, ())) for doc in part.docs)
     if n_wrong:
@@ -132,9 +132,8 @@ def _groups(part: Part) -> Iterator[Finding]:
         for key, group in doc.spans.items():
             if key == INCORRECT_SPANS:
                 continue
-            others = [x for x in group if (x.start, x.end, x.label_) not in ents]
             n += len(group)
-            n_other += len(others)
+            n_other += sum((x.start, x.end, x.label_) not in ents for x in group)
             keys[key] += len(group)
     if n_other:
         names = ", ".join(f"{key} ({times:,})" for key, times in keys.most_common(4))
@@ -145,7 +144,7 @@ def _groups(part: Part) -> Iterator[Finding]:
         yield remark("span-groups", text, n_other, n)
 
 
-def _unknown(part: Part) -> Iterator[Finding]:
+def _unknown(part: CorpusPart) -> Iterator[Finding]:
     missing = [int((doc.to_array(ENT_IOB) == 0).sum()) for doc in part.docs]
     n, n_docs = sum(missing), sum(map(bool, missing))
     total = sum(map(len, part.docs))
@@ -162,7 +161,7 @@ def _unknown(part: Part) -> Iterator[Finding]:
         yield remark("unknown-tokens", text, n, total, places)
 
 
-def _sentences(part: Part) -> Iterator[Finding]:
+def _sentences(part: CorpusPart) -> Iterator[Finding]:
     crossing = [
         f"{place}: {ent.label_} {quoted(ent.text)}"
         for place, doc in part
@@ -179,8 +178,8 @@ def _sentences(part: Part) -> Iterator[Finding]:
         yield remark("sentence-starts", text, n, part.n_spans, crossing)
 
 
-def _all(part: Part) -> Iterator[Finding]:
-    """Whether there is no token outside of spans: no negative example."""
+def _all(part: CorpusPart) -> Iterator[Finding]:
+    """Remarks that there is no token outside of spans: no negative example."""
     if part.n_spans and not any(map(_has_outside, part.docs)):
         text = (
             'every token is in a span; outside = "none" says so, and predictions will '

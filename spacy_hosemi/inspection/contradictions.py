@@ -10,7 +10,7 @@ from itertools import combinations
 from spacy.attrs import ENT_IOB  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span
 
-from .corpus import Part, in_spans, squeezed
+from .corpus import CorpusPart, in_spans, squeezed
 from .findings import Finding, count, fault, quoted, remark, share
 
 # A text has been annotated with a label for sure if that was done so often.
@@ -26,15 +26,17 @@ FIRST_HAN = "\u2e80"
 Words = tuple[str, ...]
 
 
-def judge_contradictions(part: Part) -> list[Finding]:
-    """RETURNS (List[Finding]): Spans, and documents, that say something else than
+def judge_contradictions(part: CorpusPart) -> list[Finding]:
+    """Returns spans, and documents, that say something else than
     equal ones."""
     return [*_other_labels(part), *_left_out(part), *_other_documents(part)]
 
 
-def _labels_of_texts(part: Part) -> tuple[dict[str, Counter[str]], dict[str, Span]]:
-    """Of texts of spans that have two labels, each of them twice or more, the labels,
-    and the first span."""
+def _labels_of_texts(
+    part: CorpusPart,
+) -> tuple[dict[str, Counter[str]], dict[str, Span]]:
+    """Returns the labels of texts of spans that have two, each of them twice or more,
+    and the first span of each text."""
     labels: dict[str, Counter[str]] = defaultdict(Counter)
     first: dict[str, Span] = {}
     keys: dict[str, str] = {}
@@ -44,29 +46,29 @@ def _labels_of_texts(part: Part) -> tuple[dict[str, Counter[str]], dict[str, Spa
             key = keys.get(text) or keys.setdefault(text, squeezed(text))
             labels[key][ent.label_] += 1
             first.setdefault(key, ent)
-    found = {
+    frequent = {
         key: Counter({y: n for y, n in of_text.items() if n >= LEAST})
         for key, of_text in labels.items()
     }
-    return {key: of_text for key, of_text in found.items() if len(of_text) > 1}, first
+    return {key: x for key, x in frequent.items() if len(x) > 1}, first
 
 
-def _other_labels(part: Part) -> Iterator[Finding]:
-    """Texts of spans with two labels. A number is a volume here and a page there: it
-    says nothing."""
-    found, first = _labels_of_texts(part)
-    yield from _abbreviated(found)
-    found = {
-        key: of_text
-        for key, of_text in found.items()
+def _other_labels(part: CorpusPart) -> Iterator[Finding]:
+    """Yields texts of spans with two labels. A number is a volume here and a page
+    there: it says nothing."""
+    texts, first = _labels_of_texts(part)
+    yield from _abbreviated(texts)
+    texts = {
+        key: labels
+        for key, labels in texts.items()
         if any(_is_name(token.text) for token in first[key])
     }
-    n = {key: x.total() - x.most_common(1)[0][1] for key, x in found.items()}
+    n = {key: x.total() - x.most_common(1)[0][1] for key, x in texts.items()}
     if not n:
         return
     examples = [
         f"{quoted(first[key].text)}: "
-        + ", ".join(f"{label} {times}" for label, times in found[key].most_common(4))
+        + ", ".join(f"{label} {times}" for label, times in texts[key].most_common(4))
         for key in sorted(n, key=lambda key: (-n[key], key))
     ]
     total = sum(n.values())
@@ -79,8 +81,8 @@ def _other_labels(part: Part) -> Iterator[Finding]:
 
 
 def _abbreviated(texts: dict[str, Counter[str]]) -> Iterator[Finding]:
-    """Labels that begin alike, such as vol and volume, or author and authors, and have
-    texts in common."""
+    """Yields labels that begin alike, such as vol and volume, or author and authors,
+    and have texts in common."""
     pairs = Counter(
         pair
         for of_text in texts.values()
@@ -89,8 +91,8 @@ def _abbreviated(texts: dict[str, Counter[str]]) -> Iterator[Finding]:
     )
     if pairs:
         examples = [
-            f"{quoted(one)} and {quoted(other)}: {count(n, 'text')}"
-            for (one, other), n in pairs.most_common()
+            f"{quoted(short)} and {quoted(long)}: {count(n, 'text')}"
+            for (short, long), n in pairs.most_common()
         ]
         text = (
             f"{count(len(pairs), 'pair')} of labels look like one label with two "
@@ -99,16 +101,16 @@ def _abbreviated(texts: dict[str, Counter[str]]) -> Iterator[Finding]:
         yield remark("labels-near", text, len(pairs), len(pairs), examples)
 
 
-def _is_short(one: str, other: str) -> bool:
-    """Whether a label is another one less its last letters."""
-    of_word = re.search(r"[^\W\d_]*$", one)
-    is_begin = other.startswith(one) and other[len(one) :].isalpha()
+def _is_short(short: str, long: str) -> bool:
+    """Returns whether a label is another one less its last letters."""
+    of_word = re.search(r"[^\W\d_]*$", short)
+    is_begin = long.startswith(short) and long[len(short) :].isalpha()
     n = len(of_word[0]) if of_word else 0
-    return is_begin and n >= LEAST_LETTERS and other[len(one)].islower()
+    return is_begin and n >= LEAST_LETTERS and long[len(short)].islower()
 
 
-def _left_out(part: Part) -> Iterator[Finding]:
-    """Texts that are spans more often than not, and elsewhere in no span."""
+def _left_out(part: CorpusPart) -> Iterator[Finding]:
+    """Yields texts that are spans more often than not, and elsewhere in no span."""
     inside: Counter[Words] = Counter()
     for doc in part.docs:
         for ent in doc.ents:
@@ -124,63 +126,65 @@ def _left_out(part: Part) -> Iterator[Finding]:
     for place, doc in part:
         for words in _outside(doc, by_first):
             outside[words].append(place)
-    found = {x: where for x, where in outside.items() if len(where) < frequent[x]}
-    if not found:
+    rare = {x: where for x, where in outside.items() if len(where) < frequent[x]}
+    if not rare:
         return
-    total = sum(map(len, found.values()))
-    ranked = sorted(found, key=lambda x: (len(found[x]) / frequent[x], x))
+    total = sum(map(len, rare.values()))
+    ranked = sorted(rare, key=lambda x: (len(rare[x]) / frequent[x], x))
     examples = [
-        f"{quoted(' '.join(x))}: {frequent[x]} times a span, {len(found[x])} not, as "
-        f"in {found[x][0]}"
+        f"{quoted(' '.join(x))}: {frequent[x]} times a span, {len(rare[x])} not, as "
+        f"in {rare[x][0]}"
         for x in ranked
     ]
     text = (
         f"{count(total, 'time')} a text is in no span that is a span {OFTEN} times or "
-        f"more, and more often than not ({count(len(found), 'text')}): were they "
+        f"more, and more often than not ({count(len(rare), 'text')}): were they "
         "forgotten?"
     )
     yield remark("left-out", text, total, part.n_spans, examples)
 
 
 def _is_name(text: str) -> bool:
-    """Whether a token is a word, be it of one Chinese letter, and no Roman number."""
+    """Returns whether a token is a word, be it of one Chinese letter, and no Roman
+    number."""
     is_word = _is_word(text) or (text.isalpha() and text >= FIRST_HAN)
     return is_word and re.fullmatch("(?i)[ivxl]+[.,]?", text) is None
 
 
 def _is_word(text: str) -> bool:
-    """Whether a token may be a name: digits and punctuation are anything."""
+    """Returns whether a token may be a name: digits and punctuation are anything."""
     return len(text) > 1 and text[0].isalpha()
 
 
 def _outside(doc: Doc, wanted: dict[str, list[Words]]) -> Iterator[Words]:
-    """Texts of spans that a document has where it has no span, longest first; by their
-    first word."""
+    """Yields texts of spans that a document has where it has no span, longest first; by
+    their first word."""
     words = [token.text for token in doc]
     is_free = ~in_spans(doc) & (doc.to_array(ENT_IOB) != 0)  # 0: nobody knows
     at = 0
     while at < len(words):
-        for some in wanted.get(words[at], ()) if is_free[at] else ():
-            end = at + len(some)
-            if tuple(words[at:end]) == some and is_free[at:end].all():
-                yield some
+        for text in wanted.get(words[at], ()) if is_free[at] else ():
+            end = at + len(text)
+            if tuple(words[at:end]) == text and is_free[at:end].all():
+                yield text
                 at = end - 1
                 break
         at += 1
 
 
 def _by_first(wanted: Iterable[Words]) -> dict[str, list[Words]]:
-    """Texts by their first word, longest first."""
-    found: dict[str, list[Words]] = defaultdict(list)
+    """Returns texts by their first word, longest first."""
+    by_first: dict[str, list[Words]] = defaultdict(list)
     for words in sorted(wanted, key=len, reverse=True):
-        found[words[0]].append(words)
-    return found
+        by_first[words[0]].append(words)
+    return by_first
 
 
-def _other_documents(part: Part) -> Iterator[Finding]:
-    """Documents with the same text, and other spans; all of their tokens annotated."""
+def _other_documents(part: CorpusPart) -> Iterator[Finding]:
+    """Yields documents with the same text and other spans, if all of their tokens are
+    annotated."""
     seen: dict[str, tuple[str, set[tuple[int, int, str]]]] = {}
-    found = []
+    different = []
     for (place, doc), whole in zip(part, part.texts):
         if (doc.to_array(ENT_IOB) == 0).any():  # some tokens may be in a span
             continue
@@ -188,19 +192,19 @@ def _other_documents(part: Part) -> Iterator[Finding]:
         first = seen.setdefault(whole, (place, spans))
         if first[1] != spans:
             text = _difference(whole, first[1], spans)
-            found.append(f"{first[0]} and {place}: {text}")
-    if found:
+            different.append(f"{first[0]} and {place}: {text}")
+    if different:
         text = (
-            f"{share(len(found), len(part))} documents have the same text as an earlier"
-            " one, and other spans: one of the two is wrong"
+            f"{share(len(different), len(part))} documents have the same text as an "
+            "earlier one, and other spans: one of the two is wrong"
         )
-        yield fault("other-documents", text, len(found), len(part), found)
+        yield fault("other-documents", text, len(different), len(part), different)
 
 
 def _difference(
     whole: str, first: set[tuple[int, int, str]], second: set[tuple[int, int, str]]
 ) -> str:
-    """The first span that one of two annotations lacks."""
+    """Returns the first span that one of two annotations lacks."""
     start, end, label = min(first ^ second)
     text = quoted(whole[start:end])
     other = {x[:2]: x[2] for x in first}.get((start, end))

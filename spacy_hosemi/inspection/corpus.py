@@ -24,11 +24,7 @@ from ..text.clean import clean_word
 
 
 class PlacedSpan(NamedTuple):
-    """An entity, in characters.
-
-    place (str), document (str): Where its document stands, and the text of that.
-    start (int), end (int), label (str)
-    """
+    """An entity, in characters; where its document stands, and the text of that."""
 
     place: str
     document: str
@@ -43,11 +39,10 @@ class PlacedSpan(NamedTuple):
 
 
 @dataclass
-class Part:
+class CorpusPart:
     """Annotated documents: those to train on, or to judge by.
 
     name (str): Of the files, for messages.
-    docs (List[Doc]): As they were annotated.
     places (List[str]): Where each document stands: file and number, or file and line.
     faults (List[Fault]): Records that cannot be read.
     n_trimmed (int): Spans that had whitespace at their ends, which is gone.
@@ -63,10 +58,10 @@ class Part:
         return zip(self.places, self.docs)
 
     def rename(self, path: str, name: str) -> None:
-        """Let messages name a file otherwise."""
+        """Lets messages name a file otherwise."""
         self.name, old = name, Path(path).name
         self.places = [name + place.removeprefix(old) for place in self.places]
-        self.faults = [replace(one, path=name) for one in self.faults]
+        self.faults = [replace(x, path=name) for x in self.faults]
 
     def __len__(self) -> int:
         return len(self.docs)
@@ -103,7 +98,7 @@ class Part:
 
 
 def squeezed(text: str) -> str:
-    """RETURNS (str): A text without what does not tell two texts apart: case, spaces,
+    """Returns a text without what does not tell two texts apart: case, spaces,
     punctuation, invisible characters and forms of letters. A text of nothing else stays
     as it is."""
     words = "".join(clean_word(word) for word in text.split()).casefold()
@@ -116,8 +111,10 @@ def read_part(
     name: str | None = None,
     encoding: str | None = None,
     group: str | None = None,
-) -> Part:
-    """Read annotated documents.
+) -> CorpusPart:
+    """Reads annotated documents, and says what is wrong with those that cannot be read.
+    Raises ValueError for a damaged .spacy file (HS250), no document (HS251), or texts
+    that no reader knows (HS160, HS161, HS165).
 
     path (str): A .spacy file, a folder of them, or a file or folder of annotated texts
         in a format that `read_annotations` knows; "-" for texts on standard input.
@@ -125,9 +122,6 @@ def read_part(
     name (Optional[str]): What messages call a single file, if not by its path.
     encoding (Optional[str]): Of texts; UTF-8 if none is given.
     group (Optional[str]): A key of texts that documents keep in `user_data`.
-    RETURNS (Part): What could be read, and what is wrong with the rest.
-    RAISES (ValueError): HS250 no .spacy file; HS251 no document; HS160, HS161, HS165
-        texts that no reader knows.
     """
     files = _binary_files(path)
     part = (
@@ -143,15 +137,15 @@ def read_part(
 
 
 def _binary_files(path: str) -> list[Path]:
-    """The .spacy files that a path means, if any."""
+    """Returns the .spacy files that a path means, if any."""
     where = Path(path)
     if where.is_dir():
         return sorted(where.rglob("*.spacy"))
     return [where] if where.suffix == ".spacy" and where.is_file() else []
 
 
-def _read_binary(files: Sequence[Path], nlp: Language) -> Part:
-    part = Part("", [], [])
+def _read_binary(files: Sequence[Path], nlp: Language) -> CorpusPart:
+    part = CorpusPart("", [], [])
     for file in files:
         try:
             docs = [*DocBin().from_disk(file).get_docs(nlp.vocab)]
@@ -165,46 +159,46 @@ def _read_binary(files: Sequence[Path], nlp: Language) -> Part:
 
 def _read_texts(
     path: str, nlp: Language, encoding: str | None, group: str | None
-) -> Part:
+) -> CorpusPart:
     settings = ReaderSettings(encoding=encoding, group=group)
-    found = read_annotations(path, settings=settings)
-    docs = [make_doc(text, nlp, group).doc for text in found.texts]
-    places = [f"{Path(text.path).name}:{text.line}" for text in found.texts]
-    return Part("", docs, places, found.faults, found.n_trimmed)
+    read = read_annotations(path, settings=settings)
+    docs = [make_doc(text, nlp, group).doc for text in read.texts]
+    places = [f"{Path(text.path).name}:{text.line}" for text in read.texts]
+    return CorpusPart("", docs, places, read.faults, read.n_trimmed)
 
 
 def as_examples(docs: Sequence[Doc], nlp: Language) -> list[Example]:
-    """RETURNS (List[Example]): As `spacy train` makes them of the documents of a file:
-    texts are tokenized anew, given tokens stay."""
-    made = []
+    """Makes examples of the documents of a file as `spacy train` does: texts are
+    tokenized anew, given tokens stay."""
+    examples = []
     for doc in docs:
         for ent in doc.ents:  # of another vocabulary, perhaps
             nlp.vocab.strings.add(ent.label_)
-        made.append(Example(without_annotation(doc, nlp), doc))
-    return made
+        examples.append(Example(without_annotation(doc, nlp), doc))
+    return examples
 
 
 def labels_in(examples: Sequence[Example]) -> list[PartialLabels]:
-    """RETURNS (List[PartialLabels]): The gold of each example on its own tokens."""
+    """Returns the gold of each example on its own tokens."""
     return read_labels(examples)
 
 
 def trainable(docs: Sequence[Doc], nlp: Language) -> list[Doc]:
-    """RETURNS (List[Doc]): Those without spans that the tokenizer cannot reach, or that
+    """Returns the documents without spans that the tokenizer cannot reach, or that
     begin or end with whitespace: on few documents these may be all of a label."""
     examples = as_examples(docs, nlp)
     pairs = zip(docs, labels_in(examples))
     return [
         doc
-        for doc, known in pairs
-        if len(doc.ents) == len(known.required)
+        for doc, labels in pairs
+        if len(doc.ents) == len(labels.required)
         and all(ent.text == ent.text.strip() for ent in doc.ents)
     ]
 
 
 def in_spans(doc: Doc) -> np.ndarray:
-    """RETURNS (bool [n]): Whether each token is in an entity."""
-    found = np.zeros(len(doc), bool)
+    """Returns whether each token is in an entity."""
+    is_inside = np.zeros(len(doc), bool)
     for ent in doc.ents:
-        found[ent.start : ent.end] = True
-    return found
+        is_inside[ent.start : ent.end] = True
+    return is_inside

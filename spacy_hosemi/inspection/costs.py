@@ -21,7 +21,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..training.feature_selection import MAX_WEIGHTS
-from .rehearsal import Minimized, Rehearsal, Sample, Traced
+from .sample_trainings import Minimized, Sample, SampleTrainings, Traced
 
 # Samples that are trained on have FIRST tokens, twice as many, and so on up to MOST,
 # until their trainings have taken SECONDS of CPU.
@@ -92,8 +92,8 @@ class Features:
 
 
 def used() -> tuple[float, float]:
-    """RETURNS (Tuple[float, float]): CPU seconds of this program so far, and its peak
-    of memory in MB, with what a fit imports; where nobody knows, the usual memory."""
+    """Returns CPU seconds of this program so far, and its peak of memory in MB, with
+    what a fit imports; where nobody knows, the usual memory."""
     import_module("scipy.optimize")
     try:
         from resource import RUSAGE_SELF, getrusage
@@ -104,31 +104,27 @@ def used() -> tuple[float, float]:
 
 
 def estimate(
-    rehearsal: Rehearsal, dev: Sequence[Doc], seconds: float, megabytes: float
+    trainings: SampleTrainings, dev: Sequence[Doc], seconds: float, megabytes: float
 ) -> Cost:
-    """RETURNS (Cost): What a training will take.
-
-    rehearsal (Rehearsal): Trains on samples.
-    dev (Sequence[Doc]): Documents that the pipeline is judged by once.
-    seconds (float), megabytes (float): What the program took before it read documents.
-    """
-    traced = [rehearsal.trace(rehearsal.sample(n)) for n in TRACED]
-    samples = train_samples(rehearsal)
-    few = rehearsal.sample(FIRST)
-    predicting = rehearsal.predict(few) / sum(map(len, few))
-    some = rehearsal.sample(TIMED)
-    timed = rehearsal.train(some, is_short=True)
-    features = count_all(rehearsal)
-    n_tokens = sum(map(len, rehearsal.order))
-    per_row = timed.fits[0].n_weights / max(rehearsal.count(some)[0], 1)
+    """Returns what a training will take, and one prediction of dev; `seconds` and
+    `megabytes` the program took before it read documents."""
+    traced = [trainings.trace(trainings.sample(n)) for n in TRACED]
+    samples = train_samples(trainings)
+    few = trainings.sample(FIRST)
+    predicting = trainings.predict(few) / sum(map(len, few))
+    docs = trainings.sample(TIMED)
+    timed = trainings.train(docs, is_short=True)
+    features = count_all(trainings)
+    n_tokens = sum(map(len, trainings.order))
+    per_row = timed.fits[0].n_weights / max(trainings.count(docs)[0], 1)
     n_weights = min(features.n_rows * per_row, MAX_WEIGHTS)
     growth = n_weights / max(samples[-1].fits[0].n_weights, 1)
     ratio = n_tokens / timed.n_tokens
     total = seconds + ratio * (2 * timed.reading + timed.preparing)
     total += predicting * sum(map(len, dev))
-    n_evaluations, of_fits = fit_all(rehearsal, samples, timed, n_tokens, growth)
-    n_evaluations *= rehearsal.n_fits
-    total += rehearsal.n_fits * of_fits
+    n_evaluations, of_fits = fit_all(trainings, samples, timed, n_tokens, growth)
+    n_evaluations *= trainings.n_fits
+    total += trainings.n_fits * of_fits
     memory = megabytes + peak(traced, features, n_weights, n_tokens) / 1e6
     return Cost(
         _range(total, TIME_RANGE),
@@ -146,13 +142,13 @@ def _range(about: float, factors: tuple[float, float]) -> Range:
 
 
 def fit_all(
-    rehearsal: Rehearsal,
+    trainings: SampleTrainings,
     samples: Sequence[Sample],
     timed: Sample,
     n_tokens: int,
     growth: float,
 ) -> tuple[float, float]:
-    """RETURNS (Tuple[float, float]): Evaluations of all fits, and their CPU seconds.
+    """Returns evaluations of all fits, and their CPU seconds.
 
     samples (Sequence[Sample]), timed (Sample): Of whole fits, and of a short one.
     n_tokens (int): Of all documents.
@@ -161,39 +157,35 @@ def fit_all(
     n_evaluations = seconds = 0.0
     ratio = n_tokens / timed.n_tokens
     fits_of = zip_longest(*(sample.fits for sample in samples))
-    for one, fits in zip(timed.fits, fits_of):
-        known = [(x.n_tokens, fit) for x, fit in zip(samples, fits) if fit is not None]
-        n = evaluations([x for x, _ in known], [fit for _, fit in known], n_tokens)
-        n = min(n, rehearsal.max_evaluations)
-        last = known[-1][1]
+    for short, fits in zip(timed.fits, fits_of):
+        pairs = [(x.n_tokens, fit) for x, fit in zip(samples, fits) if fit is not None]
+        n = evaluations([x for x, _ in pairs], [fit for _, fit in pairs], n_tokens)
+        n = min(n, trainings.max_evaluations)
+        last = pairs[-1][1]
         beside = growth * last.elsewhere / max(last.n_evaluations, 1)
-        evaluation = ratio * one.in_evaluations / max(one.n_evaluations, 1)
+        evaluation = ratio * short.in_evaluations / max(short.n_evaluations, 1)
         seconds += SLOWER * n * (evaluation + beside)
         n_evaluations += n
     return n_evaluations, seconds
 
 
-def train_samples(rehearsal: Rehearsal) -> list[Sample]:
-    """RETURNS (List[Sample]): Trainings on more and more documents."""
+def train_samples(trainings: SampleTrainings) -> list[Sample]:
+    """Trains on more and more documents."""
     samples, n, spent = [], FIRST, 0.0
     while True:
-        docs = rehearsal.sample(n)
-        samples.append(rehearsal.train(docs))
+        docs = trainings.sample(n)
+        samples.append(trainings.train(docs))
         spent += sum(x.in_evaluations + x.elsewhere for x in samples[-1].fits)
         n *= 2
-        if len(docs) == len(rehearsal.order) or n > MOST or spent > SECONDS:
+        if len(docs) == len(trainings.order) or n > MOST or spent > SECONDS:
             return samples
 
 
 def evaluations(
     sizes: Sequence[int], fits: Sequence[Minimized], n_tokens: int
 ) -> float:
-    """RETURNS (float): Evaluations of a fit on all documents.
-
-    sizes (Sequence[int]): Tokens of each sample.
-    fits (Sequence[Minimized]): The fit on each.
-    n_tokens (int): Of all documents.
-    """
+    """Returns evaluations of a fit on all documents, by the tokens of each sample and
+    the fit on it."""
     x = np.log(np.array(sizes, float))
     y = np.log([max(fit.n_evaluations, 1) for fit in fits])
     dx, dy = x - x.mean(), y - y.mean()
@@ -202,16 +194,16 @@ def evaluations(
     return float(exp(y.mean() + power * (log(n_tokens) - x.mean())))
 
 
-def count_all(rehearsal: Rehearsal) -> Features:
-    """RETURNS (Features): Counted in COUNTED tokens, and in half of them, from which
-    all others follow: the logarithm grows as before."""
-    n_tokens = sum(map(len, rehearsal.order))
-    docs = rehearsal.sample(COUNTED)
+def count_all(trainings: SampleTrainings) -> Features:
+    """Counts features in COUNTED tokens, and in half of them, from which all others
+    follow: the logarithm grows as before."""
+    n_tokens = sum(map(len, trainings.order))
+    docs = trainings.sample(COUNTED)
     n = sum(map(len, docs))
-    most = rehearsal.count(docs)
+    most = trainings.count(docs)
     if n >= n_tokens:
         return Features(*most)
-    half = rehearsal.count(rehearsal.sample(n / 2))
+    half = trainings.count(trainings.sample(n / 2))
     doublings = log(n_tokens / n) / log(2)
     return Features(*(x * (x / max(y, 1)) ** doublings for x, y in zip(most, half)))
 
@@ -219,11 +211,8 @@ def count_all(rehearsal: Rehearsal) -> Features:
 def peak(
     traced: Sequence[Traced], features: Features, n_weights: float, n_tokens: int
 ) -> float:
-    """RETURNS (float): Bytes, while features are counted or while weights are fitted.
-
-    traced (Sequence[Traced]): Of two samples.
-    features (Features), n_weights (float), n_tokens (int): Of all documents.
-    """
+    """Returns bytes, while features are counted or while weights are fitted, of all
+    documents."""
     last = traced[-1]
     documents = RESIDENT * last.documents / last.n_tokens * n_tokens
     waiting = min(features.n_by_document, max(N_SUMMED, features.n_distinct))
@@ -234,8 +223,8 @@ def peak(
 
 
 def of_model(traced: Sequence[Traced], n_rows: float, n_tokens: int) -> float:
-    """RETURNS (float): Bytes beside the documents when a fit begins: some for each
-    token, and some for each feature."""
+    """Returns bytes beside the documents when a fit begins: some for each token, and
+    some for each feature."""
     from scipy.optimize import nnls
 
     sizes = np.array([(x.n_tokens, x.n_rows) for x in traced], float)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .corpus import Part
+from .corpus import CorpusPart
 from .findings import Finding, fault, quoted, remark, share
 
 
-def judge_duplicates(train: Part, dev: Part | None) -> list[Finding]:
-    """RETURNS (List[Finding]): Documents that occur twice in train; those of dev that
+def judge_duplicates(train: CorpusPart, dev: CorpusPart | None) -> list[Finding]:
+    """Returns documents that occur twice in train; those of dev that
     are in train, exactly or but for case, spaces and punctuation. Documents without
     letters and digits are compared as they are; those without a span, such as headings
     and page numbers, tell nothing that a model could remember."""
-    found = [*_twice(train)]
-    if dev is not None:
-        found += _in_both(train, dev)
-    return found
+    return _twice(train) + ([] if dev is None else _in_both(train, dev))
 
 
-def _twice(train: Part) -> list[Finding]:
+def _twice(train: CorpusPart) -> list[Finding]:
     places: dict[str, list[str]] = defaultdict(list)
     for (place, doc), text in zip(train, train.texts):
         if doc.ents:
@@ -40,7 +37,7 @@ def _twice(train: Part) -> list[Finding]:
     return [remark("twice-in-train", text, n, len(train), examples)]
 
 
-def _in_both(train: Part, dev: Part) -> list[Finding]:
+def _in_both(train: CorpusPart, dev: CorpusPart) -> list[Finding]:
     exact: dict[str, str] = {}
     similar: dict[str, str] = {}
     for place, whole, key in zip(train.places, train.texts, train.keys):
@@ -53,8 +50,8 @@ def _in_both(train: Part, dev: Part) -> list[Finding]:
             continue
         where = exact.get(whole) or similar.get(key)
         if where is not None:
-            some = same if whole in exact else alike
-            some.append(f"{where} and {place}: {quoted(whole)}")
+            copies = same if whole in exact else alike
+            copies.append(f"{where} and {place}: {quoted(whole)}")
     if not same and not alike:
         return []
     n = len(same) + len(alike)

@@ -33,35 +33,35 @@ class Finding:
 def fault(
     name: str, text: str, found: int, total: int, examples: Sequence[str] = ()
 ) -> Finding:
-    """RETURNS (Finding): Something wrong; arguments as the fields."""
+    """Makes a finding of something wrong, of the fields."""
     return Finding(name, True, text, found, total, [*examples[:MAX_EXAMPLES]])
 
 
 def remark(
     name: str, text: str, found: int, total: int, examples: Sequence[str] = ()
 ) -> Finding:
-    """RETURNS (Finding): Something to know; arguments as the fields."""
+    """Makes a finding of something to know, of the fields."""
     return Finding(name, False, text, found, total, [*examples[:MAX_EXAMPLES]])
 
 
 def count(n: int, name: str, plural: str | None = None) -> str:
-    """RETURNS (str): A number with its noun: "1 span", "2,000 spans"."""
+    """Returns a number with its noun: "1 span", "2,000 spans"."""
     return f"{n:,} {name if n == 1 else plural or name + 's'}"
 
 
 def share(found: int, total: int) -> str:
-    """RETURNS (str): "3 of 200 (1.5 %)"."""
+    """Returns "3 of 200 (1.5 %)"."""
     percent = 100 * found / max(total, 1)
     return f"{found:,} of {total:,} ({percent:.{0 if percent >= 10 else 1}f} %)"
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """RETURNS (str): Names in a row; of many the first ones."""
+    """Returns names in a row; of many the first ones."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def quoted(text: str, limit: int = 60) -> str:
-    """RETURNS (str): A text on one line, with quotation marks, not longer than a
+    """Returns a text on one line, with quotation marks, not longer than a
     limit."""
     return shown(text, limit)

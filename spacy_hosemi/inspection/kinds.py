@@ -51,8 +51,8 @@ class Fit:
 def choose_kind(
     labels: Iterable[LabelCount], profile: Profile, order: LabelOrder | None
 ) -> Fit:
-    """RETURNS (Fit): The config that fits what was measured."""
-    names = [one.label for one in labels if one.n]
+    """Returns the config that fits what was measured."""
+    names = [x.label for x in labels if x.n]
     kind, why = _kind(names, profile)
     max_order, reason = _max_order(names, order)
     of_config = _order_of_config(kind)
@@ -62,9 +62,9 @@ def choose_kind(
 
 
 def _order_of_config(kind: str) -> int:
-    """The max_order of what init writes."""
-    found = re.findall(r"^max_order = (\d+)$", make_config(kind), re.M)
-    return int(found[0])
+    """Returns the max_order of what init writes."""
+    values = re.findall(r"^max_order = (\d+)$", make_config(kind), re.M)
+    return int(values[0])
 
 
 def _kind(labels: list[str], profile: Profile) -> tuple[str, list[str]]:
@@ -78,10 +78,10 @@ def _kind(labels: list[str], profile: Profile) -> tuple[str, list[str]]:
         few = f"documents are short, and have {share:.0f} % of the labels each"
         return "requests", [dense, few]
     if profile.density >= DENSE:
-        found = {kind: _matching(labels, kind) for kind in LABEL_WORDS}
-        kind = max(found, key=lambda kind: len(found[kind]))
-        if len(found[kind]) >= N_WORDS:
-            shown = ", ".join(found[kind][:4])
+        matching = {kind: _matching(labels, kind) for kind in LABEL_WORDS}
+        kind = max(matching, key=lambda kind: len(matching[kind]))
+        if len(matching[kind]) >= N_WORDS:
+            shown = ", ".join(matching[kind][:4])
             return kind, [dense, f"labels such as {shown}"]
         return "fields", [dense]
     why = [dense, f"{profile.spans_per_document:.1f} spans for each document"]
@@ -100,16 +100,16 @@ def _are_requests(labels: list[str], profile: Profile) -> bool:
 
 
 def _matching(labels: list[str], kind: str) -> list[str]:
-    """One label for each of the words of a kind that occur in labels."""
+    """Returns one label for each of the words of a kind that occur in labels."""
     wanted = {*LABEL_WORDS[kind].split()}
-    found: dict[str, str] = {}
+    by_word: dict[str, str] = {}
     for label in labels:
         parts = re.sub(r"([a-z])([A-Z])", r"\1 \2", label)
         words = [*re.findall(r"[a-z]+", parts.lower()), label.lower()]
         for word in words:
             if word in wanted:
-                found.setdefault(word, label)
-    return [*dict.fromkeys(found.values())]
+                by_word.setdefault(word, label)
+    return [*dict.fromkeys(by_word.values())]
 
 
 def _max_order(labels: list[str], order: LabelOrder | None) -> tuple[int, str]:

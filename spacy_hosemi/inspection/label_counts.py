@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .corpus import Part
+from .corpus import CorpusPart
 from .findings import Finding, count, fault, listed, quoted, remark
 
 # A label with fewer spans is rarely learnt.
@@ -22,7 +22,6 @@ N_SHOWN = 3
 class LabelCount:
     """The spans with one label.
 
-    label (str): The label.
     n (int), n_dev (Optional[int]): Spans to train on, and in dev, if there is one.
     share (float): Of all spans to train on.
     n_docs (int): Documents with one, to train on.
@@ -42,8 +41,8 @@ class LabelCount:
     examples: list[str]
 
 
-def count_labels(train: Part, dev: Part | None) -> list[LabelCount]:
-    """RETURNS (List[LabelCount]): Most frequent first; labels of dev alone, too."""
+def count_labels(train: CorpusPart, dev: CorpusPart | None) -> list[LabelCount]:
+    """Counts the spans of each label, the most frequent first; of dev alone, too."""
     lengths: dict[str, list[int]] = defaultdict(list)
     texts: dict[str, Counter[str]] = defaultdict(Counter)
     n_docs: Counter[str] = Counter()
@@ -56,11 +55,11 @@ def count_labels(train: Part, dev: Part | None) -> list[LabelCount]:
     in_dev = Counter(ent.label_ for doc in of_dev for ent in doc.ents)
     for label in in_dev:
         lengths.setdefault(label, [])
-    found = []
+    counts = []
     for label, of_label in lengths.items():
         sizes = np.array(of_label or [0])
         half, most_95 = np.quantile(sizes, (0.5, 0.95), method="higher").tolist()
-        found.append(
+        counts.append(
             LabelCount(
                 label=label,
                 n=len(of_label),
@@ -73,14 +72,14 @@ def count_labels(train: Part, dev: Part | None) -> list[LabelCount]:
                 examples=[text for text, _ in texts[label].most_common(N_SHOWN)],
             )
         )
-    return sorted(found, key=lambda one: (-one.n, one.label))
+    return sorted(counts, key=lambda x: (-x.n, x.label))
 
 
 def judge_labels(
-    train: Part, dev: Part | None, labels: list[LabelCount]
+    train: CorpusPart, dev: CorpusPart | None, labels: list[LabelCount]
 ) -> list[Finding]:
-    """RETURNS (List[Finding]): What is odd about the labels of a corpus."""
-    found: list[Finding] = []
+    """Returns what is odd about the labels of a corpus."""
+    findings: list[Finding] = []
     if not train.n_spans:
         text = "no document has a span: there is nothing to learn"
         if any(len(group) for doc in train.docs for group in doc.spans.values()):
@@ -91,42 +90,42 @@ def judge_labels(
             f"{count(len(train), 'document')} to train on: scores will differ much "
             "from one choice of documents to the next"
         )
-        found.append(remark("few-documents", text, len(train), len(train)))
-    known = [one.label for one in labels if one.n]
-    if len(known) == 1:
-        text = f"there is one label, {known[0]}: only its spans and what is between"
-        found.append(remark("one-label", text + " them is learnt", 1, 1))
-    found += _compare_parts(labels, dev)
-    rare = [f"{one.label} ({one.n})" for one in labels if 0 < one.n < RARE]
+        findings.append(remark("few-documents", text, len(train), len(train)))
+    names = [x.label for x in labels if x.n]
+    if len(names) == 1:
+        text = f"there is one label, {names[0]}: only its spans and what is between"
+        findings.append(remark("one-label", text + " them is learnt", 1, 1))
+    findings += _compare_parts(labels, dev)
+    rare = [f"{x.label} ({x.n})" for x in labels if 0 < x.n < RARE]
     if rare:
         text = f"labels with fewer than {RARE} spans are hardly learnt: {listed(rare)}"
-        found.append(remark("rare-labels", text, len(rare), len(known)))
-    found += _alike(known)
-    return found
+        findings.append(remark("rare-labels", text, len(rare), len(names)))
+    findings += _alike(names)
+    return findings
 
 
-def _compare_parts(labels: list[LabelCount], dev: Part | None) -> list[Finding]:
+def _compare_parts(labels: list[LabelCount], dev: CorpusPart | None) -> list[Finding]:
     if dev is None:
         return []
-    found = []
-    new = [f"{one.label} ({one.n_dev})" for one in labels if one.n_dev and not one.n]
+    findings = []
+    new = [f"{x.label} ({x.n_dev})" for x in labels if x.n_dev and not x.n]
     if new:
         text = f"labels of dev that train lacks count as missed: {listed(new)}"
-        found.append(fault("labels-of-dev-only", text, len(new), len(labels)))
-    absent = [f"{one.label} ({one.n})" for one in labels if one.n and not one.n_dev]
+        findings.append(fault("labels-of-dev-only", text, len(new), len(labels)))
+    absent = [f"{x.label} ({x.n})" for x in labels if x.n and not x.n_dev]
     if absent:
         text = f"labels that dev lacks have no score: {listed(absent)}"
         args = text, len(absent), len(labels)
-        found.append(remark("labels-of-train-only", *args))
-    return found
+        findings.append(remark("labels-of-train-only", *args))
+    return findings
 
 
 def _alike(labels: list[str]) -> list[Finding]:
-    """Labels that may be one: they differ in case or punctuation alone."""
+    """Returns labels that may be one: they differ in case or punctuation alone."""
     by_key: dict[str, list[str]] = defaultdict(list)
     for label in labels:
         by_key[re.sub(r"[\W_]+", "", label).casefold() or label].append(label)
-    alike = [" and ".join(map(quoted, some)) for some in by_key.values() if some[1:]]
+    alike = [" and ".join(map(quoted, x)) for x in by_key.values() if x[1:]]
     if not alike:
         return []
     text = f"labels differ in case or punctuation alone: {listed(alike)}"

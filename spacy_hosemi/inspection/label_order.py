@@ -18,7 +18,7 @@ from math import log2, sqrt
 import numpy as np
 from spacy.tokens import Doc
 
-from .corpus import Part, in_spans
+from .corpus import CorpusPart, in_spans
 
 MAX_ORDER = 3
 N_FOLDS = 5
@@ -53,38 +53,35 @@ class LabelOrder:
 
 
 def label_sequence(doc: Doc) -> list[str]:
-    """RETURNS (List[str]): The labels of spans, and O for tokens between them that are
+    """Returns the labels of spans, and O for tokens between them that are
     no whitespace."""
-    found, at, is_inside = [], 0, in_spans(doc)
+    labels, at, is_inside = [], 0, in_spans(doc)
     is_outside = [not (x or token.is_space) for x, token in zip(is_inside, doc)]
     for ent in doc.ents:
         if any(is_outside[at : ent.start]):
-            found.append(OUTSIDE)
-        found.append(ent.label_)
+            labels.append(OUTSIDE)
+        labels.append(ent.label_)
         at = ent.end
-    return found
+    return labels
 
 
-def measure_order(part: Part) -> LabelOrder | None:
-    """RETURNS (Optional[LabelOrder]): None if there are not enough documents with a
+def measure_order(part: CorpusPart) -> LabelOrder | None:
+    """Returns None if there are not enough documents with a
     span: each of the folds needs one."""
-    known = [(key, doc) for key, doc in zip(part.keys, part.docs) if len(doc.ents)]
-    known = known[:: max(1, len(known) // MAX_DOCUMENTS)]
-    groups = {key: k for k, key in enumerate(dict.fromkeys(key for key, _ in known))}
+    pairs = [(key, doc) for key, doc in zip(part.keys, part.docs) if len(doc.ents)]
+    pairs = pairs[:: max(1, len(pairs) // MAX_DOCUMENTS)]
+    groups = {key: k for k, key in enumerate(dict.fromkeys(key for key, _ in pairs))}
     if len(groups) < N_FOLDS:
         return None
-    sequences = [label_sequence(doc) for _, doc in known]
-    folds = [groups[key] % N_FOLDS for key, _ in known]
+    sequences = [label_sequence(doc) for _, doc in pairs]
+    folds = [groups[key] % N_FOLDS for key, _ in pairs]
     bits = cross_entropy(sequences, folds)
     return choose_order(bits, np.array([len(_steps(x)) for x in sequences]))
 
 
 def choose_order(bits: np.ndarray, sizes: np.ndarray) -> LabelOrder:
-    """The largest order that pays.
-
-    bits (float64 [n, K]): Of each sequence with each order.
-    sizes (int [n]): Spans of each.
-    """
+    """Returns the largest order that pays, by the bits of each sequence with each
+    order, float64 [n, K], and its spans, int [n]."""
     n, total = len(bits), sizes.sum()
     entropy = bits.sum(axis=0) / total
     errors, best = [0.0], 0
@@ -101,27 +98,23 @@ def choose_order(bits: np.ndarray, sizes: np.ndarray) -> LabelOrder:
 def cross_entropy(
     sequences: Sequence[Sequence[str]], folds: Sequence[int]
 ) -> np.ndarray:
-    """Bits that each sequence takes, counted on the other folds.
-
-    sequences (Sequence[Sequence[str]]): n sequences of labels.
-    folds (Sequence[int]): The fold of each, from 0.
-    RETURNS (float64 [n, MAX_ORDER + 1]): With each order.
-    """
-    found = np.zeros((len(sequences), MAX_ORDER + 1))
-    n_labels = len({y for some in sequences for y in some} - {OUTSIDE})
+    """Returns the bits that each sequence takes with each order, float64 [n, MAX_ORDER
+    + 1], counted on the folds that it is not in."""
+    bits = np.zeros((len(sequences), MAX_ORDER + 1))
+    n_labels = len({y for labels in sequences for y in labels} - {OUTSIDE})
     for fold in {*folds}:
-        counts = _count([x for x, own in zip(sequences, folds) if own != fold])
-        for k, (labels, own) in enumerate(zip(sequences, folds)):
-            if own == fold:
-                found[k] = _bits(labels, counts, n_labels)
-    return found
+        counts = _count([x for x, number in zip(sequences, folds) if number != fold])
+        for k, (labels, number) in enumerate(zip(sequences, folds)):
+            if number == fold:
+                bits[k] = _bits(labels, counts, n_labels)
+    return bits
 
 
 Counts = dict[tuple[str, ...], Counter[str]]
 
 
 def _count(sequences: Sequence[Sequence[str]]) -> Counts:
-    """How often each label follows each history of up to MAX_ORDER labels."""
+    """Counts how often each label follows each history of up to MAX_ORDER labels."""
     counts: Counts = defaultdict(Counter)
     for labels in sequences:
         for history, label in _steps(labels):
@@ -131,19 +124,19 @@ def _count(sequences: Sequence[Sequence[str]]) -> Counts:
 
 
 def _bits(labels: Sequence[str], counts: Counts, n_labels: int) -> np.ndarray:
-    found = np.zeros(MAX_ORDER + 1)
+    bits = np.zeros(MAX_ORDER + 1)
     for history, label in _steps(labels):
         p = 1 / n_labels
         for k in range(MAX_ORDER + 1):
             seen = counts.get(history[MAX_ORDER - k :])
             if seen:
                 p = (seen[label] + len(seen) * p) / (seen.total() + len(seen))
-            found[k] -= log2(p)
-    return found
+            bits[k] -= log2(p)
+    return bits
 
 
 def _steps(labels: Sequence[str]) -> list[tuple[tuple[str, ...], str]]:
-    """The label of each span, with the labels before it."""
+    """Returns the label of each span, with the labels before it."""
     padded = (*[BEGIN] * MAX_ORDER, *labels)
     return [
         (padded[i : i + MAX_ORDER], label)

@@ -1,50 +1,59 @@
-"""The pipeline that a corpus is looked at with: that of a config, or of the kind of
-config that fits."""
+"""The pipeline of a config, or of the kind of config that fits a corpus, and how it is
+trained."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
-from spacy.util import load_config, load_config_from_str, load_model_from_config
+from spacy.tokens import Doc
+from spacy.util import (
+    load_config,
+    load_config_from_str,
+    load_model_from_config,
+    registry,
+)
+from thinc.api import Config
 
+from ..component.penalty_search import DEFAULT
 from ..component.pipe import HighOrderSemiCRF
 from ..configs import make_config
 from ..errors import Errors
 from ..formats.tokenizers import blank_pipeline
+from ..training.lbfgs import FitReport
+from .corpus import as_examples
 from .kinds import Fit
+
+FIT = "spacy_hosemi.lbfgs.v1"
 
 
 class Pipelines:
-    """Pipelines for one corpus.
+    """Pipelines for one corpus, of a config for training or else of the kind of texts;
+    `first` has a tokenizer alone, and reads the texts.
 
-    config (Optional[Path]): A config for training; None: one for the kind of texts.
-    RAISES (ValueError): HS169 no tokenizer can be made of it; HS252 nor a pipeline;
-        HS253 it has no component of ours.
-
-    first (Language): Has a tokenizer alone: reads the texts.
+    Raises ValueError if no tokenizer (HS169) or no pipeline (HS252) can be made of the
+    config, or it has no component of ours (HS253).
     """
 
     def __init__(self, config: Path | None = None) -> None:
         self.first = blank_pipeline(config)
         self._path = config
-        self._given = None if config is None else _of_file(config)
+        self._of_config = None if config is None else _of_file(config)
 
     def text(self, fit: Fit | None, name: str = "config.cfg") -> str:
-        """RETURNS (str): The config itself, or else of the kind that fits.
-
-        name (str): What its comments call a new one.
-        """
+        """Returns the config itself, or else of the kind that fits, whose comments call
+        it by a name."""
         if self._path is not None:
             return self._path.read_text("utf8")
         return make_config(fit.kind if fit else "fields", name=name)
 
     def choose(self, fit: Fit | None) -> Language:
-        """RETURNS (Language): The pipeline of the config, or else of the kind that
-        fits."""
-        if self._given is not None:
-            return self._given
+        """Returns the pipeline of the config, or else of the kind that fits."""
+        if self._of_config is not None:
+            return self._of_config
         return load_model_from_config(
             load_config_from_str(self.text(fit)), auto_fill=True
         )
@@ -64,5 +73,60 @@ def _of_file(path: Path) -> Language:
 
 
 def components_of(nlp: Language) -> dict[str, HighOrderSemiCRF]:
-    """RETURNS (Dict[str, HighOrderSemiCRF]): Those of a pipeline, by name."""
+    """Returns our components of a pipeline by name."""
     return {n: pipe for n, pipe in nlp.components if isinstance(pipe, HighOrderSemiCRF)}
+
+
+def settings_of(nlp: Language, name: str) -> dict[str, Any]:
+    """Returns the block [initialize.components.NAME] of a pipeline, interpolated; its
+    fit writes nothing. Raises ValueError HS254 if it has no fit by L-BFGS."""
+    blocks = nlp.config.interpolate()["initialize"].get("components") or {}
+    block = {**(blocks.get(name) or {})}
+    fit = {**(block.get("fit") or {})}
+    if fit.get("@misc") != FIT:
+        found = fit.get("@misc", "none")
+        raise ValueError(Errors.HS254.format(found=found, expected=FIT))
+    block["fit"] = {**fit, "progress": False, "log": None, "checkpoint": None}
+    return block
+
+
+def plain_fit(settings: Mapping[str, Any], **changes: Any) -> Callable[[Any], Any]:
+    """Returns the fit of a block fit with other settings, which takes the default for
+    l2 = "auto". Ctrl-C ends what needs its weights, too: by itself a fit ends there
+    with the weights that it has."""
+    l2 = {"l2": DEFAULT} if settings.get("l2") == "auto" else {}
+    fit = registry.resolve({"fit": {**settings, **l2, **changes}})["fit"]
+
+    def fit_to_the_end(batch: Any) -> Any:
+        report = fit(batch)
+        if isinstance(report, FitReport) and report.reason == "interrupted":
+            raise KeyboardInterrupt
+        return report
+
+    return fit_to_the_end
+
+
+def train(
+    config: Config,
+    name: str,
+    docs: Sequence[Doc],
+    fit: Callable[[Any], Any] | None = None,
+    labels: Sequence[str] | None = None,
+) -> Language:
+    """Returns a new pipeline whose component was trained on documents with gold,
+    without dev; by the `plain_fit` of its config if no other one is given. Raises
+    KeyboardInterrupt at the first Ctrl-C."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nlp = load_model_from_config(config, auto_fill=True)
+        examples = as_examples(docs, nlp)
+        block = settings_of(nlp, name)
+        block.pop("dev", None)
+        fit = plain_fit(block.pop("fit")) if fit is None else fit
+        block.pop("fit", None)
+        settings: dict[str, Any] = registry.resolve(block)
+        if labels is not None:
+            settings["labels"] = labels
+        pipe: Any = nlp.get_pipe(name)
+        pipe.initialize(lambda: examples, nlp=nlp, fit=fit, **settings)
+    return nlp

@@ -8,7 +8,7 @@ import numpy as np
 import regex
 from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
 
-from .corpus import Part, in_spans
+from .corpus import CorpusPart, in_spans
 
 # Written without spaces between words, or with a letter that is a word.
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}]")
@@ -24,7 +24,6 @@ class Profile:
     """What kind of texts there are.
 
     median_tokens, most_tokens (int): Tokens of documents, without whitespace.
-    spans_per_document (float): The mean.
     density (float): The share of tokens that are in spans.
     labels_per_document (float): The mean share of all labels that a document with spans
         has.
@@ -42,8 +41,8 @@ class Profile:
     several_sentences: float
 
 
-def measure_profile(part: Part) -> Profile:
-    """RETURNS (Profile): Of a corpus with at least one token."""
+def measure_profile(part: CorpusPart) -> Profile:
+    """Measures a corpus with at least one token."""
     docs = part.docs[:: max(1, len(part) // MAX_DOCUMENTS)]
     are_words = [doc.to_array(IS_SPACE) == 0 for doc in docs]
     sizes = np.array([int(x.sum()) for x in are_words])

@@ -10,7 +10,7 @@ from spacy.language import Language
 from ..formats.texts import Fault
 from .borders import judge_borders
 from .contradictions import judge_contradictions
-from .corpus import Part, as_examples, labels_in, trainable
+from .corpus import CorpusPart, as_examples, labels_in, trainable
 from .costs import Cost, estimate
 from .duplicates import judge_duplicates
 from .findings import Finding, count, fault
@@ -19,19 +19,15 @@ from .label_counts import LabelCount, count_labels, judge_labels
 from .label_order import LabelOrder, measure_order
 from .pipelines import components_of
 from .profile import Profile, measure_profile
-from .rehearsal import Rehearsal
+from .sample_trainings import SampleTrainings
 from .texts import judge_texts
 from .tokens import judge_tokens
 
 
 @dataclass
 class PartReport:
-    """How large a part is, and what was found in it.
-
-    path (str), n_documents, n_tokens, n_spans (int): Tokens without whitespace.
-    findings (List[Finding]): What concerns this part; of dev no remarks that train has
-        as well.
-    """
+    """How large a part is, in tokens without whitespace, and what was found in it; of
+    dev no remarks that train has as well."""
 
     path: str
     n_documents: int
@@ -42,12 +38,12 @@ class PartReport:
     @property
     def faults(self) -> list[Finding]:
         """What is wrong."""
-        return [one for one in self.findings if one.is_fault]
+        return [x for x in self.findings if x.is_fault]
 
     @property
     def remarks(self) -> list[Finding]:
         """What is to be known."""
-        return [one for one in self.findings if not one.is_fault]
+        return [x for x in self.findings if not x.is_fault]
 
 
 @dataclass
@@ -80,20 +76,17 @@ class Report:
 
 
 def inspect(
-    train: Part,
-    dev: Part | None,
+    train: CorpusPart,
+    dev: CorpusPart | None,
     nlp_for: Callable[[Fit | None], Language],
     before: tuple[float, float] | None = None,
 ) -> Report:
-    """Look at a corpus.
+    """Looks at documents to train on, and to judge by.
 
-    train (Part): Documents to train on.
-    dev (Optional[Part]): Documents to judge by.
     nlp_for (Callable): Gives the pipeline whose tokenizer will cut the texts, from the
         config that fits (None: there is no token).
     before (Optional[Tuple[float, float]]): What the program had taken before it read
         documents, see `used`; None: do not estimate what training takes.
-    RETURNS (Report): What was found.
     """
     labels, order, profile, fit = kind_of(train, dev)
     nlp = nlp_for(fit)
@@ -108,17 +101,17 @@ def inspect(
         report.cost, report.no_cost = _estimate(train, dev, nlp, before)
     if dev is not None:
         report.dev = _of(dev)
-        known = {one.name for one in report.train.findings}
+        of_train = {x.name for x in report.train.findings}
         report.dev.findings = _unread(dev.faults) + [
-            one for one in _of_part(dev, nlp) if one.is_fault or one.name not in known
+            x for x in _of_part(dev, nlp) if x.is_fault or x.name not in of_train
         ]
     return report
 
 
 def kind_of(
-    train: Part, dev: Part | None = None
+    train: CorpusPart, dev: CorpusPart | None = None
 ) -> tuple[list[LabelCount], LabelOrder | None, Profile | None, Fit | None]:
-    """RETURNS (Tuple): Labels, their order and what texts they are in, and the config
+    """Returns labels, their order and what texts they are in, and the config
     that fits, as in `Report`."""
     labels, order = count_labels(train, dev), measure_order(train)
     if not train.n_tokens:
@@ -128,25 +121,28 @@ def kind_of(
 
 
 def _estimate(
-    train: Part, dev: Part | None, nlp: Language, before: tuple[float, float]
+    train: CorpusPart,
+    dev: CorpusPart | None,
+    nlp: Language,
+    before: tuple[float, float],
 ) -> tuple[Cost | None, str]:
-    """What training takes, or why nobody can tell."""
+    """Returns what training takes, or why nobody can tell."""
     pipe = next(iter(components_of(nlp).values()), None)
     docs = trainable(train.docs, nlp)
     if pipe is None or not any(doc.ents for doc in docs):
         return None, "there is nothing to train on"
     try:
-        rehearsal = Rehearsal(docs, nlp, pipe)
-        return estimate(rehearsal, dev.docs if dev else (), *before), ""
+        trainings = SampleTrainings(docs, nlp, pipe)
+        return estimate(trainings, dev.docs if dev else (), *before), ""
     except Exception as e:  # what training refuses, or a component before it
         return None, " ".join(str(e).split())[:300] or type(e).__name__
 
 
-def _of(part: Part) -> PartReport:
+def _of(part: CorpusPart) -> PartReport:
     return PartReport(part.name, len(part), part.n_tokens, part.n_spans)
 
 
-def _of_part(part: Part, nlp: Language) -> Iterable[Finding]:
+def _of_part(part: CorpusPart, nlp: Language) -> Iterable[Finding]:
     examples = as_examples(part.docs, nlp)
     yield from judge_tokens(examples, labels_in(examples), part.places, nlp)
     yield from judge_contradictions(part)
@@ -159,4 +155,4 @@ def _unread(faults: list[Fault]) -> list[Finding]:
         return []
     n = len(faults)
     text = f"{count(n, 'record')} cannot be read; `convert` lists all of them"
-    return [fault("unreadable", text, n, n, [str(one) for one in faults])]
+    return [fault("unreadable", text, n, n, [*map(str, faults)])]

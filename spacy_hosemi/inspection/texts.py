@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 import regex
 
-from .corpus import Part
+from .corpus import CorpusPart
 from .findings import Finding, fault, quoted, remark, share
 
 # UTF-8 that was read as Latin-1 or Windows-1252: a lead byte and what follows it; a
@@ -27,21 +27,21 @@ _LINE_END = regex.compile(r"[\n\r\v\f\u2028\u2029]")
 
 
 def _searched(pattern: regex.Pattern[str]) -> Callable[[str], str | None]:
-    """Finds what a pattern matches, with what is around it."""
+    """Returns what finds a match of a pattern, with what is around it."""
 
     def search(text: str) -> str | None:
-        found = pattern.search(text)
-        return text[max(found.start() - 15, 0) : found.end() + 15] if found else None
+        match = pattern.search(text)
+        return text[max(match.start() - 15, 0) : match.end() + 15] if match else None
 
     return search
 
 
 def _decomposed(text: str) -> str | None:
-    """A text whose letters and accents could be one character each."""
+    """Finds letters and accents that could be one character each."""
     if text.isascii() or normalize("NFC", text) == text:
         return None
-    found = regex.search(r"\S{0,15}\p{M}\S{0,15}", text)
-    return found[0] if found else text[:30]
+    match = regex.search(r"\S{0,15}\p{M}\S{0,15}", text)
+    return match[0] if match else text[:30]
 
 
 def _ends(text: str) -> str | None:
@@ -111,9 +111,9 @@ CHECKS: tuple[tuple[str, bool, Callable[[str], str | None], str], ...] = (
 )
 
 
-def judge_texts(part: Part) -> list[Finding]:
-    """RETURNS (List[Finding]): What is odd about the texts of documents."""
-    found = [*_empty(part)]
+def judge_texts(part: CorpusPart) -> list[Finding]:
+    """Returns what is odd about the texts of documents."""
+    findings = [*_empty(part)]
     for name, is_fault, search, what in CHECKS:
         examples, n = [], 0
         for (place, doc), whole in zip(part, part.texts):
@@ -126,11 +126,11 @@ def judge_texts(part: Part) -> list[Finding]:
         if n:
             make = fault if is_fault else remark
             text = f"{share(n, len(part))} documents {what}"
-            found.append(make(name, text, n, len(part), examples))
-    return found
+            findings.append(make(name, text, n, len(part), examples))
+    return findings
 
 
-def _empty(part: Part) -> list[Finding]:
+def _empty(part: CorpusPart) -> list[Finding]:
     places = [x for x, text in zip(part.places, part.texts) if not text.strip()]
     if not places:
         return []

@@ -20,22 +20,16 @@ def judge_tokens(
     places: Sequence[str],
     nlp: Language,
 ) -> Iterator[Finding]:
-    """YIELDS (Finding): Spans that the tokenizer cannot reach; given tokens that it
-    would not make.
-
-    examples (Sequence[Example]), annotations (Sequence[PartialLabels]): From
-        `as_examples` and `labels_in`.
-    places (Sequence[str]): Where each stands.
-    nlp (Language): The pipeline.
-    """
+    """Yields spans that the tokenizer cannot reach, and given tokens that it would not
+    make; examples with their annotations stand at these places."""
     missed = [
         (place, ent)
-        for place, example, known in zip(places, examples, annotations)
-        for ent in out_of_reach(example, known)
+        for place, example, labels in zip(places, examples, annotations)
+        for ent in out_of_reach(example, labels)
     ]
     if missed:
         n = Counter(ent.label_ for _, ent in missed)
-        total = len(missed) + sum(len(known.required) for known in annotations)
+        total = len(missed) + sum(len(labels.required) for labels in annotations)
         names = listed([f"{label} {times}" for label, times in n.most_common()])
         text = (
             f"{share(len(missed), total)} spans begin or end inside a token: they "
@@ -43,15 +37,15 @@ def judge_tokens(
             "spacy_hosemi.FieldTokenizer.v1 cuts at punctuation, and between letters "
             "and digits"
         )
-        examples_ = [f"{place}: {e.label_} {quoted(e.text)}" for place, e in missed]
-        yield fault("inside-tokens", text, len(missed), total, examples_)
-    given = compare_given(examples, nlp)
-    if given.are_many:
+        shown = [f"{place}: {e.label_} {quoted(e.text)}" for place, e in missed]
+        yield fault("inside-tokens", text, len(missed), total, shown)
+    tokens = compare_given(examples, nlp)
+    if tokens.are_many:
         text = (
             f"the corpus gives tokens without a text; of the first ones, "
-            f"{share(given.n_other, given.n_tokens)} are not what the tokenizer makes "
-            "of them: predict documents whose tokens you give, or train on texts"
+            f"{share(tokens.n_other, tokens.n_tokens)} are not what the tokenizer "
+            "makes of them: predict documents whose tokens you give, or train on texts"
         )
-        examples_ = [f"{quoted(given.shown)} becomes {given.made}"]
-        args = text, given.n_other, given.n_tokens, examples_
+        shown = [f"{quoted(tokens.shown)} becomes {tokens.made}"]
+        args = text, tokens.n_other, tokens.n_tokens, shown
         yield remark("given-tokens", *args)

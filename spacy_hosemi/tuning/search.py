@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 import random
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import load_model_from_config, registry
 
 from ..component.judging import error_of_scores
 from ..component.penalty_search import PATH, SURE, Trial, TrialsOnly
 from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
-from ..inspection.corpus import as_examples, trainable
-from ..inspection.rehearsal import settings_of
+from ..inspection.corpus import trainable
+from ..inspection.pipelines import settings_of, train
 from .candidates import Changes, candidates
 from .tuned_config import changed
 
@@ -135,23 +132,11 @@ class Search:
         began, reason = time.perf_counter(), ""
         trials = TrialsOnly(path=TUNING_PATH, seed=self._seed, **self._fit)
         try:
-            self._train(changes, trials)
+            config = changed(self._config, changes)
+            train(config, self._name, self.docs, trials)
         except (ValueError, TypeError) as e:  # settings that do not go together
             reason = " ".join(str(e).split())
         if trials.best is None:
             reason = reason or "there is no span to judge by"
         seconds = time.perf_counter() - began
         return CandidateResult(changes, trials.best, seconds, reason)
-
-    def _train(self, changes: Changes, fit: TrialsOnly) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            config = changed(self._config, changes)
-            nlp = load_model_from_config(config, auto_fill=True)
-            block = settings_of(nlp, self._name)
-            block.pop("fit")
-            block.pop("dev", None)  # is for judging the result
-            examples = as_examples(self.docs, nlp)
-            pipe: Any = nlp.get_pipe(self._name)
-            more = registry.resolve(block)
-            pipe.initialize(lambda: examples, nlp=nlp, fit=fit, **more)

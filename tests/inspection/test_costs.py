@@ -10,11 +10,15 @@ from spacy.tokens import Doc
 
 from spacy_hosemi.configs import make_config
 from spacy_hosemi.formats import read_docs
-from spacy_hosemi.inspection import costs, rehearsal
+from spacy_hosemi.inspection import costs, pipelines, sample_trainings
 from spacy_hosemi.inspection.corpus import trainable
 from spacy_hosemi.inspection.costs import Features
-from spacy_hosemi.inspection.pipelines import Pipelines
-from spacy_hosemi.inspection.rehearsal import Minimized, Rehearsal, Traced, settings_of
+from spacy_hosemi.inspection.pipelines import Pipelines, settings_of
+from spacy_hosemi.inspection.sample_trainings import (
+    Minimized,
+    SampleTrainings,
+    Traced,
+)
 
 from ..conftest import ROOT
 from ..helpers import TRAIN, averaged, lbfgs, make_nlp, references
@@ -65,15 +69,15 @@ def test_the_peak_is_in_the_fit_or_before(monkeypatch):
     assert costs.peak(TRACED, many, 15_000, 4000) == 40_000 + 40 * 50_000
 
 
-def make_rehearsal(docs, **config):
+def make_trainings(docs, **config):
     nlp = make_nlp(**config)
     fit = {"fit": lbfgs(max_iter=20)}
     nlp.config["initialize"]["components"]["hosemi"] = fit
-    return Rehearsal(docs, nlp, nlp.get_pipe("hosemi"))
+    return SampleTrainings(docs, nlp, nlp.get_pipe("hosemi"))
 
 
 def test_samples_hold_smaller_ones():
-    found = make_rehearsal([*references(TRAIN), Doc(spacy.blank("en").vocab)])
+    found = make_trainings([*references(TRAIN), Doc(spacy.blank("en").vocab)])
     assert len(found.order) == 5  # none without tokens
     few, all_of_them = found.sample(1), found.sample(1e9)
     assert few == all_of_them[:1] and len(all_of_them) == 5
@@ -83,7 +87,7 @@ def test_samples_hold_smaller_ones():
 
 
 def test_a_sample_is_a_training():
-    found = make_rehearsal(references(TRAIN))
+    found = make_trainings(references(TRAIN))
     sample = found.train(found.sample(1e9))
     (fit,) = sample.fits
     pipe = found.pipe
@@ -106,7 +110,7 @@ def test_levels_of_a_tree_are_fits():
             span.label_ = names.get(ent.label_, "b/z")
         doc.set_ents(spans)
     tree = {"@misc": "spacy_hosemi.hierarchy.v1", "separator": "/"}
-    found = make_rehearsal(docs, hierarchy=tree)
+    found = make_trainings(docs, hierarchy=tree)
     sample = found.train(docs)
     assert len(sample.fits) == 2  # of a and b, and of what is below a
 
@@ -118,7 +122,7 @@ def test_nothing_is_written(tmp_path):
         "checkpoint": str(tmp_path / "fit.npz"),
     }
     nlp.config["initialize"]["components"]["hosemi"] = {"fit": lbfgs(**paths)}
-    found = Rehearsal(references(TRAIN), nlp, nlp.get_pipe("hosemi"))
+    found = SampleTrainings(references(TRAIN), nlp, nlp.get_pipe("hosemi"))
     found.train(found.sample(1e9))
     assert not [*tmp_path.iterdir()]
 
@@ -128,7 +132,7 @@ def test_auto_is_so_many_fits(block, n_fits):
     nlp = make_nlp()
     block = {"fit": lbfgs(l2="auto", max_iter=3), **block}
     nlp.config["initialize"]["components"]["hosemi"] = block
-    found = Rehearsal(references(TRAIN), nlp, nlp.get_pipe("hosemi"))
+    found = SampleTrainings(references(TRAIN), nlp, nlp.get_pipe("hosemi"))
     assert found.n_fits == n_fits
     assert len(found.train(found.sample(1e9)).fits) == 1
 
@@ -142,7 +146,7 @@ def test_other_fits_are_refused():
 
 
 def test_features_are_those_of_a_training():
-    found = make_rehearsal(references(TRAIN))
+    found = make_trainings(references(TRAIN))
     found.train(found.sample(1e9))
     n_rows, n_distinct, n_by_document = found.count(found.sample(1e9))
     assert n_rows == n_distinct == len(found.pipe.weights.table)
@@ -174,7 +178,7 @@ def demo():
     found = Pipelines()
     docs = read_docs(ROOT / "corpus" / "dev.jsonl", found.first)
     nlp = found.choose(None)
-    made = Rehearsal(docs, nlp, nlp.get_pipe("hosemi"))
+    made = SampleTrainings(docs, nlp, nlp.get_pipe("hosemi"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "TRACED", (500, 1000))
         patch.setattr(costs, "SECONDS", 1.0)
@@ -225,9 +229,9 @@ def test_used():
 
 
 def test_max_iter_limits_evaluations():
-    found = make_rehearsal(references(TRAIN))
+    found = make_trainings(references(TRAIN))
     assert found.max_evaluations == pytest.approx(22)
-    assert rehearsal.MAX_ITER >= 200
+    assert sample_trainings.MAX_ITER >= 200
     samples = [found.train(found.sample(1e9))]
     samples[0].fits = [replace(samples[0].fits[0], n_evaluations=40)]
     n, _ = costs.fit_all(found, samples, samples[0], 4000, 1.0)
@@ -235,4 +239,4 @@ def test_max_iter_limits_evaluations():
 
 
 def test_the_default_config_has_an_estimate():
-    assert "lbfgs" in make_config("fields") and json.dumps(rehearsal.FIT)
+    assert "lbfgs" in make_config("fields") and json.dumps(pipelines.FIT)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from spacy.tokens import Doc, Span
 
 from spacy_hosemi.formats.texts import Fault
-from spacy_hosemi.inspection.corpus import Part, squeezed
+from spacy_hosemi.inspection.corpus import CorpusPart, squeezed
 from spacy_hosemi.inspection.label_counts import count_labels
 from spacy_hosemi.inspection.report import inspect
 
@@ -18,9 +18,9 @@ from ..helpers import TRAIN, references
 NLP = spacy.blank("en")
 
 
-def make_part(*marked, name="train") -> Part:
+def make_part(*marked, name="train") -> CorpusPart:
     docs = references(marked)
-    return Part(name, docs, [f"{name}:{k}" for k in range(1, len(docs) + 1)])
+    return CorpusPart(name, docs, [f"{name}:{k}" for k in range(1, len(docs) + 1)])
 
 
 def look(train, dev=None):

@@ -20,15 +20,12 @@ from spacy.training import Example
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..component.penalty_search import DEFAULT
 from ..component.pipe import HighOrderSemiCRF
-from ..errors import Errors
 from ..training import lbfgs
 from ..training.feature_selection import count_features
-from ..training.lbfgs import FitReport
 from .corpus import as_examples
+from .pipelines import plain_fit, settings_of
 
-FIT = "spacy_hosemi.lbfgs.v1"
 # Iterations after which L-BFGS has all the vectors that it keeps; those of a training
 # that is short.
 N_TRACED, N_SHORT = 8, 3
@@ -42,12 +39,8 @@ Fit = Callable[[Any], Any]
 
 @dataclass
 class Minimized:
-    """One minimization: of all labels, or of one level of a tree.
-
-    n_weights (int): Weights that were fitted.
-    n_evaluations (int): Of objective and gradient.
-    in_evaluations, elsewhere (float): CPU seconds.
-    """
+    """One minimization: of all labels, or of one level of a tree; the evaluations of
+    objective and gradient, and CPU seconds in these and elsewhere."""
 
     n_weights: int
     n_evaluations: int = 0
@@ -57,13 +50,8 @@ class Minimized:
 
 @dataclass
 class Sample:
-    """A training on some documents.
-
-    n_documents, n_tokens (int): What it was trained on.
-    fits (List[Minimized]): One, or of a tree one for each level that was trained.
-    reading (float): CPU seconds for the documents.
-    preparing (float): CPU seconds between documents and fits.
-    """
+    """A training on some documents: its fits, of a tree one for each level, and CPU
+    seconds for the documents, and between documents and fits."""
 
     n_documents: int
     n_tokens: int
@@ -90,13 +78,13 @@ class Traced:
     transient: int
 
 
-class Rehearsal:
-    """Trainings on samples of documents.
+class SampleTrainings:
+    """Trainings on samples of documents, drawn in one order, so that a larger sample
+    has the smaller one; they change the pipeline. Raises ValueError HS254 if the config
+    does not fit by L-BFGS.
 
-    docs (Sequence[Doc]): All documents to train on; those of a sample are drawn in one
-        order, so that a larger sample has the smaller one.
-    nlp (Language), pipe (HighOrderSemiCRF): The pipeline, which is changed.
-    RAISES (ValueError): HS254 the config does not fit by L-BFGS.
+    order (List[Doc]): The documents that have tokens, in this order.
+    n_fits (float): What l2 = "auto" takes, in fits with one number.
     """
 
     def __init__(self, docs: Sequence[Doc], nlp: Language, pipe: HighOrderSemiCRF):
@@ -105,32 +93,27 @@ class Rehearsal:
         random.Random(0).shuffle(self.order)
         self.labels = sorted({ent.label_ for doc in docs for ent in doc.ents})
         block = settings_of(nlp, pipe.name)
-        # What l2 = "auto" takes, in fits with one number.
-        self.n_fits = 1.0
-        if block["fit"].get("l2") == "auto":
-            self.n_fits = FITS_BY_DEV if block.get("dev") else FITS_BY_FOLDS
-            block["fit"] = {**block["fit"], "l2": DEFAULT}
-        block.pop("dev", None)
-        self._block = block["fit"]
-        resolved = registry.resolve(block)
-        self._fit: Fit = to_the_end(resolved.pop("fit"))
-        self._settings = resolved
+        self._fit, dev = block.pop("fit"), block.pop("dev", None)
+        is_auto = self._fit.get("l2") == "auto"
+        self.n_fits = (FITS_BY_DEV if dev else FITS_BY_FOLDS) if is_auto else 1.0
+        self._settings = registry.resolve(block)
         # L-BFGS takes 1.1 evaluations an iteration.
-        self.max_evaluations = 1.1 * self._block.get("max_iter", MAX_ITER)
+        self.max_evaluations = 1.1 * self._fit.get("max_iter", MAX_ITER)
 
     def sample(self, n_tokens: float) -> list[Doc]:
-        """RETURNS (List[Doc]): So many that they have at least these tokens, or all."""
-        found, n = [], 0
+        """Returns so many that they have at least these tokens, or all."""
+        docs, n = [], 0
         for doc in self.order:
             if n >= n_tokens:
                 break
-            found.append(doc)
+            docs.append(doc)
             n += len(doc)
-        return found
+        return docs
 
     def train(self, docs: Sequence[Doc], is_short: bool = False) -> Sample:
-        """RETURNS (Sample): What a training took; a short one has a few iterations."""
-        fit = self._few(N_SHORT) if is_short else self._fit
+        """Returns what a training took; a short one has a few iterations."""
+        changes = {"max_iter": N_SHORT} if is_short else {}
+        fit = plain_fit(self._fit, **changes)
         fits: list[Minimized] = []
         content = DocBin(docs=docs).to_bytes()
         began = time.process_time()
@@ -146,52 +129,50 @@ class Rehearsal:
         return Sample(len(docs), n_tokens, fits, reading, preparing)
 
     def predict(self, docs: Sequence[Doc]) -> float:
-        """RETURNS (float): CPU seconds for the entities of documents, after `train`."""
+        """Returns CPU seconds for the entities of documents, after `train`."""
         began = time.process_time()
         for _ in self.pipe.pipe(x.predicted for x in as_examples(docs, self.nlp)):
             pass
         return time.process_time() - began
 
     def trace(self, docs: Sequence[Doc]) -> Traced:
-        """RETURNS (Traced): The memory of a training."""
+        """Returns the memory of a training."""
         content = DocBin(docs=docs).to_bytes()
-        vocab, few = Vocab(strings=self.labels), self._few(N_TRACED)
+        vocab = Vocab(strings=self.labels)
+        few = plain_fit(self._fit, max_iter=N_TRACED)
         tracemalloc.start()
         try:
             read = [*DocBin().from_bytes(content).get_docs(vocab)]
             examples = as_examples(read, self.nlp)
             documents = tracemalloc.get_traced_memory()[0]
-            seen: list[tuple[int, int, int]] = []
+            peaks: list[tuple[int, int, int]] = []
 
             def fit(batch: Any) -> None:
                 model, _ = tracemalloc.get_traced_memory()
                 tracemalloc.reset_peak()
                 few(batch)
                 peak = tracemalloc.get_traced_memory()[1]
-                seen.append((len(batch.weights.vector()), model, peak))
+                peaks.append((len(batch.weights.vector()), model, peak))
 
             self._initialize(examples, fit)
         finally:
             tracemalloc.stop()
-        n_weights, model, peak = max(seen, key=lambda x: x[2])
+        n_weights, model, peak = max(peaks, key=lambda x: x[2])
         n_tokens = sum(len(x.predicted) for x in examples)
         args = n_tokens, len(self.pipe.weights.table), n_weights, documents
         return Traced(*args, model - documents, peak - model)
 
     def count(self, docs: Sequence[Doc]) -> tuple[int, int, int]:
-        """Count features, after `train`.
-
-        RETURNS (Tuple[int, int, int]): Different ones that are frequent enough for
-            weights; all different ones; and summed by document.
-        """
+        """Counts different features that are frequent enough for weights, all different
+        ones, and those summed by document; after `train`."""
         extractor = self.pipe.weights.extractor
-        made = [x.predicted for x in as_examples(docs, self.nlp)]
-        _, in_tokens, in_docs = count_features(extractor, made)
+        predicted = [x.predicted for x in as_examples(docs, self.nlp)]
+        _, in_tokens, in_docs = count_features(extractor, predicted)
         n_rows = int((in_tokens >= extractor.features.min_count).sum())
         return n_rows, len(in_tokens), int(in_docs.sum())
 
     def _initialize(self, examples: list[Example], fit: Fit) -> float:
-        """Train anew. RETURNS (float): CPU seconds of all fits."""
+        """Trains anew, and returns CPU seconds of all fits."""
         seconds = 0.0
 
         def timed(batch: Any) -> None:
@@ -212,54 +193,19 @@ class Rehearsal:
         return seconds
 
     def _timed(self, batch: Any, fit: Fit, fits: list[Minimized]) -> None:
-        found = Minimized(len(batch.weights.vector()))
+        minimized = Minimized(len(batch.weights.vector()))
         evaluate = batch.value_and_gradient
 
         def evaluate_timed() -> Any:
             began = time.process_time()
             value = evaluate()
-            found.in_evaluations += time.process_time() - began
-            found.n_evaluations += 1
+            minimized.in_evaluations += time.process_time() - began
+            minimized.n_evaluations += 1
             return value
 
         batch.value_and_gradient = evaluate_timed
         began = time.process_time()
         fit(batch)
-        found.elsewhere = time.process_time() - began - found.in_evaluations
-        fits.append(found)
-
-    def _few(self, max_iter: int) -> Fit:
-        """A fit with few iterations."""
-        fit: Fit = registry.resolve({"fit": {**self._block, "max_iter": max_iter}})[
-            "fit"
-        ]
-        return to_the_end(fit)
-
-
-def to_the_end(fit: Fit) -> Fit:
-    """The same fit, where Ctrl-C ends what needs its weights, too. By itself a fit ends
-    there with the weights that it has, and nothing is said of others by these."""
-
-    def run(batch: Any) -> Any:
-        report = fit(batch)
-        if isinstance(report, FitReport) and report.reason == "interrupted":
-            raise KeyboardInterrupt
-        return report
-
-    return run
-
-
-def settings_of(nlp: Language, name: str) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): The block [initialize.components.NAME] of a pipeline,
-    interpolated; its fit writes nothing.
-
-    RAISES (ValueError): HS254 it has no fit by L-BFGS.
-    """
-    blocks = nlp.config.interpolate()["initialize"].get("components") or {}
-    block = {**(blocks.get(name) or {})}
-    fit = {**(block.get("fit") or {})}
-    if fit.get("@misc") != FIT:
-        found = fit.get("@misc", "none")
-        raise ValueError(Errors.HS254.format(found=found, expected=FIT))
-    block["fit"] = {**fit, "progress": False, "log": None, "checkpoint": None}
-    return block
+        seconds = time.process_time() - began
+        minimized.elsewhere = seconds - minimized.in_evaluations
+        fits.append(minimized)
