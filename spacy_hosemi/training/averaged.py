@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ..core import Potentials
-from ..errors import Warnings
+from ..errors import Errors, Warnings
 from ..model.active_features import Rows
 from ..model.kernels.gather import touched_rows
 from ..model.kernels.sparse_steps import Freedom, step_entries, step_rows
@@ -31,7 +31,7 @@ from ..model.weights.vector import (
 )
 from ..model.weights.weights import Weights
 from ..values import ByName, Flag, Number, Setting, Whole, read_all
-from .batch import Batch, check_batch, check_finite, naming_features
+from .batch import Batch, check_finite, naming_features
 from .lbfgs import Fit, size_of
 from .objectives import is_zero
 from .progress import bar_of
@@ -80,25 +80,21 @@ def make_averaged(
 ) -> Fit:
     """Registered as "spacy_hosemi.averaged.v1" in `misc`.
 
-    n_passes (int): Passes over the corpus. A pass without a step is the last one, and
-        the others are averaged as if they were made.
-    rate (Union[float, Dict[str, float]]): Multiplies the gradient of a document, by
-        which weights change; or by group (a role such as inside, or transition, or
-        pattern, or length), 1 for those that are not named. Rare features, and features
-        that others duplicate, do better with less.
-    seed (int): Of the order of the documents, another one in each pass.
-    nonnegative (bool): No weight of a label pattern of three or more names, nor of its
-        features, is below 0, at any time: decoding is faster.
-    progress (bool): Show a progress bar on stderr.
+    n_passes, rate, .., progress: See SETTINGS. Passes after one without a step are
+        averaged as if they were made; rare features, and features that others
+        duplicate, do better with a lower rate.
     RETURNS (Callable[[Batch], None]): Leaves the average in place; Ctrl-C ends it with
         the average so far.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown group.
     """
-    given = read_all(SETTINGS, locals(), prefix="fit.")
-    rates = by_penalty_group("rate", given["rate"], default=1.0)
+    settings = read_all(SETTINGS, locals(), prefix="fit.")
+    rates = by_penalty_group("rate", settings["rate"], default=1.0)
 
     def fit(batch: Batch) -> None:
-        check_batch(batch, "spacy_hosemi.averaged.v1")
+        if batch.has_levels:
+            expected = "the fit spacy_hosemi.lbfgs.v1"
+            found = "it is spacy_hosemi.averaged.v1"
+            raise ValueError(Errors.HS118.format(expected=expected, found=found))
         descend(batch, n_passes, rates, seed, nonnegative, progress)
 
     return fit
@@ -112,13 +108,9 @@ def descend(
     nonnegative: bool,
     progress: bool,
 ) -> None:
-    """Take steps from the present weights and leave the average of all iterates, one
-    for each document in each pass; see `make_averaged`.
-
-    Ctrl-C after the first step leaves the average of the iterates so far.
-
-    WARNS (UserWarning): HSW60 it was interrupted.
-    """
+    """Takes steps from the present weights and leaves the average of all iterates, one
+    for each document in each pass. Ctrl-C after the first step leaves the average of
+    the iterates so far, with the warning HSW60."""
     freedom = batch.freedom(nonnegative)
     steps = UniformAverage(batch.weights, freedom, batch.weights.vector_values(rates))
     rng = np.random.default_rng(seed)
@@ -164,13 +156,11 @@ def descend(
 
 
 class UniformAverage:
-    """Gradient steps with constant rates, and the average of all iterates; see
-    `core.rows.step_rows`.
+    """Gradient steps with constant rates, and the average of all iterates, see
+    `model.kernels.sparse_steps`.
 
-    weights (Weights): Changed by each step.
-    freedom (uint8 [N]): How each weight may change: see `core.rows`.
+    freedom (uint8 [N]): How each weight may change.
     rate (float64 [N]): By how many times its derivative each weight changes.
-
     n_iterates (int): Steps so far, with those that changed nothing.
     """
 
@@ -192,19 +182,16 @@ class UniformAverage:
         self.n_iterates = 0
 
     def stay(self, n: int = 1) -> None:
-        """Count n iterates that equal the last one."""
+        """Counts n iterates that equal the last one."""
         self.n_iterates += n
 
     def take(self, rows: Rows, gradient: Potentials) -> None:
-        """One step.
-
-        rows (Rows): Features of a document.
-        gradient (Potentials): Of the loss, by its potentials.
-        """
+        """Takes one step, by the features of a document and the derivatives of its loss
+        by its potentials."""
         state, n = self._weights.state, self.n_iterates
         add_gradients(state, rows, [gradient], self._d_matrix)
-        whole = self._arrays[1]
-        write_dense_gradient(state, whole, gradient.pattern, gradient.length)
+        vector = self._arrays[1]
+        write_dense_gradient(state, vector, gradient.pattern, gradient.length)
         first = _NO_PAIRS if state.pairs is None else state.pairs.first
         n_labels = len(state.tail)
         touched = [
@@ -221,7 +208,7 @@ class UniformAverage:
         self.n_iterates += 1
 
     def average(self) -> Floats:
-        """RETURNS (float64 [N]): Of all iterates; of none, the weights."""
+        """Returns the average of all iterates, [N]; of none, the weights."""
         vector, _, moved, freedom, _ = self._arrays
         average: Floats = vector - moved / max(self.n_iterates, 1)
         # what is 0 but for rounding

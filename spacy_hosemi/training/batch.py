@@ -65,7 +65,7 @@ class Trainable(Protocol):
 # A fit, and the documents to use.
 Levels = Callable[[Callable[[Any], Any], Sequence[int]], AbstractContextManager[None]]
 
-# Of weights that are being trained: names and numbers for the log of a fit.
+# Called with the current weights every few iterations; returns values for the log.
 Watch = Callable[[Any], dict[str, Any]]
 
 
@@ -73,16 +73,13 @@ class Batch:
     """A corpus with its features read: value and gradient for any weights.
 
     weights (Weights): Where the vector of weights is written to.
-    automaton (PatternAutomaton): Of the component.
     objective (Callable): Loss of one document.
-    docs (Sequence[Doc]): Documents.
-    golds (Sequence[Gold]): What is known of each.
+    golds (Sequence[Gold]): What is known of each document.
     levels (Optional[Levels]): What fits the levels of a tree below, if there are some.
 
-    watch (Optional[Callable]): Called with the weights every few iterations of a fit
-        that writes a log, such as for scores on other documents.
+    watch (Optional[Callable]): Called by a fit with a log or patience, such as for
+        scores on other documents.
     team (Team): Threads that share the work; the same bits for any number.
-    docs (EncodedDocs): The documents.
     """
 
     def __init__(
@@ -104,11 +101,11 @@ class Batch:
         segments: list[SegmentRows] = []
         places: list[PlaceRows] = []
         for doc in watched(docs, "Reading features"):
-            found = read_docs(state, [doc], is_train=True)
+            rows = read_docs(state, [doc], is_train=True)
             for role, store in stores.items():
-                store.append(found.tokens[role])
-            segments.append(found.segments)
-            places.append(found.places)
+                store.append(rows.tokens[role])
+            segments.append(rows.segments)
+            places.append(rows.places)
         self.docs = EncodedDocs(
             automaton,
             objective,
@@ -130,50 +127,46 @@ class Batch:
         return self._levels is not None
 
     def with_levels(self, fit: Callable[[Any], Any]) -> AbstractContextManager[None]:
-        """RETURNS (ContextManager): While it lasts, the levels below, if there are any,
-        have weights that are fitted to the same documents; else they have none."""
+        """Returns a context in which the levels below, if there are any, have weights
+        that are fitted to the same documents; outside of it they have none."""
         if self._levels is None:
             return nullcontext()
         return self._levels(fit, self._chosen)
 
     def rows(self, k: int) -> Rows:
-        """RETURNS (Rows): The known features of one document: views."""
+        """Returns the known features of one document, as views."""
         return self.docs.rows(k)
 
     def part(self, chosen: Sequence[int]) -> Batch:
-        """RETURNS (Batch): Some of the documents, and the same weights."""
-        found = copy(self)
-        found._chosen = [self._chosen[k] for k in chosen]
-        found.docs = self.docs.part(chosen)
-        return found
+        """Returns some of the documents, and the same weights."""
+        part = copy(self)
+        part._chosen = [self._chosen[k] for k in chosen]
+        part.docs = self.docs.part(chosen)
+        return part
 
     @property
     def objective(self) -> Objective:
-        """RETURNS (Callable): Loss of one document."""
+        """Returns the loss of one document, a function."""
         return self.docs.objective
 
     def loss(self, k: int, rows: Rows) -> tuple[float, Potentials]:
-        """RETURNS (Tuple[float, Potentials]): Loss of one document, with these rows, at
-        the present weights; its derivatives by the potentials."""
+        """Returns the loss of one document, with these rows, at the present weights,
+        and its derivatives by the potentials."""
         docs = self.docs
         potentials = score_rows(self.weights.state, rows, docs.sizes[k])
         return docs.objective(docs.automaton, potentials, docs.golds[k])
 
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
-        """How each weight may change.
-
-        nonnegative (bool): Those of label patterns of three or more names must be 0 or
-            more, see `of_long_patterns`.
-        RETURNS (uint8 [N]): FREE or NONNEGATIVE; in the order of Weights.vector().
-        """
+        """Returns how each weight of the vector may change, uint8 [N]: NONNEGATIVE, if
+        that is wanted, for label patterns of three or more names, else FREE."""
         is_long = of_long_patterns(self.weights.state, self.docs.automaton)
         return np.where(
             is_long & nonnegative, Freedom.NONNEGATIVE, Freedom.FREE
         ).astype(np.uint8)
 
     def identity(self) -> dict[str, str]:
-        """RETURNS (Dict[str, str]): What tells whether weights mean the same, and were
-        fitted to the same: labels, features, label patterns and annotation."""
+        """Returns what tells whether weights mean the same, and were fitted to the
+        same: labels, features, label patterns and annotation."""
         state, automaton = self.weights.state, self.docs.automaton
         keys = [state.table.keys]
         if state.pairs is not None:
@@ -189,9 +182,9 @@ class Batch:
         }
 
     def extreme(self) -> str:
-        """RETURNS (str): The feature with the largest value in a document, as part of a
+        """Returns the feature with the largest value in a document, as part of a
         message; if all values are 1, that with the largest weight; or nothing."""
-        found = 1.0, ""
+        largest, text = 1.0, ""
         names, matrix = self.weights.state.names, self.weights.state.matrix
         all_rows: Iterable[RoleRows | SegmentRows]
         docs = self.docs
@@ -200,23 +193,20 @@ class Batch:
             if rows.strength is not None and len(rows.strength):
                 values = np.nan_to_num(np.abs(rows.strength), nan=np.inf, posinf=np.inf)
                 k = int(values.argmax())
-                if values[k] > found[0]:
-                    text = f"the value {rows.strength[k]:g} in a document"
-                    found = values[k], f"{names[rows.row[k]]!r} has {text}"
-        if not found[1] and matrix.size:
+                if values[k] > largest:
+                    shown = f"the value {rows.strength[k]:g} in a document"
+                    largest, text = values[k], f"{names[rows.row[k]]!r} has {shown}"
+        if not text and matrix.size:
             k = int(np.nan_to_num(np.abs(matrix.ravel()), nan=np.inf).argmax())
             pairs, row = self.weights.state.pairs, k // matrix.shape[1]
             if pairs is not None:
                 row = int(np.searchsorted(pairs.first, row, side="right")) - 1
-            found = 1.0, f"{names[row]!r} has the weight {matrix.ravel()[k]:g}"
-        return f" The feature {found[1]}, the largest of all." if found[1] else ""
+            text = f"{names[row]!r} has the weight {matrix.ravel()[k]:g}"
+        return f" The feature {text}, the largest of all." if text else ""
 
     def value_and_gradient(self) -> tuple[float, Floats]:
-        """Summed loss at the present weights.
-
-        RETURNS (Tuple[float, float64 [N]]): In nats; in the order of Weights.vector().
-            Documents are summed in their order, so the result is always the same.
-        """
+        """Returns the summed loss at the present weights in nats, and its gradient,
+        float64 [N]. Documents are summed in their order, always to the same bits."""
         state, docs = self.weights.state, self.docs
         pattern = np.zeros(len(state.pattern))
         length = np.zeros(state.length.shape)
@@ -242,20 +232,15 @@ def sharing(batch: Trainable, threads: int) -> Iterator[Team]:
 
 
 def check_finite(batch: Trainable, value: float, steps: int) -> None:
-    """RAISES (ValueError): HS057 the loss is not a number.
-
-    steps (int): That were taken before."""
+    """Raises ValueError HS057 if the loss is not a number, after so many steps."""
     if not np.isfinite(value):
         raise ValueError(_not_a_number(batch, value, steps))
 
 
 @contextmanager
 def naming_features(batch: Trainable, steps: int) -> Iterator[None]:
-    """Where losses are computed: scores that inference refuses are an error that names
-    a feature.
-
-    RAISES (ValueError): HS057 scores are too large, or not a number.
-    """
+    """Raises ValueError HS057, which names a feature, if inference refuses scores that
+    are too large or not a number."""
     try:
         yield
     except ValueError as e:
@@ -267,13 +252,3 @@ def naming_features(batch: Trainable, steps: int) -> Iterator[None]:
 def _not_a_number(batch: Trainable, value: float, steps: int) -> str:
     extreme = batch.extreme() if isinstance(batch, Batch) else ""
     return Errors.HS057.format(found=value, steps=steps, extreme=extreme)
-
-
-def check_batch(batch: Batch, name: str) -> None:
-    """RAISES (ValueError): HS118 a fit that cannot train the levels of a tree."""
-    if batch.has_levels:
-        raise ValueError(
-            Errors.HS118.format(
-                expected="the fit spacy_hosemi.lbfgs.v1", found=f"it is {name}"
-            )
-        )

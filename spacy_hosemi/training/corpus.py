@@ -37,29 +37,22 @@ def read_corpus(
     scope: str,
     name: str,
 ) -> Corpus:
-    """What there is to learn from.
-
-    docs (Sequence[Doc]), annotations (Sequence[PartialLabels]): Documents, and what is
-        known of each.
-    schema (LabelSchema), scope (str), name (str): Of the component.
-    RETURNS (Corpus): Of all of them.
-    RAISES (ValueError): HS041, HS094 annotations; HS067 sentence starts are not set;
-        see `make_golds`.
-    """
+    """Returns the instances of documents, and what is known of each. Raises ValueError
+    HS041 or HS094 for wrong annotations, HS067 if sentence starts are not set, and what
+    `make_golds` raises; `name` is that of the component."""
     projection, inventory = schema.projection, schema.inventory
     check_known(annotations, projection.labels, docs, name)
     tokens, parts = list(docs), list(annotations)
     if scope != "doc":
         tokens, parts = [], []
-        for doc, known in zip(docs, annotations):
+        for doc, annotation in zip(docs, annotations):
             for instance in instances(doc, scope):
                 tokens.append(instance.tokens)
-                parts.append(known.part(instance.start, instance.end))
+                parts.append(annotation.part(instance.start, instance.end))
     at_top = [*map(projection.project, parts)]
     golds = make_golds(at_top, inventory, tokens)
-    if (
-        inventory.outside == "none"
-    ):  # as in `make_golds`: whitespace is not outside then
+    # As in `make_golds`, whitespace is not outside then.
+    if inventory.outside == "none":
         for k, part in enumerate(parts):
             if part.blocked is not None:
                 spaces = tokens[k].to_array(IS_SPACE).astype(bool)
@@ -68,7 +61,7 @@ def read_corpus(
 
 
 def annotate(nlp: Language | None, examples: Sequence[Example]) -> None:
-    """Run the annotating components, which in `initialize` have not run yet."""
+    """Runs the annotating components, which in `initialize` have not run yet."""
     names = nlp.config["training"].get("annotating_components", []) if nlp else []
     for name in names:
         proc = nlp.get_pipe(name)  # type: ignore[union-attr]

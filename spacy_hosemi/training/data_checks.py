@@ -33,7 +33,7 @@ N_COMPARED, MIN_OTHER, MAX_OTHER = 200, 50, 0.02
 
 
 def check_fit(examples: Sequence[Example], has_spans: bool) -> None:
-    """RAISES (ValueError): HS050 no text; HS051 no spans."""
+    """Raises ValueError HS050 if there is no text, HS051 if there are no spans."""
     if not any(len(eg.predicted) for eg in examples):
         raise ValueError(Errors.HS050)
     if not has_spans:
@@ -41,7 +41,7 @@ def check_fit(examples: Sequence[Example], has_spans: bool) -> None:
 
 
 def check_corpus_ends(nlp: Language | None, name: str) -> None:
-    """RAISES (ValueError): HS052 spaCy gives the first documents alone."""
+    """Raises ValueError HS052 if spaCy passes the first documents alone."""
     training = nlp.config.get("training", {}) if nlp is not None else {}
     if training.get("max_epochs") == -1:
         raise ValueError(Errors.HS052.format(name=name))
@@ -52,16 +52,9 @@ def check_reach(
     annotations: Sequence[PartialLabels],
     named: set[str] | None = None,
 ) -> None:
-    """Gold spans that begin or end inside a token: nothing can be learnt from them, nor
-    can they be predicted.
-
-    examples (Sequence[Example]), annotations (Sequence[PartialLabels]): From
-        `read_annotations`.
-    named (Optional[Set[str]]): Labels that were named before; new ones are added.
-        Given, there is no error.
-    WARNS (UserWarning): HSW01 by label, with their number and examples.
-    RAISES (ValueError): HS156 no span of a label can be reached.
-    """
+    """Warns by HSW01 of gold spans that begin or end inside a token: they are neither
+    learnt nor predicted. Raises ValueError HS156 if no span of a label can be reached,
+    unless `named` is there: labels of earlier warnings, to which new ones are added."""
     missed: dict[str, list[DocSpan]] = {}
     for pair in zip(examples, annotations):
         for span in out_of_reach(*pair):
@@ -69,7 +62,7 @@ def check_reach(
     new = {*missed} - (named or set())
     if not new:
         return
-    within = Counter(y for known in annotations for *_, y in known.required)
+    within = Counter(y for x in annotations for *_, y in x.required)
     lost = [label for label in missed if not within[label]]
     if named is None and lost:
         shown = _quoted(missed[lost[0]])
@@ -78,23 +71,24 @@ def check_reach(
     if named is not None:
         named.update(new)
     texts = [
-        f"{label}: {len(some)} of {len(some) + within[label]}, such as {_quoted(some)}"
-        for label, some in missed.items()
+        f"{label}: {len(x)} of {len(x) + within[label]}, such as {_quoted(x)}"
+        for label, x in missed.items()
     ]
-    found = sum(map(len, missed.values()))
+    n_missed = sum(map(len, missed.values()))
+    total = n_missed + within.total()
     message = Warnings.HSW01.format(
-        found=found, total=found + within.total(), labels="; ".join(texts)
+        found=n_missed, total=total, labels="; ".join(texts)
     )
     warnings.warn(message, stacklevel=3)
 
 
 def _quoted(spans: Sequence[DocSpan]) -> str:
-    """The texts of up to three spans."""
+    """Returns the texts of up to three spans."""
     return ", ".join(repr(span.text[:40]) for span in spans[:3])
 
 
 class GivenTokens(NamedTuple):
-    """Tokens that a corpus gives without a text, beside those of a tokenizer.
+    """Compares tokens that a corpus gives without a text with those of a tokenizer.
 
     n_tokens, n_other (int): Tokens that were compared, and those that it does not make.
     shown (str), made (List[str]): The first of these, and what becomes of it.
@@ -112,51 +106,51 @@ class GivenTokens(NamedTuple):
 
 
 def compare_given(examples: Iterable[Example], nlp: Language) -> GivenTokens:
-    """RETURNS (GivenTokens): Of the first N_COMPARED documents."""
-    found = GivenTokens()
+    """Compares the first N_COMPARED documents."""
+    result = GivenTokens()
     for example in islice(examples, N_COMPARED):
         words = given_tokens(example)
         if words is None:
             continue
         words = [word for word in words if not word.isspace()]
         text = " ".join(words)
-        made = {(x.idx, x.text) for x in nlp.make_doc(text)}
+        tokens = {(x.idx, x.text) for x in nlp.make_doc(text)}
         starts = accumulate((len(word) + 1 for word in words), initial=0)
-        other = [pair for pair in zip(starts, words) if pair not in made]
-        n = found.n_tokens + len(words), found.n_other + len(other)
-        found = found._replace(n_tokens=n[0], n_other=n[1])
-        if other and not found.shown:
+        other = [pair for pair in zip(starts, words) if pair not in tokens]
+        n = result.n_tokens + len(words), result.n_other + len(other)
+        result = result._replace(n_tokens=n[0], n_other=n[1])
+        if other and not result.shown:
             start, shown = other[0]
-            pieces = sorted(x for x in made if start <= x[0] < start + len(shown))
-            found = found._replace(shown=shown, made=[text for _, text in pieces])
-    return found
+            pieces = sorted(x for x in tokens if start <= x[0] < start + len(shown))
+            result = result._replace(shown=shown, made=[text for _, text in pieces])
+    return result
 
 
 def warn_given_tokens(examples: Iterable[Example], nlp: Language | None) -> None:
-    """WARNS (UserWarning): HSW12 the tokens of the corpus are not those that the
-    tokenizer of the pipeline makes of its texts."""
-    found = GivenTokens() if nlp is None else compare_given(examples, nlp)
-    if found.are_many:
-        share = 100 * found.n_other / found.n_tokens
-        args = {"share": share, "given": found.shown, "made": found.made}
+    """Warns by HSW12 if the tokens of the corpus are not those that the tokenizer makes
+    of its texts."""
+    tokens = GivenTokens() if nlp is None else compare_given(examples, nlp)
+    if tokens.are_many:
+        share = 100 * tokens.n_other / tokens.n_tokens
+        args = {"share": share, "given": tokens.shown, "made": tokens.made}
         warnings.warn(Warnings.HSW12.format(**args), stacklevel=3)
 
 
 def warn_unseen(
     examples: Sequence[Example], annotations: Sequence[PartialLabels], name: str
 ) -> None:
-    """WARNS (UserWarning): HSW40 spans begin or end with tokens that nobody sees, which
+    """Warns by HSW40 of spans that begin or end with tokens that nobody sees, which
     documents of clean words do not have."""
-    found = [
+    texts = [
         eg.predicted[start:end].text
-        for eg, known in zip(examples, annotations)
-        for start, end, _ in known.required
+        for eg, annotation in zip(examples, annotations)
+        for start, end, _ in annotation.required
         if _is_unseen(eg.predicted[start]) or _is_unseen(eg.predicted[end - 1])
     ]
-    if found:
-        total = sum(len(known.required) for known in annotations)
-        values = {"found": len(found), "total": total, "name": name}
-        message = Warnings.HSW40.format(text=ascii(found[0][:80]), **values)
+    if texts:
+        total = sum(len(x.required) for x in annotations)
+        values = {"found": len(texts), "total": total, "name": name}
+        message = Warnings.HSW40.format(text=ascii(texts[0][:80]), **values)
         warnings.warn(message, stacklevel=3)
 
 
@@ -170,18 +164,19 @@ def warn_crossing(
     scope: str,
     name: str,
 ) -> None:
-    """WARNS (UserWarning): HSW07 spans cross the border of an instance; HSW95 or, in
-    the scope "doc", a sentence start."""
+    """Warns of spans that cross the border of an instance (HSW07), or, in the scope
+    "doc", a sentence start (HSW95)."""
     if scope == "doc":
         _warn_starts(examples, annotations, name)
         return
-    found = total = 0
-    for eg, known in zip(examples, annotations):
-        parts = [known.part(u.start, u.end) for u in instances(eg.predicted, scope)]
-        found += len(known.required) - sum(len(part.required) for part in parts)
-        total += len(known.required)
-    if found:
-        warnings.warn(Warnings.HSW07.format(found=found, total=total), stacklevel=3)
+    n_cut = total = 0
+    for eg, annotation in zip(examples, annotations):
+        units = instances(eg.predicted, scope)
+        n_whole = sum(len(annotation.part(u.start, u.end).required) for u in units)
+        n_cut += len(annotation.required) - n_whole
+        total += len(annotation.required)
+    if n_cut:
+        warnings.warn(Warnings.HSW07.format(found=n_cut, total=total), stacklevel=3)
 
 
 def _warn_starts(
@@ -189,21 +184,21 @@ def _warn_starts(
 ) -> None:
     crossing = [
         (eg.predicted, span)
-        for eg, known in zip(examples, annotations)
+        for eg, annotation in zip(examples, annotations)
         if len(starts := sentence_starts(eg.predicted))
-        for span in known.required
+        for span in annotation.required
         if np.any((starts > span[0]) & (starts < span[1]))
     ]
     if crossing:
         doc, (start, end, _) = crossing[0]
-        total = sum(len(known.required) for known in annotations)
+        total = sum(len(x.required) for x in annotations)
         values = {"found": len(crossing), "total": total, "name": name}
         message = Warnings.HSW95.format(text=doc[start:end].text[:80], **values)
         warnings.warn(message, stacklevel=4)
 
 
 def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
-    """WARNS (UserWarning): HSW05 documents break label rules."""
+    """Warns by HSW05 of documents that break label rules."""
     if automaton.grammar is None:
         return
     breaking = [gold for gold in golds if _breaks_rules(automaton, gold)]
@@ -221,22 +216,22 @@ def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
 
 def _breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
     """Whether no segmentation satisfies both the gold and the rules."""
-    known = gold.constraints
-    if gold.segments is not None or known is None or known.allowed is None:
+    limits = gold.constraints
+    if gold.segments is not None or limits is None or limits.allowed is None:
         return breaks_rules(automaton, gold)
-    potentials = Potentials.zeros(automaton, len(known.allowed))
+    potentials = Potentials.zeros(automaton, len(limits.allowed))
     potentials.tail[:] = 0.0  # segments of any length
-    return viterbi(automaton, potentials, known)[1] == -np.inf
+    return viterbi(automaton, potentials, limits)[1] == -np.inf
 
 
-def warn_unset(read: Extractor, docs: Iterable[Doc]) -> None:
-    """WARNS (UserWarning): HSW09 features read attributes that no component has set."""
-    templates = chain.from_iterable(read.features.roles.values())
+def warn_unset(extractor: Extractor, docs: Iterable[Doc]) -> None:
+    """Warns by HSW09 of features that read attributes that no component has set."""
+    templates = chain.from_iterable(extractor.features.roles.values())
     names = {atom.attribute for template in templates for atom in template.atoms}
-    names.update(x.attr for x in read.gazetteers.settings.values())
-    asked = [name for name in SET_BY_COMPONENTS if name in names]
-    docs = [doc for doc in docs if len(doc)] if asked else []
-    unset = [x for x in asked if not any(doc.has_annotation(x) for doc in docs)]
+    names.update(x.attr for x in extractor.gazetteers.settings.values())
+    needed = [name for name in SET_BY_COMPONENTS if name in names]
+    docs = [doc for doc in docs if len(doc)] if needed else []
+    unset = [x for x in needed if not any(doc.has_annotation(x) for doc in docs)]
     if docs and unset:
         warnings.warn(Warnings.HSW09.format(names=", ".join(unset)), stacklevel=3)
 

@@ -57,40 +57,35 @@ def select_features(
     observed_min_count: int = 1,
     observed_max: int | None = None,
 ) -> Selection:
-    """The features of training documents that get weights.
+    """Returns the features of training documents that get weights, see the head of this
+    module; warns by HSW03 if some features or pairs get none.
 
-    extractor (Extractor): Reads the features; has the minimum count.
-    docs (Sequence[Doc]): Training documents.
-    golds (Sequence[Gold]): The gold of each document.
-    automaton (PatternAutomaton): Labels and observed patterns.
     observed_min_count (int): How often a feature of transitions must occur with a
         pattern.
     observed_max (Optional[int]): The most patterns of such a feature.
-    RETURNS (Selection): See the head of this module.
-    WARNS (UserWarning): HSW03 some features or pairs get no weights.
     """
     roles = extractor.features.transition_roles
     of_roles: dict[str, list[Keys]] = {role: [] for role in roles}
     keys, in_tokens, in_docs = count_features(extractor, docs, of_roles)
     table = RowTable(keys)
-    asked = extractor.features.min_count
+    least = extractor.features.min_count
     n_labels, n_columns = automaton.n_labels, automaton.n_columns
     has_patterns, of_patterns = np.zeros(len(keys), bool), np.zeros(0, np.int64)
     if roles and docs:
         read = {role: np.concatenate(parts) for role, parts in of_roles.items()}
         args = read, golds, [*map(len, docs)], table, automaton
-        found = mine_transitions(*args, observed_min_count, observed_max)
-        has_patterns, of_patterns = found
+        limits = observed_min_count, observed_max
+        has_patterns, of_patterns = mine_transitions(*args, *limits)
     n_patterns = np.bincount(of_patterns // n_columns, minlength=len(keys))
     n_weights = np.where(has_patterns, n_patterns, n_labels)
-    all_labels, min_count = extractor.features.all_labels, asked
-    is_limited = n_weights[in_tokens >= asked].sum() > MAX_WEIGHTS and all_labels
+    all_labels, min_count = extractor.features.all_labels, least
+    is_limited = n_weights[in_tokens >= least].sum() > MAX_WEIGHTS and all_labels
     is_whole = ~has_patterns & all_labels
     of_seen = np.zeros(0, np.int64)
     if is_limited or not all_labels:
         of_seen = mine_pairs(extractor, docs, golds, table, n_columns)
         n_seen = np.bincount(of_seen // n_columns, minlength=len(keys)) + n_patterns
-        min_count = _least_count(in_tokens, n_seen, asked, MAX_PAIRS)
+        min_count = _least_count(in_tokens, n_seen, least, MAX_PAIRS)
         # From which count on there is room for what weights in all columns add.
         room = MAX_WEIGHTS - n_seen[in_tokens >= min_count].sum()
         whole_count = _least_count(in_tokens, n_weights - n_seen, min_count, room)
@@ -99,7 +94,7 @@ def select_features(
     keep = (in_tokens >= min_count) & (n_weights > 0)
     if is_limited:
         message = Warnings.HSW03.format(
-            found=(in_tokens >= asked).sum(),
+            found=(in_tokens >= least).sum(),
             columns=n_labels,
             limit=MAX_WEIGHTS,
             whole=whole_count,
@@ -129,8 +124,8 @@ def select_features(
 def _least_count(
     in_tokens: Counts, weights_of_row: Counts, least: int, limit: float
 ) -> int:
-    """RETURNS (int): The least count, from `least` on, so that features which occur as
-    often or more often have at most `limit` weights."""
+    """Returns the least count, from `least` on, so that features that occur so often
+    have at most `limit` weights."""
     n_weights = np.bincount(in_tokens, weights_of_row, minlength=least + 1)
     of_more = np.append(n_weights[::-1].cumsum()[::-1], 0.0)  # by count, and beyond
     return least + int(np.argmax(of_more[least:] <= max(limit, 0)))
@@ -139,7 +134,7 @@ def _least_count(
 def _as_pairs(
     pairs: Counts, rows: NDArray[np.intp], n_rows: int, n_columns: int
 ) -> WeightPairs:
-    """The pairs (row * n_columns + column) of some rows, which get new numbers."""
+    """Returns the pairs (row * n_columns + column) of some rows, renumbered."""
     row, column = np.divmod(pairs, n_columns)
     is_kept = np.zeros(n_rows, bool)
     is_kept[rows] = True
@@ -153,13 +148,9 @@ def count_features(
     docs: Collection[Doc],
     of_roles: Mapping[str, list[Keys]] | None = None,
 ) -> tuple[Keys, Counts, Counts]:
-    """Count the features of training documents.
-
-    of_roles (Optional[Dict[str, List[uint64 [n, T]]]]): For some roles a list, to which
-        the keys of each document are appended.
-    RETURNS (Tuple[uint64 [R], int64 [R], int64 [R]]): The keys, sorted; the number of
-        tokens with each (for a bag: of documents), and of documents.
-    """
+    """Returns the keys of the features of training documents, sorted, uint64 [R], and
+    for each the number of tokens with it (for a bag: of documents), and of documents.
+    The keys of each document, [n, T], are appended to the lists in `of_roles`."""
     bags = extractor.bags
     counted = FeatureCounts()
     for doc in watched(docs, "Counting features"):
@@ -179,8 +170,8 @@ def count_features(
 
 
 class FeatureCounts:
-    """Counts of the features of some documents. Only the features of the last documents
-    are in memory twice."""
+    """Counts the features of documents. Only the features of the last documents are in
+    memory twice."""
 
     def __init__(self) -> None:
         self._keys = np.zeros(0, np.uint64)
@@ -189,11 +180,7 @@ class FeatureCounts:
         self._n_new = 0
 
     def add(self, keys: Keys, counts: Counts) -> None:
-        """Add one document.
-
-        keys (uint64 [K]): Distinct.
-        counts (int64 [K]): In how many of its tokens each is.
-        """
+        """Adds one document: its keys, once each, and the tokens with each."""
         self._new.append((keys, counts.astype(np.int32)))
         self._n_new += len(keys)
         # Then the time for all documents together grows as the number of features does.
@@ -201,7 +188,7 @@ class FeatureCounts:
             self._merge()
 
     def all(self) -> tuple[Keys, Counts, Counts]:
-        """RETURNS (Tuple[uint64 [R], int64 [R], int64 [R]]): See `count_features`."""
+        """Returns what `count_features` does."""
         self._merge()
         return self._keys, self._in_tokens, self._in_docs
 
@@ -229,28 +216,28 @@ def mine_pairs(
     table: RowTable,
     n_columns: int,
 ) -> Counts:
-    """RETURNS (int64 [N]): The pairs (row, label) that occur in the gold, as
-    row * n_columns + label, ascending; rows are those of the table."""
-    found: list[Counts] = [np.zeros(0, np.int64)]
-    n_found = 0
+    """Returns the pairs (row of the table, label) that occur in the gold, as
+    row * n_columns + label, int64 [N], ascending."""
+    pairs: list[Counts] = [np.zeros(0, np.int64)]
+    n_pairs = 0
     for doc, gold in zip(docs, golds):
         reading = extractor.read([doc], is_train=True)
         roles = extractor.features.scored_roles
         for keys, label in _with_labels(reading, gold, len(doc), roles):
             chosen = (keys != 0) & (label >= 0)
             rows = table.find(keys[chosen]).astype(np.int64)
-            found.append(np.unique(rows * n_columns + label[chosen]))
-            n_found += len(found[-1])
-        if n_found > _BUFFER:
-            found = [np.unique(np.concatenate(found))]
-            n_found = 0
-    return np.unique(np.concatenate(found))
+            pairs.append(np.unique(rows * n_columns + label[chosen]))
+            n_pairs += len(pairs[-1])
+        if n_pairs > _BUFFER:
+            pairs, n_pairs = [np.unique(np.concatenate(pairs))], 0
+    return np.unique(np.concatenate(pairs))
 
 
 def _with_labels(
     reading: Reading, gold: Gold, n_tokens: int, roles: Iterable[str]
 ) -> Iterator[tuple[Keys, NDArray[np.intp]]]:
-    """The keys of all features of a document, each with its label in the gold or -1."""
+    """Yields the keys of all features of a document, with their labels in the gold or
+    -1."""
     labels, segments = known_labels(gold, n_tokens), reading.segments
     for role in roles:
         keys = reading.keys[role]
@@ -264,10 +251,8 @@ def _with_labels(
 
 
 def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> list[str]:
-    """RETURNS (List[str]): The readable name of each feature: "role:TEMPLATE=value".
-
-    keys (uint64 [R]): Distinct; each occurs in the documents.
-    """
+    """Returns a readable name for each of some keys, which occur in the documents:
+    "role:TEMPLATE=value"."""
     names: list[str] = [""] * len(keys)
     is_named = np.zeros(len(keys), bool)
     table = RowTable(keys)
@@ -275,16 +260,16 @@ def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> li
         if is_named.all():
             break
         reading = extractor.read([doc], is_train=True)
-        found = [*reading.keys.values(), *(listed.keys for listed in reading.listed)]
-        found.append(reading.segments.keys)
-        rows = table.find(np.concatenate([part.ravel() for part in found]))
+        parts = [*reading.keys.values(), *(listed.keys for listed in reading.listed)]
+        parts.append(reading.segments.keys)
+        rows = table.find(np.concatenate([part.ravel() for part in parts]))
         new = np.flatnonzero((rows >= 0) & ~is_named[rows])
         if not len(new):
             continue
         is_named[rows[new]] = True
         once = new[np.unique(rows[new], return_index=True)[1]]
         namers = _namers(extractor, doc, reading)
-        first = np.cumsum([0, *(part.size for part in found)])
+        first = np.cumsum([0, *(part.size for part in parts)])
         part_of = np.searchsorted(first, once, side="right") - 1
         within = (once - first[part_of]).tolist()
         for row, part, k in zip(rows[once].tolist(), part_of.tolist(), within):
@@ -296,7 +281,7 @@ def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> li
 def _namers(
     extractor: Extractor, doc: Doc, reading: Reading
 ) -> list[tuple[str, Callable[[int], str | None]]]:
-    """For each part of a reading its role and a function that names feature k."""
+    """Returns for each part of a reading its role and what names its feature k."""
     of_token = namer(extractor, doc, is_train=True)
 
     def in_role(role: str, width: int) -> Callable[[int], str | None]:
@@ -318,22 +303,19 @@ def mine_transitions(
     min_count: int = 1,
     max_patterns: int | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Features of transitions, and their pairs (row, column of a pattern) in the gold.
+    """Returns whether each row of the table is a feature of transitions, bool [R], and
+    their pairs (row, column of a pattern) in the gold of completely annotated
+    documents, as row * C + column, int64 [N], ascending.
 
     read (Dict[str, uint64 [n, T]]): The keys of concatenated documents, by role.
-    golds (Sequence[Gold]), sizes (Sequence[int]): The gold and the number of tokens of
-        each document.
-    table (RowTable): The R features of the documents.
-    automaton (PatternAutomaton): C columns.
+    sizes (Sequence[int]): The number of tokens of each document.
     min_count (int): How often a pair must occur.
     max_patterns (Optional[int]): The most pairs of a row: the most frequent ones; of
         equals the shorter patterns, then those of the first labels.
-    RETURNS (Tuple[bool [R], int64 [N]]): Whether each row is a feature of transitions;
-        row * C + column, ascending. Only completely annotated documents have pairs.
     """
     n_columns = automaton.n_columns
     is_transition = np.zeros(len(table), bool)
-    found = [np.zeros(0, np.int64)]
+    occurrences = [np.zeros(0, np.int64)]
     start, size, column = _observed(golds, sizes, automaton)
     for role, keys in read.items():
         rows = table.find(keys.ravel()).reshape(keys.shape).astype(np.int64)
@@ -341,8 +323,8 @@ def mine_transitions(
         n_read = np.ones_like(size) if role == FIRST else size
         at = start.repeat(n_read) + _within(n_read)
         columns = column.repeat(n_read)[:, None]
-        found.append((rows[at] * n_columns + columns)[rows[at] >= 0])
-    pairs, counts = np.unique(np.concatenate(found), return_counts=True)
+        occurrences.append((rows[at] * n_columns + columns)[rows[at] >= 0])
+    pairs, counts = np.unique(np.concatenate(occurrences), return_counts=True)
     is_kept = counts >= min_count
     if max_patterns is not None:
         is_kept &= _ranks(pairs // n_columns, counts) < max_patterns
@@ -350,7 +332,7 @@ def mine_transitions(
 
 
 def _ranks(rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rank of each pair among the pairs of its row, by count; rows ascend."""
+    """Returns the rank of each pair in its row, by count; rows ascend."""
     order = np.lexsort((-counts, rows))
     _, sizes = np.unique(rows, return_counts=True)
     ranks = np.empty_like(rows)
@@ -361,12 +343,13 @@ def _ranks(rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int
 def _observed(
     golds: Sequence[Gold], sizes: Sequence[int], automaton: PatternAutomaton
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
-    """Gold segments that complete an observed pattern: start, size, column."""
-    known = [gold.segments or [] for gold in golds]
-    n_segments = np.fromiter(map(len, known), np.intp, len(known))
+    """Returns start, size and column of gold segments that complete an observed
+    pattern."""
+    segments = [gold.segments or [] for gold in golds]
+    n_segments = np.fromiter(map(len, segments), np.intp, len(segments))
     first = np.concatenate([[0], np.cumsum(n_segments)])
     flat = np.fromiter(
-        chain.from_iterable(chain.from_iterable(known)), np.int32, 3 * first[-1]
+        chain.from_iterable(chain.from_iterable(segments)), np.int32, 3 * first[-1]
     )
     start, end, label = flat.reshape(-1, 3).T
     segment, column = automaton.observed_read(label, first)
@@ -375,5 +358,5 @@ def _observed(
 
 
 def _within(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """0, 1, .. size - 1 for each size."""
+    """Returns 0, 1, .. size - 1 for each size."""
     return np.arange(sizes.sum()) - (np.cumsum(sizes) - sizes).repeat(sizes)

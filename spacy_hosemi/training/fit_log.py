@@ -32,10 +32,8 @@ _WINDOW = 10
 
 
 class FitLog:
-    """A file of lines.
-
-    RAISES (ValueError): HS300 the file is there, and is neither empty nor a log.
-    """
+    """A file of lines. Raises ValueError HS300 if the file is there, and is neither
+    empty nor a log."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,15 +42,13 @@ class FitLog:
         self._is_broken = False
 
     def begin(self) -> None:
-        """Forget the lines of an earlier training."""
+        """Forgets the lines of an earlier training."""
         self._is_broken = False
         self._write("", "w")
 
     def add(self, event: str, **values: Any) -> None:
-        """Add one line.
-
-        WARNS (UserWarning): HSW63 the file cannot be written; no more lines are.
-        """
+        """Adds one line. Warns by HSW63 if the file cannot be written: no more lines
+        are."""
         plain = {key: _plain(value) for key, value in values.items()}
         self._write(json.dumps({"event": event, **plain}) + "\n", "a")
 
@@ -69,7 +65,8 @@ class FitLog:
 
 
 def _why_no_log(path: Path) -> str:
-    """Why a file must not be replaced, in words; empty: it may be. Devices may."""
+    """Returns why a file must not be replaced, in words; empty: it may be, as devices
+    may."""
     if not path.is_file():
         return ""
     try:
@@ -83,12 +80,9 @@ def _why_no_log(path: Path) -> str:
 
 
 def iterations_left(changes: list[float], tolerance: float) -> float | None:
-    """How many iterations are left until one changes the objective by no more than the
-    tolerance, if changes go on to shrink as they do.
-
-    changes (List[float]): By iteration, the share by which it lowered the objective.
-    RETURNS (Optional[float]): None: too few iterations, or no trend.
-    """
+    """Estimates how many iterations are left until one changes the objective by no more
+    than the tolerance, if changes go on to shrink as they do; None: too few iterations,
+    or no trend."""
     last = [math.log(max(x, 1e-300)) for x in changes[-2 * _WINDOW :]]
     if len(last) < 2 * _WINDOW or tolerance <= 0.0:
         return None
@@ -97,14 +91,14 @@ def iterations_left(changes: list[float], tolerance: float) -> float | None:
     if by_iteration >= 0.0:
         return None
     # `now` is the mean of changes, half a window ago.
-    left = (math.log(tolerance) - now) / by_iteration - (_WINDOW - 1) / 2
-    return max(left, 1.0)
+    n = (math.log(tolerance) - now) / by_iteration - (_WINDOW - 1) / 2
+    return max(n, 1.0)
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON has: neither NaN nor infinity."""
+    """Returns a value that JSON has: neither NaN nor infinity."""
     if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(x) for key, x in value.items()}
     if isinstance(value, (bool, str, int)) or value is None:
         return value
     number = float(value)

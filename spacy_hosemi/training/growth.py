@@ -53,61 +53,51 @@ class SeenDocs:
         self._rare: NDArray[np.uint64] | None = None
 
     def new(self, docs: Iterable[Doc]) -> list[Doc]:
-        """Note documents. RETURNS (List[Doc]): Those whose words no earlier document
-        has, in this order."""
-        found = []
+        """Notes documents; returns those whose words no earlier document has."""
+        new = []
         for doc in docs:
             words = doc.to_array("ORTH").tobytes()
             digest = blake2b(words, digest_size=8).digest()
             if digest not in self._docs:
                 self._docs.add(digest)
-                found.append(doc)
-        return found
+                new.append(doc)
+        return new
 
     def clear(self) -> None:
-        """Forget all documents and counts."""
+        """Forgets all documents and counts."""
         self._docs.clear()
         self._rare = None
 
     def frequent(
         self, keys: Keys, in_tokens: Counts, in_docs: Counts, min_count: int
     ) -> tuple[NDArray[np.bool_], Counts]:
-        """Count features that have no weights.
-
-        keys (uint64 [K]): Distinct.
-        in_tokens, in_docs (int64 [K]): The tokens and new documents with each feature.
-        min_count (int): In how many tokens a feature must occur at first.
-        RETURNS (Tuple[bool [K], int64 [K]]): Whether each has reached the minimum
-            count; the number of documents with it so far.
-        """
+        """Counts features that have no weights, by tokens and new documents with each.
+        Returns whether each has reached the minimum count, bool [K], and the number of
+        documents with it so far, int64 [K]."""
         if self._rare is None:
             self._rare = empty_table()
         n_new = len(self._docs) - self._n_before
         times = min(1 + n_new // PERIOD, MOST_TIMES)
         least = min(times * min_count, _MOST), times
-        found: tuple[NDArray[np.bool_], Counts] = count_rare(
+        counted: tuple[NDArray[np.bool_], Counts] = count_rare(
             self._rare, keys, in_tokens, in_docs, *least
         )
-        return found
+        return counted
 
 
 def grow(weights: Weights, seen: SeenDocs, docs: Sequence[Doc]) -> None:
-    """Add weights of 0 for the frequent features of new documents, except for features
-    of transitions: `initialize` alone selects these.
-
-    weights (Weights): Of an initialized model.
-    seen (SeenDocs): Documents of its training so far.
-    docs (Sequence[Doc]): Instances of new documents.
-    WARNS (UserWarning): HSW08 there would be too many weights.
-    """
+    """Adds weights of 0 for the frequent features of instances of new documents, except
+    for features of transitions: `initialize` alone selects these. Warns by HSW08 if
+    there would be too many weights."""
     state = weights.state
     keys, in_tokens, in_docs = count_features(state.extractor, docs)
     row = state.table.find(keys)
-    known = row >= 0
+    has_weights = row >= 0
     if seen.knows_all:
-        state = count_docs(state, row[known], in_docs[known], len(docs))
+        counted = row[has_weights], in_docs[has_weights]
+        state = count_docs(state, *counted, len(docs))
         weights.state = state
-    rest = keys[~known], in_tokens[~known], in_docs[~known]
+    rest = keys[~has_weights], in_tokens[~has_weights], in_docs[~has_weights]
     min_count = state.extractor.features.min_count
     is_frequent, n_docs = seen.frequent(*rest, min_count)
     chosen = rest[0][is_frequent]
@@ -123,5 +113,5 @@ def grow(weights: Weights, seen: SeenDocs, docs: Sequence[Doc]) -> None:
         message = Warnings.HSW08.format(found=n_weights, limit=limit)
         warnings.warn(message, stacklevel=4)
         return
-    kept = [name for name, keeps in zip(names, is_kept) if keeps]
-    weights.add_features(chosen[is_kept], kept, n_docs[is_frequent][is_kept])
+    names = [name for name, keeps in zip(names, is_kept) if keeps]
+    weights.add_features(chosen[is_kept], names, n_docs[is_frequent][is_kept])

@@ -43,9 +43,6 @@ def log_likelihood(
 
     For annotation that breaks the label rules, the rules are ignored.
 
-    automaton (PatternAutomaton): L labels, M patterns.
-    potentials (Potentials): n tokens.
-    gold (Gold): Segments or constraints.
     RETURNS (Tuple[float, Potentials]): The loss in nats, and its derivatives.
     RAISES (ValueError): HS056 if the gold is impossible under the model.
     """
@@ -66,8 +63,8 @@ def log_likelihood(
         counts, score = agreeing.gradient, agreeing.log_z
     _check_possible(score, gold)
     if counts is not None:
-        for mine, other in zip(_arrays(gradient), _arrays(counts)):
-            mine -= other
+        for array, count in zip(_arrays(gradient), _arrays(counts)):
+            array -= count
     return everything.log_z - score, gradient
 
 
@@ -91,8 +88,7 @@ SETTINGS = (
 def make_perceptron(margin: float = 0.0) -> Objective:
     """Registered as "spacy_hosemi.perceptron.v1" in `misc`.
 
-    margin (float): What each token with a wrong label adds to the score of another
-        segmentation, so that the gold must win by that much; 0: the perceptron.
+    margin (float): See SETTINGS.
     RETURNS (Callable): `perceptron`.
     RAISES (ValueError): HS043 margin below 0 or without end.
     """
@@ -117,9 +113,6 @@ def perceptron(
 
     For annotation that breaks the label rules, the rules are ignored.
 
-    automaton (PatternAutomaton): L labels, M patterns.
-    potentials (Potentials): n tokens.
-    gold (Gold): Segments or constraints.
     margin (float): Above 0: the structured hinge loss of Taskar et al. (2003).
     RETURNS (Tuple[float, Potentials]): The loss, 0 or more, and a subgradient; all 0
         where the best segmentation is the gold.
@@ -131,23 +124,23 @@ def perceptron(
     if breaks_rules(automaton, gold):
         automaton = automaton.without_grammar
     rival = _with_costs(potentials, gold, margin) if margin else potentials
-    found, best = viterbi(automaton, rival)
+    predicted, best = viterbi(automaton, rival)
     right = gold.segments
     if right is None:
         right, score = viterbi(automaton, potentials, gold.constraints)
         if score == -np.inf and automaton.grammar is not None:
             return perceptron(automaton.without_grammar, potentials, gold, margin)
         _check_possible(score, gold)
-    if found == right:
+    if predicted == right:
         return 0.0, gradient
-    counted = [(right, -1.0), (found, 1.0)]
+    counted = [(right, -1.0), (predicted, 1.0)]
     score, _ = add_all_counts(automaton, potentials, counted, gradient)
     _check_possible(score, gold)
     return max(best - score, 0.0), gradient
 
 
 def _with_costs(potentials: Potentials, gold: Gold, margin: float) -> Potentials:
-    """With the margin added wherever a token has a label that is known to be wrong."""
+    """Adds the margin wherever a token has a label that is known to be wrong."""
     n_labels = len(potentials.tail)
     is_wrong = np.zeros((potentials.n_tokens, n_labels), bool)
     if gold.segments is not None:
@@ -162,7 +155,7 @@ def _with_costs(potentials: Potentials, gold: Gold, margin: float) -> Potentials
 
 
 def _check_possible(score: float, gold: Gold) -> None:
-    """RAISES (ValueError): HS056 if the score of the gold is -inf."""
+    """Raises ValueError HS056 if the score of the gold is -inf."""
     if score == -np.inf:
         raise ValueError(
             Errors.HS056.format(
@@ -176,57 +169,52 @@ def _check_possible(score: float, gold: Gold) -> None:
 def divergence(
     automaton: PatternAutomaton, potentials: Potentials, before: Potentials
 ) -> tuple[float, Potentials]:
-    """How far the distribution has moved from an earlier one.
+    """Returns how far the distribution has moved from an earlier one, in nats, and its
+    derivatives by the present scores; 0 if either permits no segmentation.
 
         KL(before || now) = log Z - log Z' + sum of E'[count] (score' - score)
 
     Cells and entries that only one of the two has count as a score of 0 in the other.
-
-    automaton (PatternAutomaton): L labels, M patterns.
-    potentials (Potentials): n tokens; the present scores.
-    before (Potentials): Earlier scores of the same tokens.
-    RETURNS (Tuple[float, Potentials]): In nats, and its derivatives by the present
-        scores; 0 if under one of the two no segmentation is possible.
     """
-    mine, other = _joined(potentials, before), _joined(before, potentials, after=False)
-    now, then = marginals_of(automaton, mine), marginals_of(automaton, other)
+    present = _joined(potentials, before)
+    earlier = _joined(before, potentials, after=False)
+    now, then = marginals_of(automaton, present), marginals_of(automaton, earlier)
     loss = now.log_z - then.log_z
     if not np.isfinite(loss):
         return 0.0, no_counts(potentials)
     for count, x, y, gradient in zip(
-        *map(_arrays, (then.gradient, mine, other, now.gradient))
+        *map(_arrays, (then.gradient, present, earlier, now.gradient))
     ):
         is_seen = count > 0.0  # elsewhere scores may be -inf
         loss += float((count[is_seen] * (y[is_seen] - x[is_seen])).sum())
         gradient -= count
-    own = {
+    records = {
         name: array[: len(getattr(potentials, name))]
         for name, array in _records(now.gradient).items()
     }
-    return max(loss, 0.0), replace(now.gradient, **own)
+    return max(loss, 0.0), replace(now.gradient, **records)
 
 
 def _joined(
-    potentials: Potentials, others: Potentials, *, after: bool = True
+    potentials: Potentials, more: Potentials, *, after: bool = True
 ) -> Potentials:
-    """With the cells and entries of others, too, after its own or before them, with
-    score 0."""
-    found = {}
-    for name, own in _records(potentials).items():
-        more = getattr(others, name).copy()
-        more["score"] = 0.0
-        found[name] = np.concatenate([own, more] if after else [more, own])
-    return replace(potentials, **found)
+    """Adds the cells and entries of others with score 0, after or before the first."""
+    joined = {}
+    for name, records in _records(potentials).items():
+        added = getattr(more, name).copy()
+        added["score"] = 0.0
+        joined[name] = np.concatenate([records, added] if after else [added, records])
+    return replace(potentials, **joined)
 
 
 def _arrays(potentials: Potentials) -> list[NDArray[np.float64]]:
-    """Everything that has scores, or derivatives by them: views."""
+    """Returns everything that has scores, or derivatives by them, as views."""
     arrays = [getattr(potentials, name) for name in _DENSE]
-    return [*arrays, *(found["score"] for found in _records(potentials).values())]
+    return [*arrays, *(x["score"] for x in _records(potentials).values())]
 
 
 def _records(potentials: Potentials) -> dict[str, NDArray[Any]]:
-    """The sparse parts."""
+    """Returns the sparse parts."""
     if potentials.entries is None:
         return {"cells": potentials.cells}
     return {"cells": potentials.cells, "entries": potentials.entries}
@@ -245,7 +233,7 @@ def breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
 
 
 def no_counts(potentials: Potentials) -> Potentials:
-    """RETURNS (Potentials): Zeros in the shapes of the potentials."""
+    """Returns zeros in the shapes of the potentials."""
     entries = potentials.entries
     return Potentials(
         **{name: np.zeros(getattr(potentials, name).shape) for name in _DENSE},
@@ -255,7 +243,7 @@ def no_counts(potentials: Potentials) -> Potentials:
 
 
 def _blank(records: NDArray[Any]) -> NDArray[Any]:
-    """The same places without scores: numpy copies bytes faster than fields."""
+    """Copies records without scores: numpy copies bytes faster than fields."""
     as_bytes = np.ascontiguousarray(records).view(np.uint8)
     blank = as_bytes.copy().view(records.dtype)
     blank["score"] = 0.0

@@ -19,7 +19,7 @@ MOST_BYTES = 2**27
 
 
 class RowStore:
-    """Joins the features of documents, in one role, as if they were one document."""
+    """Joins the features of documents in one role, as those of one document."""
 
     def __init__(self) -> None:
         self._firsts: list[NDArray[np.int32]] = []
@@ -28,7 +28,7 @@ class RowStore:
         self._strengths: _Store | None = None
 
     def append(self, rows: RoleRows) -> None:
-        """Add a document."""
+        """Adds a document."""
         if rows.strength is not None and self._strengths is None:
             self._strengths = _Store(np.dtype(np.float64))
             self._strengths.append(np.ones(self._size))
@@ -40,14 +40,14 @@ class RowStore:
             self._strengths.append(ones)
 
     def joined(self) -> RoleRows:
-        """RETURNS (RoleRows): Of all documents."""
+        """Returns the features of all documents."""
         first = np.concatenate([*self._firsts, [self._size]]).astype(np.int32)
         strengths = None if self._strengths is None else self._strengths.array()
         return RoleRows(first, self._rows.array(), strengths)
 
 
 def join_rows(parts: Iterable[RoleRows]) -> RoleRows:
-    """RETURNS (RoleRows): Those of many documents as those of one."""
+    """Returns the features of many documents as those of one."""
     store = RowStore()
     for part in parts:
         store.append(part)
@@ -86,17 +86,15 @@ class _Store:
         return np.concatenate([np.zeros(0, self._dtype), *parts])
 
     def _write(self) -> None:
-        """Move what is in memory to the file, or back where that is not possible.
-
-        WARNS (UserWarning): HSW71 it is not.
-        """
+        """Moves what is in memory to the file, or back, with the warning HSW71, where
+        that is not possible."""
         try:
             if self._file is None:
                 self._file = TemporaryFile(buffering=0)
             for part in self._parts:
-                left = memoryview(part.tobytes())
-                while left:
-                    left = left[self._file.write(left) :]
+                data = memoryview(part.tobytes())
+                while data:
+                    data = data[self._file.write(data) :]
         except OSError as e:
             message = Warnings.HSW71.format(size=self._n_held / 1e6, reason=e)
             warnings.warn(message, stacklevel=2)

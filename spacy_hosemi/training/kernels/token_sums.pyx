@@ -25,10 +25,7 @@ cdef struct Role:
 
 
 cdef class TokenSums(Task):
-    """One part of n.
-
-    which, n_tasks (int): The part, from 0; how many there are.
-    """
+    """Sums one part of n."""
 
     cdef Py_ssize_t which, n_tasks, n_roles, n_labels, n_rows
     cdef Role roles[MOST_ROLES]
@@ -43,16 +40,9 @@ cdef class TokenSums(Task):
         self.first_pair = self.columns = np.zeros(0, np.int32)
 
     def take(self, roles, first_pair, columns, weights, n_labels, is_transpose):
-        """Take what is to be done.
-
-        roles (List[Tuple[int32 [n + 1], int32 [K], float64 [n, L]]]): For each role
-            `first` and `row`, see `RoleRows`, and scores: added to, or derivatives.
-        first_pair (int32 [R + 1]), columns (int32 [N]): See `gather_pairs`; [0]: each
-            row has L weights.
-        weights (float64 [N]): Weights, or where derivatives are added.
-        n_labels (int): L.
-        is_transpose (bool): Whether derivatives are wanted.
-        """
+        """Takes for each role `first` and `row`, see `RoleRows`, and scores [n, L], to
+        which are added products with `weights` [N]; or, for the transpose, derivatives,
+        which are added to these. Without pairs each row has L weights."""
         cdef const int32_t[::1] first, rows
         cdef double[:, ::1] scores
         cdef Role* role
