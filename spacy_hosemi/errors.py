@@ -334,7 +334,8 @@ class Errors(metaclass=_Coded):
         '"segments", where each span is one label. Remove the rules or the encoding.'
     )
     HS047 = (
-        'decoding is "mbr" and encoding is {found!r}; expected encoding = "segments", '
+        "decoding is {decoding!r} and encoding is {found!r}; expected "
+        'encoding = "segments", '
         'where each span is one segment. Use decoding = "viterbi" or the encoding.'
     )
     HS094 = (

@@ -140,6 +140,7 @@ def calibrate_cli(
     from ..component.judging import load_examples
     from ..explain.calibration import calibrate
     from ..explain.pictures import ENDINGS, draw_calibration
+    from ..prediction.decodings import DECODINGS
 
     limits = {"precision": precision, "recall": recall}
     options = [f"--{name}" for name, value in limits.items() if value is not None]
@@ -151,7 +152,7 @@ def calibrate_cli(
     if plot is not None and plot.suffix.lower() not in ENDINGS:
         fail(f"Cannot draw {str(plot)!r}", f"Expected one of: {', '.join(ENDINGS)}.")
     nlp, pipe = load_component(model, component)
-    is_read = pipe.decoding == "mbr"
+    is_read = DECODINGS[pipe.decoding].reads_expected_f1
     if with_expected_f1 and not is_read:
         fail(
             f"There is no expected_f1 to choose with decoding = {pipe.decoding!r}",

@@ -20,6 +20,7 @@ from ..hierarchy.projection import read_parents
 from ..labels.alignment import as_scored, is_complete, labels_of, read_annotations
 from ..labels.partial import PartialLabels
 from ..model.weights.storage import unread
+from ..prediction.decodings import DECODINGS
 from ..training.corpus import annotate, read_corpus
 from ..training.data_checks import (
     check_corpus_ends,
@@ -293,7 +294,7 @@ def _use_choice(pipe: HighOrderSemiCRF, search: PenaltySearch) -> None:
     pipe.facts = replace(pipe.facts, trials=trials, judged_by=search.judged_by)
     if (best.decoding, best.expected_f1) != (settings.decoding, settings.expected_f1):
         change_setting(pipe, "decoding", best.decoding)
-        if best.decoding == "mbr":
+        if DECODINGS[best.decoding].reads_expected_f1:
             change_setting(pipe, "expected_f1", best.expected_f1)
 
 

@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from ..errors import Warnings
 from ..prediction.decoder import DecodingOptions
+from ..prediction.decodings import DECODINGS
 from ..training.batch import Batch, Floats, Trainable
 from ..training.lbfgs import FitReport, Lbfgs, make_lbfgs
 from ..training.progress import bar_of
@@ -45,7 +46,7 @@ N_FOLDS = 3
 # What is taken where nothing can be judged.
 DEFAULT = 0.1
 
-# Beside "viterbi": the values of expected_f1 for "mbr".
+# The values of expected_f1 that are tried.
 EXPECTED_F1 = (None, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 # A difference is no chance above this many standard errors. Where one document differs,
@@ -99,9 +100,10 @@ class Trial:
 
     @property
     def how(self) -> str:
-        """The decoding, as it is printed: mbr with its expected_f1."""
+        """The decoding, as it is printed, with its expected_f1 if it reads that."""
         value = "null" if self.expected_f1 is None else self.expected_f1
-        return self.decoding + (f" {value}" if self.decoding == "mbr" else "")
+        reads_f1 = DECODINGS[self.decoding].reads_expected_f1
+        return self.decoding + (f" {value}" if reads_f1 else "")
 
     @property
     def in_words(self) -> str:
@@ -158,7 +160,8 @@ class PenaltySearch:
     fit (Lbfgs): The minimization, without l2. `TrialsOnly`: it ends without a fit to
         all documents.
     options (DecodingOptions): Of the component.
-    is_on_tokens (bool): Whether labels are tags of tokens, which have no "mbr".
+    is_on_tokens (bool): Whether labels are tags of tokens, for which no decoding is
+        chosen.
 
     trials (List[Trial]): What was tried, from the strongest l2.
     best (Optional[Trial]): Of these; None if nothing could be judged.
@@ -178,12 +181,16 @@ class PenaltySearch:
             self._path, self._n_folds = self._only.path, self._only.n_folds
             self._seed = self._only.seed
         self._options = only_spans(options)
-        is_mbr = options.decoding == "mbr"
+        reads_f1 = DECODINGS[options.decoding].reads_expected_f1
         self._decodings: list[Decoding] = [
-            (options.decoding, options.expected_f1 if is_mbr else None)
+            (options.decoding, options.expected_f1 if reads_f1 else None)
         ]
         if fit.settings["choose_decoding"] and not is_on_tokens:
-            decodings = [("viterbi", None), *(("mbr", value) for value in EXPECTED_F1)]
+            decodings = [
+                (rule.name, value)
+                for rule in DECODINGS.values()
+                for value in (EXPECTED_F1 if rule.reads_expected_f1 else (None,))
+            ]
             self._decodings += [x for x in decodings if x != self._decodings[0]]
         self._docs: list[GoldDoc] = []
         self._dev: list[GoldDoc] = []

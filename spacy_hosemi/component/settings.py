@@ -19,6 +19,7 @@ from ..formats.references.fields import KEYS
 from ..hierarchy.hierarchy import Hierarchy
 from ..labels.inventory import ENCODINGS, OUTSIDES, SELECTIONS, SMOOTHINGS
 from ..prediction.decoder import DecodingOptions
+from ..prediction.decodings import DECODINGS
 from ..prediction.guarantee import Guarantee, GuaranteeKind
 from ..prediction.thresholds import Thresholds, ThresholdsKind, write_thresholds
 from ..values import (
@@ -34,8 +35,6 @@ from ..values import (
     Whole,
     read,
 )
-
-DECODINGS = ("viterbi", "mbr")
 
 # Label patterns of more labels than this are in no document, but would be looked for.
 MAX_ORDER = 100
@@ -187,10 +186,9 @@ class Settings:
         WEIGHTS,
     )
     decoding: str = _key(
-        Choice(DECODINGS),
+        Choice(tuple(DECODINGS)),
         "viterbi",
-        '"viterbi": the most probable segmentation; "mbr": the spans with the highest '
-        "expected F1, in 1.3 to 1.6 times the time.",
+        "; ".join(f'"{x.name}": {x.meaning}' for x in DECODINGS.values()) + ".",
         SPANS,
     )
     expected_f1: float | None = _key(
@@ -344,8 +342,9 @@ def _check_encoding(settings: Settings) -> None:
     if settings.label_rules and is_tags:
         raise ValueError(Errors.HS046.format(found=encoding))
     check_forms("label_rules", settings.label_rules)
-    if settings.decoding == "mbr" and is_tags:
-        raise ValueError(Errors.HS047.format(found=encoding))
+    decoding = DECODINGS[settings.decoding]
+    if is_tags and not decoding.decodes_tags:
+        raise ValueError(Errors.HS047.format(decoding=decoding.name, found=encoding))
     if key is not None and is_tags:
         raise ValueError(Errors.HS093.format(key=key, found=encoding))
     if settings.spans_threshold is not None:

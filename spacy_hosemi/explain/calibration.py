@@ -14,6 +14,7 @@ from spacy.training import Example
 from ..component.judging import JudgedSpans, Progress, judge_component
 from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
+from ..prediction.decodings import DECODINGS
 from ..prediction.thresholds import Thresholds, least_of
 from .operating_points import (
     Point,
@@ -165,7 +166,7 @@ def calibrate(
     pipe (HighOrderSemiCRF): A trained component; its settings are restored.
     examples (Sequence[Example]): From `load_examples`.
     with_temperature, with_expected_f1, with_threshold (bool): Which settings to choose;
-        an expected_f1 only with decoding = "mbr", which reads it.
+        an expected_f1 only with a decoding that reads it.
     labels (Optional[Sequence[str]]): As for `choose_thresholds`.
     progress (Callable): As for `judge_component`, which is called a few dozen times.
     wanted (Optional[float]): precision or recall, as for `choose_threshold`.
@@ -189,7 +190,7 @@ def calibrate(
             judged = judge_with(**chosen)
             measured.append((judged, temperature))
     expected: dict[float | None, Point] = {}
-    if with_expected_f1 and pipe.decoding == "mbr":
+    if with_expected_f1 and DECODINGS[pipe.decoding].reads_expected_f1:
         fixed = None if with_threshold else pipe.min_confidence
         tried = try_expected_f1(
             lambda e: judge_with(**chosen, expected_f1=e), pipe.expected_f1

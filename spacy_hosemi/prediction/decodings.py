@@ -69,7 +69,7 @@ DECODINGS = {
         ),
         Decoding(
             "mbr",
-            "the spans with the highest expected F1",
+            "the spans with the highest expected F1, in 1.3 to 1.6 times the time",
             reads_expected_f1=True,
             decodes_tags=False,
             steps=mbr_steps,
