@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from ..core.parallel.coroutines import finish
 from ..errors import Errors
 from ..features import naming
-from ..features.clean_docs import CleanDoc, are_clean, clean_doc
+from ..features.clean_docs import WordPlaces, are_clean, clean_doc
 from ..features.instances import check_doc, instances
 from ..hierarchy.decoder import segment_decoder
 from ..labels.inventory import Span as SpanTriple
@@ -40,23 +40,22 @@ def token_features(
         for whitespace, if clean_text is set.
     """
     check_doc(doc)
-    clean, extractor = as_read(pipe, doc), pipe.weights.extractor
+    (read, places), extractor = as_read(pipe, doc), pipe.weights.extractor
     names = [
         names
-        for instance in instances(clean.doc, pipe.settings.scope)
+        for instance in instances(read, pipe.settings.scope)
         for names in naming.token_features(extractor, instance.tokens, is_train)
     ]
-    return clean.by_token(names)
+    return places.by_token(names)
 
 
-def as_read(pipe: HighOrderSemiCRF, doc: Doc) -> CleanDoc:
+def as_read(pipe: HighOrderSemiCRF, doc: Doc) -> tuple[Doc, WordPlaces]:
     """Returns the document as features read it, and where its words stand: all tokens
     as they are, or with `clean_text` their words in a clean form."""
     if pipe.reads_clean and not are_clean([doc])[0]:
         return clean_doc(doc)
-    n_tokens = len(doc)
-    starts, ends = [*range(n_tokens)], [*range(1, n_tokens + 1)]
-    return CleanDoc(starts, ends, n_tokens, doc)
+    starts, ends = [*range(len(doc))], [*range(1, len(doc) + 1)]
+    return doc, WordPlaces(starts, ends, len(doc))
 
 
 def marginals(pipe: HighOrderSemiCRF, doc: Doc) -> Any:

@@ -97,12 +97,12 @@ def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry
     """Returns the entries of a list that occur in a document, which has the annotation
     that the list compares, such as lemmas; by start, then by length, overlapping ones
     too."""
-    lists, read = pipe.weights.extractor.gazetteers, as_read(pipe, doc)
-    attr, matches = lists.settings[name].attr, lists.matches([read.doc])[name]
+    lists, (read, places) = pipe.weights.extractor.gazetteers, as_read(pipe, doc)
+    attr, matches = lists.settings[name].attr, lists.matches([read])[name]
     entries = []
     for i, j in sorted(zip(matches.start.tolist(), matches.end.tolist())):
-        start, end, _ = read.to_tokens((i, j, None))
-        words, text = _words(read.doc, attr, i, j), doc[start:end].text
+        start, end, _ = places.to_tokens((i, j, None))
+        words, text = _words(read, attr, i, j), doc[start:end].text
         entries.append(FoundEntry(start, end, words, text))
     return entries
 
@@ -110,12 +110,12 @@ def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry
 def find_similar(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[SimilarEntry]:
     """Returns the segments of a document that resemble entries of a list with fuzzy
     matches; by start, then by length, overlapping ones too."""
-    lists, read = pipe.weights.extractor.gazetteers, as_read(pipe, doc)
-    similar, texts = lists.similar([read.doc])[name], lists.fuzzy[name].texts
+    lists, (read, places) = pipe.weights.extractor.gazetteers, as_read(pipe, doc)
+    similar, texts = lists.similar([read])[name], lists.fuzzy[name].texts
     arrays = similar.start, similar.end, similar.similarity, similar.entry
     entries = []
     for i, j, similarity, e in zip(*(array.tolist() for array in arrays)):
-        start, end, _ = read.to_tokens((i, j, None))
+        start, end, _ = places.to_tokens((i, j, None))
         text = doc[start:end].text
         entries.append(SimilarEntry(start, end, similarity, texts[e], text))
     return entries
@@ -124,7 +124,7 @@ def find_similar(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[SimilarEnt
 def compared_words(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[str]:
     """Returns the words of a document that are compared with the entries of a list."""
     attr = pipe.weights.extractor.gazetteers.settings[name].attr
-    read = as_read(pipe, doc).doc
+    read, _ = as_read(pipe, doc)
     return _words(read, attr, 0, len(read))
 
 

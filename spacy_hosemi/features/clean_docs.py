@@ -45,7 +45,7 @@ _COPIED = ("lemma_", "pos_", "tag_", "dep_", "morph")
 _PLAIN, _DIRTY, _UNSEEN, _SPACE, _BREAK = 0, 1, 2, 3, 4
 
 
-# Not frozen, as `CleanDoc`: one is made for each document.
+# Not frozen: one is made for each document.
 @dataclass(slots=True)
 class WordPlaces:
     """Where the words of a clean document stand in the original one.
@@ -77,21 +77,6 @@ class WordPlaces:
         for start, end, of_word in zip(self.starts, self.ends, of_words):
             found[start:end] = [of_word] * (end - start)
         return found
-
-
-@dataclass(slots=True)
-class CleanDoc(WordPlaces):
-    """The words of a document in their clean form.
-
-    doc (Doc): Of W words.
-    """
-
-    doc: Doc
-
-    @property
-    def places(self) -> WordPlaces:
-        """RETURNS (WordPlaces): Without the words."""
-        return WordPlaces(self.starts, self.ends, self.n_tokens)
 
 
 def _touched(
@@ -140,8 +125,8 @@ def _have_none(kinds: NDArray[np.uint8], first: NDArray[np.int32]) -> NDArray[np
 
 def clean_doc(
     doc: Doc, borders: Collection[int] = (), ents: Sequence[_AnySpan] = ()
-) -> CleanDoc:
-    """A document of clean words.
+) -> tuple[Doc, WordPlaces]:
+    """Makes a document of clean words.
 
     Extension attributes and those that components set are those of the first token of
     each word. Span groups are not copied.
@@ -151,7 +136,7 @@ def clean_doc(
         joined across them.
     ents (Sequence[Tuple[int, int, str]]): Entities of the new document, in tokens,
         sorted. One that has no word gets one, as it is, where a span could cover it.
-    RETURNS (CleanDoc): Its words.
+    RETURNS (Tuple[Doc, WordPlaces]): The new document, and where its words stand.
     """
     tokens = _Tokens(doc)
     words = _hold(tokens, _group(tokens, borders), ents)
@@ -175,7 +160,7 @@ def clean_doc(
         ents=tags if any(tag != "O" for tag in tags) else None,
     )
     _copy_attributes(doc, tokens, words, clean)
-    return CleanDoc(starts, ends, len(doc), clean)
+    return clean, WordPlaces(starts, ends, len(doc))
 
 
 def _kinds(vocab: Vocab, orths: Keys) -> NDArray[np.uint8]:

@@ -86,9 +86,9 @@ def with_clean_words(
             if not trims:
                 check_ends(partial.required, doc)
             spans = (*partial.required, *partial.excluded)
-            clean = clean_doc(doc, {i for *both, _ in spans for i in both})
-            example = Example(clean.doc, example.reference)
-            by_words[k] = example, partial.of_words(clean)
+            clean, words = clean_doc(doc, {i for *both, _ in spans for i in both})
+            example = Example(clean, example.reference)
+            by_words[k] = example, partial.of_words(words)
     return [example for example, _ in by_words], [partial for _, partial in by_words]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from spacy.tokens import Doc
 
-from ..features.clean_docs import CleanDoc, WordPlaces, are_clean, clean_doc
+from ..features.clean_docs import WordPlaces, are_clean, clean_doc
 from ..features.doc_batch import DocBatch
 from ..labels.inventory import OUTSIDE
 from ..labels.partial import NOTHING, PartialLabels
@@ -26,21 +26,21 @@ def read_words(
     if docs.is_clean or all(is_clean := are_clean(docs)):
         return docs, {}, corrections
     cleaned = {
-        d: clean_words(doc, name, corrections)
+        d: _clean(doc, name, corrections)
         for d, doc in enumerate(docs)
         if not is_clean[d]
     }
     if corrections:
-        corrections = corrections.of_words(cleaned[0])
-    read = [cleaned[d].doc if d in cleaned else doc for d, doc in enumerate(docs)]
-    places = {d: clean.places for d, clean in cleaned.items()}
+        corrections = corrections.of_words(cleaned[0][1])
+    read = [cleaned[d][0] if d in cleaned else doc for d, doc in enumerate(docs)]
+    places = {d: words for d, (_, words) in cleaned.items()}
     return DocBatch(read), places, corrections
 
 
-def clean_words(
-    doc: Doc, name: str, corrections: PartialLabels | None = None
-) -> CleanDoc:
-    """RETURNS (CleanDoc): One document made clean, see `read_words`."""
+def _clean(
+    doc: Doc, name: str, corrections: PartialLabels | None
+) -> tuple[Doc, WordPlaces]:
+    """RETURNS (Tuple[Doc, WordPlaces]): One document made clean, see `read_words`."""
     existing = read_existing(doc, name)
     if existing is None and corrections is None:  # as of most documents
         return clean_doc(doc)

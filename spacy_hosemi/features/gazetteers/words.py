@@ -183,7 +183,7 @@ def _alnum_words(
     texts, is_apart, first_text = [], array("B"), array("q", [0])
     for piece in pieces:
         if clean_text and clean_word(piece) != piece:
-            doc = clean_doc(nlp.make_doc(piece)).doc
+            doc, _ = clean_doc(nlp.make_doc(piece))
             texts += [token.text for token in doc]
             is_apart.extend(bool(token.whitespace_) for token in doc)
             is_apart[-1:] = array("B", [True] * bool(doc))
@@ -211,7 +211,7 @@ def _token_reader(attr: str, nlp: Language, clean_text: bool) -> Read:
         doc = nlp.make_doc(piece)
         # Parts of a piece in its clean form are in theirs.
         if clean_text and clean_word(piece) != piece:
-            doc = clean_doc(doc).doc
+            doc, _ = clean_doc(doc)
         return map(value, doc), map(text, doc)
 
     return read
