@@ -6,7 +6,7 @@ import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_hosemi.core.parallel.ordered import N_OPEN
-from spacy_hosemi.prediction import decoder as decoder_module
+from spacy_hosemi.prediction import flat_decoder
 from spacy_hosemi.prediction.posterior_cache import PosteriorCache
 from spacy_hosemi.prediction.predictions import Predictions
 from spacy_hosemi.prediction.records import find_records
@@ -136,14 +136,14 @@ def test_the_stream_is_read_as_far_as_needed(nlp):
 
 def test_one_bad_document_loses_only_itself(nlp, monkeypatch):
     pipe = nlp.get_pipe("hosemi")
-    read, failed = decoder_module.as_batch, []
+    read, failed = flat_decoder.as_batch, []
 
     def fail(docs):
         if any("Nobody" in doc.text for doc in docs):
             raise ValueError("Nobody")
         return read(docs)
 
-    monkeypatch.setattr(decoder_module, "as_batch", fail)
+    monkeypatch.setattr(flat_decoder, "as_batch", fail)
     monkeypatch.setattr(
         pipe, "error_handler", lambda *args: failed.extend(args[2]), raising=False
     )
