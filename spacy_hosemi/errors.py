@@ -409,11 +409,6 @@ class Errors(metaclass=_Coded):
         "matplotlib, which draws the picture, is not installed; expected it. Install "
         "it: pip install 'spacy_hosemi[plot]', or go without the picture."
     )
-    HS079 = (
-        'pattern_selection of {name} is "gain"; expected "count": patterns are no '
-        "longer chosen by gains. Set it in [components.{name}]; with pattern_max the "
-        "most frequent patterns are chosen."
-    )
     HS150 = (
         "{name} of the component {component!r} is {found!r} and cannot become "
         "{expected!r}: the weights were made for it. Set it before nlp.initialize(), "

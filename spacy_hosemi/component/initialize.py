@@ -39,7 +39,7 @@ from .judging import GoldDoc, check_patience, watching
 from .parameters import check_sparse
 from .penalty_search import PenaltySearch
 from .prediction_warnings import PredictionWarnings
-from .settings import check_trainable, decoding_options
+from .settings import decoding_options
 from .training_summary import TrainingTexts, summarize
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def initialize(
     hierarchy (Optional[Callable]): Gives the parent of each label, such as
         spacy_hosemi.read_label_tree.v1, if it is not in the names of the labels.
     dev (Optional[Callable]): Gives examples by which l2 = "auto" of fit chooses.
-    RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS079
-        to HS112 settings; HS050 to HS053 no fit is possible; HS232, HS233 types.
+    RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS112
+        observed_patterns; HS050 to HS053 no fit is possible; HS232, HS233 types.
         The component is as it was then, but for the parameters of a tok2vec.
     """
     validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
@@ -183,7 +183,6 @@ def learn(
     if is_init_labels():
         fit = None
     else:
-        check_trainable(pipe.settings, pipe.name)
         check_reach(examples, annotations)
         warn_given_tokens(examples, nlp)
     if isinstance(fit, Lbfgs):

@@ -17,7 +17,7 @@ from ..errors import Errors
 from ..features.instances import SCOPES
 from ..formats.references.fields import KEYS
 from ..hierarchy.hierarchy import Hierarchy
-from ..labels.inventory import ENCODINGS, OUTSIDES, SELECTIONS, SMOOTHINGS
+from ..labels.inventory import ENCODINGS, OUTSIDES
 from ..prediction.decoder import DecodingOptions
 from ..prediction.decodings import DECODINGS
 from ..prediction.guarantee import Guarantee, GuaranteeKind
@@ -129,9 +129,9 @@ class Settings:
         WEIGHTS,
     )
     pattern_selection: str = _key(
-        Choice(SELECTIONS),
+        Choice(("count",)),
         "count",
-        "Which patterns those are: the most frequent ones.",
+        "Which patterns those are: the most frequent ones; there is no other choice.",
         WEIGHTS,
     )
     observed_order: int = _key(
@@ -174,9 +174,9 @@ class Settings:
         WEIGHTS,
     )
     length_smoothing: int = _key(
-        Choice(SMOOTHINGS),
+        Choice((0,)),
         0,
-        "Must be 0 for training; saved models with 1 or 2 predict as before.",
+        "Weights of lengths are not smoothed; there is no other choice.",
         WEIGHTS,
     )
     max_length: int | None = _key(
@@ -363,7 +363,6 @@ def check_tree(
         "label_rules": [],
         "observed_order": 0,
         "observed_patterns": [],
-        "pattern_selection": "count",
     }
     needs = [
         (f"{name} = {value!r}", f"it is {settings.cfg[name]!r}")
@@ -377,11 +376,3 @@ def check_tree(
         needs.append(('gazetteers without mode = "hard"', f"{hard} have it"))
     for need, found in needs:
         raise ValueError(Errors.HS118.format(expected=need, found=found))
-
-
-def check_trainable(settings: Settings, name: str) -> None:
-    """Raise HS079 or HS042 for settings with which saved models predict, but which no
-    training has any more."""
-    if settings.pattern_selection != "count":
-        raise ValueError(Errors.HS079.format(name=name))
-    read("length_smoothing", Choice((0,)), settings.length_smoothing, Errors.HS042)

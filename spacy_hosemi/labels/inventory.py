@@ -25,8 +25,6 @@ Pattern = tuple[str, ...]
 
 ENCODINGS = ("segments", "IO", "BIO", "BILUO")
 OUTSIDES = ("run", "token", "none")
-SELECTIONS = ("count", "gain")  # of patterns
-SMOOTHINGS = (0, 1, 2)  # of lengths
 
 
 class LabelInventory:

@@ -495,7 +495,6 @@ HARD = {"@misc": "spacy_hosemi.gazetteer.v1", "mode": "hard", "label": "PER/firs
         {"label_rules": ["ORG at most once"]},
         {"observed_order": 1},
         {"observed_patterns": [["*", "*"]]},
-        {"pattern_selection": "gain", "pattern_max": 3},
         {"model": {"gazetteers": {"names": HARD}}},
         {"objective": {"@misc": "spacy_hosemi.perceptron.v1"}},
     ],
