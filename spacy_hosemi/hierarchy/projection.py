@@ -12,19 +12,21 @@ from ..errors import Errors
 from ..labels.alignment import scored_entities
 from ..labels.inventory import Span, check_names
 from ..labels.partial import AnySpan, PartialLabels
-from ..labels.projection import IdentityProjection, Projection, with_labels
+from ..labels.projection import Projection, with_labels
 from .candidates import Place
 from .hierarchy import Hierarchy
 from .tree import LabelTree, check_labels_in_tree, split_labels
 
 
-class TreeProjection:
+class TreeProjection(Projection):
     """Segments have the names at the top of a label tree.
 
     labels (Sequence[str]): Those of documents, the leaves of the tree.
     parents (Mapping[str, str]): The parent of each name that has one.
     RAISES (ValueError): HS040 a name is reserved; HS115 there is a cycle.
     """
+
+    takes_labels = False
 
     def __init__(self, labels: Sequence[str], parents: Mapping[str, str]) -> None:
         tree = LabelTree(labels, parents)
@@ -100,7 +102,7 @@ class TreeProjection:
         return [(i, j, tree.names[v]) for i, j, v in places if tree.level[v] == 1]
 
 
-class LeafProjection(IdentityProjection):
+class LeafProjection(Projection):
     """Segments have the leaves of a tree for labels. The label of a required span may
     be any name of the tree, and stands for all leaves below it: see `LeafInventory`."""
 
@@ -128,7 +130,7 @@ def make_projection(
     has settings for one. The parents are ignored if the settings have a separator.
     Raises ValueError: HS040 if a name is reserved, HS115 if there is a cycle."""
     if settings is None:
-        return IdentityProjection(labels)
+        return Projection(labels)
     if settings.separator is not None:
         parents = split_labels(labels, settings.separator)
     return TreeProjection(labels, parents)

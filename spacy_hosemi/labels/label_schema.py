@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core import PatternAutomaton, compile_grammar
 from .inventory import LabelInventory, Pattern
-from .projection import IdentityProjection, Projection
+from .projection import Projection
 
 # Shared by all schemas, because a lock in the object could not be pickled: the first
 # thread that needs the automaton of a schema compiles it, others wait.
@@ -27,7 +27,7 @@ class LabelSchema:
     `LabelInventory`, `PatternAutomaton`, `compile_grammar`. Raises HS040 for a reserved
     name, HS042 for encoding or outside."""
 
-    projection: Projection = IdentityProjection(())
+    projection: Projection = Projection(())
     encoding: str = "segments"
     outside: str = "run"
     patterns: tuple[Pattern, ...] = ()

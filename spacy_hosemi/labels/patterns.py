@@ -14,7 +14,7 @@ from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
 from .inventory import ANY, LabelInventory, Pattern
 from .label_schema import LabelSchema
-from .projection import IdentityProjection
+from .projection import Projection
 
 # If there are more label bigrams than this, only those of training become patterns.
 ALL_BIGRAMS = 20_000
@@ -52,7 +52,7 @@ def with_label(
     """Returns a trained schema, without a tree, with one more label and its label
     bigrams, and whether each of the new patterns, which come last, is forbidden. Raises
     HS040 for a reserved name."""
-    projection = IdentityProjection([*schema.labels, label])
+    projection = Projection([*schema.labels, label])
     larger = replace(schema, projection=projection)
     new = {*larger.inventory.names[len(schema.inventory.names) :]}
     mined, forbidden = mine_patterns(larger.inventory, [], max_order=cfg["max_order"])

@@ -9,56 +9,38 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Protocol
 
 from .inventory import check_names
 from .partial import PartialLabels
 
 
-class Projection(Protocol):
-    """Relates the labels of documents to the labels of segments, which are `top`;
-    parents: the parent of each name that has one."""
+class Projection:
+    """Relates the labels of documents to those of segments, which are `top`: here the
+    same ones. Raises HS040 for a reserved name.
 
-    @property
-    def labels(self) -> tuple[str, ...]: ...
-
-    @property
-    def top(self) -> tuple[str, ...]: ...
-
-    @property
-    def parents(self) -> Mapping[str, str]: ...
-
-    def names(self) -> Sequence[str]:
-        """Returns all labels, and the names above them."""
-        ...
-
-    def project(self, partial: PartialLabels) -> PartialLabels:
-        """Returns what is known of a document, with the labels of segments. Required
-        spans with unknown labels are left out; their tokens stay blocked."""
-        ...
-
-    def lift(self, corrections: PartialLabels) -> PartialLabels:
-        """Returns corrections of a user, with labels in the place of names above
-        them."""
-        ...
-
-
-class IdentityProjection:
-    """Leaves labels as they are; raises HS040 for a reserved name."""
+    parents (Mapping[str, str]): The parent of each name that has one.
+    takes_labels (bool): Whether labels may be added after training.
+    """
 
     parents: Mapping[str, str] = MappingProxyType({})
+    takes_labels = True
 
     def __init__(self, labels: Sequence[str]) -> None:
         check_names(labels)
         self.labels = self.top = tuple(labels)
 
     def names(self) -> Sequence[str]:
+        """Returns all labels, and the names above them."""
         return self.top
 
     def project(self, partial: PartialLabels) -> PartialLabels:
+        """Returns what is known of a document, with the labels of segments. Required
+        spans with unknown labels are left out; their tokens stay blocked."""
         return with_labels(partial, self.top)
 
     def lift(self, corrections: PartialLabels) -> PartialLabels:
+        """Returns corrections of a user, with labels in the place of names above
+        them."""
         return corrections
 
 

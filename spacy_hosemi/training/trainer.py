@@ -17,7 +17,6 @@ from ..labels.gold import Gold, label_sequences
 from ..labels.inventory import possible_lengths
 from ..labels.label_schema import LabelSchema
 from ..labels.patterns import learn_patterns, with_label
-from ..labels.projection import IdentityProjection
 from ..model import tok2vec
 from ..model.span_scorer import weights_of
 from ..model.state import ModelState
@@ -198,7 +197,7 @@ class Trainer:
         """Adds a label to trained weights, as unlikely as the least likely one; also to
         a copy of the model, if there is one. Raises ValueError HS040 if the name is
         reserved, HS118 if the labels are in a tree."""
-        if not isinstance(self.schema.projection, IdentityProjection):
+        if not self.schema.projection.takes_labels:
             expected = "all labels when it is initialized, where they may be listed"
             found = f"{label!r} is a new one"
             raise ValueError(Errors.HS118.format(expected=expected, found=found))
