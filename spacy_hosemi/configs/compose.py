@@ -64,15 +64,14 @@ def make_config(
     tables: Sequence[str] = (),
     name: str = "config.cfg",
 ) -> str:
-    """Compose a config that trains as it is.
+    """Composes a config that trains as it is, with comments that say what to change.
 
     kind (str): One of KINDS: what the texts are.
     lang (Optional[str]): Their language; None: that of the kind.
-    lists (Sequence[NamedList]): See `find_lists` and `package_lists`.
-    folder (Optional[Union[str, Path]]): Where the files of lists are.
+    lists (Sequence[NamedList]), folder (Optional[Union[str, Path]]): See `find_lists`
+        and `package_lists`, and where the files are.
     tables (Sequence[str]): Tables of spacy-lookups-data, see `package_tables`.
     name (str): Of the file, for its comments.
-    RETURNS (str): The text of the config, with comments that say what to change.
     """
     lang = lang or DEFAULT_LANGUAGES.get(kind, "en")
     config = parse((FOLDER / "base.cfg").read_text("utf8"))
@@ -82,9 +81,9 @@ def make_config(
     merge(config, parse(f"[nlp]\nlang = {_value(lang)}"))
     if kind == "characters" and lang in CHARACTER_TOKENIZERS:
         config.pop("nlp.tokenizer")
-        own = f"[nlp.tokenizer]\n{CHARACTER_TOKENIZERS[lang]}"
-        merge(config, parse(f"# A token for each character.\n{own}"))
-    if folder is not None and any(one.file for one in lists):
+        block = f"[nlp.tokenizer]\n{CHARACTER_TOKENIZERS[lang]}"
+        merge(config, parse(f"# A token for each character.\n{block}"))
+    if folder is not None and any(x.file for x in lists):
         value = _value(Path(folder).as_posix())
         paths = f"[paths]\n# The folder of the lists.\nlists = {value}"
         merge(config, parse(paths))
@@ -114,8 +113,8 @@ def parse(text: str) -> dict[str, Section]:
 
 
 def merge(config: dict[str, Section], changes: dict[str, Section]) -> None:
-    """Put changes into a config: other values, other comments where there are some, and
-    new sections beside their neighbours. A key without a value is removed."""
+    """Puts changes into a config: other values, other comments where there are some,
+    and new sections beside their neighbours. A key without a value is removed."""
     for name, section in changes.items():
         if name not in config:
             _insert(config, name)
@@ -127,7 +126,7 @@ def merge(config: dict[str, Section], changes: dict[str, Section]) -> None:
 
 
 def _comments(section: Section, key: str, new: str) -> str:
-    """The old comments of a key, if there are no new ones."""
+    """Returns the old comments of a key, if there are no new ones."""
     if key == "" or new.startswith("#"):
         return ""
     lines = section.get(key, "").splitlines(keepends=True)
@@ -135,7 +134,7 @@ def _comments(section: Section, key: str, new: str) -> str:
 
 
 def _insert(config: dict[str, Section], name: str) -> None:
-    """Insert an empty section after the last one that is nearest to it by name."""
+    """Inserts an empty section after the last one that is nearest to it by name."""
 
     def n_shared(other: str) -> int:
         pairs = zip(name.split("."), other.split("."))
@@ -160,10 +159,10 @@ def render(config: dict[str, Section]) -> str:
 def _list_lines(lists: Iterable[NamedList]) -> Iterable[str]:
     for section, comment in LISTS_HELP.items() if lists else ():
         yield f"{comment}\n[{section}]"
-        for one in lists:
+        for x in lists:
             is_model = section.startswith("components")
-            value = LIST.format(attr=one.attr) if is_model else json.dumps(one.reader())
-            yield f"{one.name} = {value}"
+            value = LIST.format(attr=x.attr) if is_model else json.dumps(x.reader())
+            yield f"{x.name} = {value}"
 
 
 def _table_lines(tables: Iterable[str]) -> Iterable[str]:

@@ -48,13 +48,8 @@ NO_FOLDER = re.compile(r'[$"\\\x00-\x1f\ud800-\udfff]')
 
 @dataclass(frozen=True)
 class NamedList:
-    """A list of names.
-
-    name (str): Of letters, digits and _.
-    attr (str): What is compared, see `Gazetteer`.
-    file (Optional[str]): Its name in the folder; None: the list of a package.
-    lang (str): The language, for the list of a package.
-    """
+    """A list of names: what is compared, see `Gazetteer`; its file in the folder, or
+    else the language of the list of a package."""
 
     name: str
     attr: str = "ALNUM"
@@ -71,11 +66,8 @@ class NamedList:
 
 
 def find_lists(folder: str | Path) -> tuple[list[NamedList], dict[str, str]]:
-    """The lists of a folder: its files that `make_gazetteer_reader` can read.
-
-    RETURNS (Tuple[List[NamedList], Dict[str, str]]): The lists, by name; and what is
-        wrong with files that have the right suffix and cannot be read.
-    """
+    """Returns the lists of a folder by name, of files that `make_gazetteer_reader` can
+    read; and what is wrong with other files that have the right suffix."""
     lists: dict[str, NamedList] = {}
     unread = {}
     for path in sorted(Path(folder).iterdir()):
@@ -86,32 +78,32 @@ def find_lists(folder: str | Path) -> tuple[list[NamedList], dict[str, str]]:
             unread[path.name] = wrong
             continue
         try:
-            some = [*islice(make_gazetteer_reader(path)(), _N_READ)]
+            entries = [*islice(make_gazetteer_reader(path)(), _N_READ)]
         except (OSError, ValueError) as error:
             unread[path.name] = str(error)
             continue
         name = _free_name(stem, lists)
-        attr = "ORTH" if are_codes(some) else "ALNUM"
+        attr = "ORTH" if are_codes(entries) else "ALNUM"
         lists[name] = NamedList(name, attr, path.name)
     return list(lists.values()), unread
 
 
 def unfit_for_config(path: str, wrong: re.Pattern[str]) -> str:
     """Returns why a config cannot name a path; "" if it can."""
-    found = wrong.search(path)
-    what = f"a path in a config must not have the character {found and found[0]!a}"
-    return f"{what}; rename it" if found else ""
+    match = wrong.search(path)
+    what = f"a path in a config must not have the character {match and match[0]!a}"
+    return f"{what}; rename it" if match else ""
 
 
 def _stem(path: Path) -> str | None:
-    """The name of a file that may be a list, without its suffixes."""
+    """Returns the name of a file that may be a list, without its suffixes."""
     name = path.name.removesuffix(".gz")
     is_list = path.is_file() and name.lower().endswith(SUFFIXES)
     return name.rpartition(".")[0] or None if is_list else None
 
 
 def _free_name(stem: str, taken: Iterable[str]) -> str:
-    """A name that a config and templates can have, and no other list has."""
+    """Returns a name that a config and templates can have, and no other list has."""
     name = re.sub(r"\W+", "_", stem).strip("_") or "list"
     name = f"list_{name}" if name[0].isdecimal() else name
     names = [name, *(f"{name}_{k}" for k in range(2, len([*taken]) + 3))]
