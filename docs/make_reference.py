@@ -285,7 +285,8 @@ def commands() -> Iterator[str]:
 
 
 def walk(group: Any, path: str) -> Iterator[tuple[str, Any]]:
-    for name, command in group.commands.items():
+    for name in group.commands:
+        command = group.get_command(None, name)
         if hasattr(command, "commands"):
             yield from walk(command, f"{path} {name}")
         else:

@@ -1,8 +1,7 @@
 """Commands: python -m spacy hosemi ...
 
-spaCy imports this package before each of its own commands, so that only typer,
-spacy.cli and the names of export formats are imported at the top of its modules; all
-else is imported where it is used.
+spaCy imports this package before each of its own commands, so that only typer and
+spacy.cli are imported at the top of its modules; all else is imported where it is used.
 """
 
 from . import (  # noqa: F401 - the commands

@@ -8,13 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..formats.writers import WRITERS
 from .streams import as_file, fail, refuse_existing
 
 # The format of files that `spacy train` reads.
 SPACY = "spacy"
-# Formats of tasks for annotation tools.
-TOOLS = [format.name for format in WRITERS.values() if format.is_for_tools]
 
 
 def check_corpus(path: Path, name: str) -> Path:
@@ -66,9 +63,11 @@ def folder_option(help: str) -> Any:
 def check_task_format(form: str, output: Path | str | None, name: str) -> None:
     """Exits with a message if `form` is neither SPACY nor the format of a tool for
     annotation, or if there is no `output`, which the option `name` sets."""
-    if form not in (SPACY, *TOOLS):
-        expected = f"Expected one of: {', '.join((SPACY, *TOOLS))}."
-        fail(f"There is no format {form!r}", expected)
+    from ..formats.writers import tool_names
+
+    names = [SPACY, *tool_names()]
+    if form not in names:
+        fail(f"There is no format {form!r}", f"Expected one of: {', '.join(names)}.")
     if form != SPACY and output is None:
         fail("--format is given", f"Expected it with {name}.")
 
@@ -140,8 +139,7 @@ TaskFormat = Annotated[
         "--format",
         "-F",
         metavar="NAME",
-        help=f"Of the file that is written: {SPACY}; or {', '.join(TOOLS)}: tasks for "
-        "that tool.",
+        help="Of the file that is written: spacy; or {tools}: tasks for that tool.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

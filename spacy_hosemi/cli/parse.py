@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..formats.writers import WRITERS, RecordFormat, WriterOptions
 from .common import hosemi_cli, labels_of, load_component, version_of
 from .options import CodePath, Component, Model, Overwrite
 from .streams import (
@@ -31,15 +30,10 @@ if TYPE_CHECKING:
     from ..formats.inputs import TextReader
     from ..formats.lines import Line
     from ..formats.texts import Fault
+    from ..formats.writers import RecordFormat
 
 _TABLES = {".csv": None, ".tsv": "\t"}
 _OBJECTS = (".jsonl", ".ndjson")
-
-
-def _help_of_formats() -> str:
-    told = [f"{x.name}: {x.help}; " for x in WRITERS.values() if x.help]
-    *names, last = (x.name for x in WRITERS.values() if not x.help)
-    return f"{''.join(told)}{', '.join(names)} or {last}."
 
 
 @hosemi_cli.command("parse", no_args_is_help=True)
@@ -59,7 +53,7 @@ def parse_cli(
             "--format",
             "-F",
             metavar="NAME",
-            help=_help_of_formats(),
+            help="{formats}.",
         ),
     ] = "csv",
     output: Annotated[
@@ -153,6 +147,7 @@ def parse_cli(
     from ..component.extraction import extract_records
     from ..component.fingerprint import guarantee_in_force
     from ..formats.sources import check_encoding
+    from ..formats.writers import WRITERS, WriterOptions
     from .verdicts import ReviewMarks
 
     chosen = WRITERS.get(form)

@@ -38,6 +38,17 @@ MAX_SHOWN = 20
 class CommandGroup(TyperGroup):
     """Commands that end with the exit codes above, however they end."""
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Returns a command whose help names the export formats that there are."""
+        from ..formats.writers import in_words, tool_names
+
+        command = super().get_command(ctx, cmd_name)
+        for param in getattr(command, "params", ()):
+            if param.help:
+                text = param.help.replace("{tools}", ", ".join(tool_names()))
+                param.help = text.replace("{formats}", in_words())
+        return command
+
     def invoke(self, ctx: Any) -> Any:
         _write_utf8()
         try:
