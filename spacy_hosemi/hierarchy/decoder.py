@@ -17,7 +17,6 @@ from ..errors import Errors
 from ..labels.inventory import Segment
 from ..labels.partial import PartialLabels
 from ..model.active_features import read_docs
-from ..model.span_scorer import NeuralScorer
 from ..model.state import ModelState
 from ..model.weights.potentials import DocScorer
 from ..prediction.batch import Batch
@@ -56,9 +55,7 @@ def make_decoder(
         depend on weights are used again.
     """
     weights = state.weights
-    scorer: Scorer = (
-        NeuralScorer(model, weights) if model.layers else DocScorer(weights)
-    )
+    scorer = DocScorer(weights, model=model)
     if state.levels is None:
         return FlatDecoder(state, options, scorer)
     settings: Hierarchy = options.hierarchy
@@ -109,7 +106,7 @@ class LevelDecoder(Decoder):
     def of_leaves(self) -> FlatDecoder | None:
         """Decodes all leaves at once, for what can be said of these alone; None if
         they have a tok2vec or too many weights for that."""
-        if not isinstance(self._top.scorer, DocScorer):
+        if self._top.scorer.has_encoder:
             return None
         tree = flatten(self.state)
         return None if tree is None else _leaf_decoder(self.state, self.options, tree)

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from ..core import Potentials
-from ..core.parallel.coroutines import Steps, finish
+from ..core.parallel.coroutines import finish
 from ..errors import Errors
 from ..features import (
     Extractor,
@@ -25,10 +25,9 @@ from ..features import (
 )
 from ..values import ByName, Number, Setting, read_all
 from .active_features import Rows, read_docs
-from .tok2vec import add_scores, make_output, taking_turns
+from .tok2vec import add_scores, make_output
 from .weights.penalty_groups import by_penalty_group
-from .weights.potentials import DocScorer, score_together, zeros
-from .weights.state import WeightState
+from .weights.potentials import DocScorer, score_together
 from .weights.weights import Weights
 
 L2 = float | dict[str, float]
@@ -133,36 +132,6 @@ def forward(
         return backprop(gradients)
 
     return potentials, backprop_both
-
-
-class NeuralScorer:
-    """Computes potentials for prediction, with the scores of the tok2vec of a span
-    scorer; the state is that of its sparse weights."""
-
-    has_encoder = True
-
-    def __init__(self, model: Model[list[Doc], list[Potentials]], state: WeightState):
-        self._model = model
-        self._sparse = DocScorer(state)
-        self.state = self._sparse.state
-
-    def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
-        """Returns what a `DocScorer` does; the tok2vec is run last."""
-        potentials = [*(yield from self._sparse.steps(docs))]
-        with taking_turns(self._model):
-            add_scores(self._model, docs, potentials, is_train=False)
-        return potentials
-
-    def using(self, state: WeightState) -> NeuralScorer:
-        """Returns a scorer with other sparse weights."""
-        return NeuralScorer(self._model, state)
-
-    def of_encoder(self, docs: Sequence[Doc]) -> Sequence[Potentials]:
-        """Returns what the tok2vec adds to the scores of all instances of documents."""
-        potentials = [zeros(self.state, len(doc)) for doc in docs]
-        with taking_turns(self._model):
-            add_scores(self._model, docs, potentials, is_train=False)
-        return potentials
 
 
 def _sparse(

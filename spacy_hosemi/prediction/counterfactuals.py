@@ -21,10 +21,10 @@ from ..features.gazetteers.list_edits import (
     without_entry,
 )
 from ..labels.inventory import Span
+from ..model.weights.potentials import DocScorer
 from .best_with_and_without import below
 from .flat_decoder import FlatDecoder
 from .posterior import Posterior
-from .scorer import WeightScorer
 
 ADD_ENTRY, REMOVE_ENTRY = "add an entry", "remove an entry"
 ADD_RULE, REMOVE_RULE = "add a rule", "remove a rule"
@@ -138,7 +138,7 @@ def _list_changes(
 
 def with_lists(decoder: FlatDecoder, lists: Gazetteers) -> FlatDecoder:
     """RETURNS (FlatDecoder): The same that reads other lists."""
-    state, scorer = decoder.state, cast(WeightScorer, decoder.scorer)
+    state, scorer = decoder.state, cast(DocScorer, decoder.scorer)
     extractor = state.weights.extractor
     read = Extractor(extractor.features, lists, extractor.tables, extractor.extensions)
     other = replace(state, weights=replace(state.weights, extractor=read))

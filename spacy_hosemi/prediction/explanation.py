@@ -25,6 +25,7 @@ from ..core.parallel.coroutines import finish
 from ..features.instances import Instance
 from ..labels.inventory import LabelInventory, Span
 from ..labels.whitespace import read_segments
+from ..model.weights.potentials import DocScorer
 from .batch import Batch
 from .best_with_and_without import (
     ScoredSegments,
@@ -40,7 +41,6 @@ from .counterfactuals import Change, counterfactuals
 from .flat_decoder import FlatDecoder
 from .posterior import Posterior, confidence_steps
 from .score_difference import Scoring
-from .scorer import WeightScorer
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _explained(
 
 def _scorings(decoder: FlatDecoder, doc: Doc, batch: Batch) -> list[Scoring]:
     """RETURNS (List[Scoring]): What the scores of each instance are made of."""
-    options, scorer = decoder.options, cast(WeightScorer, decoder.scorer)
+    options, scorer = decoder.options, cast(DocScorer, decoder.scorer)
     encoder = scorer.of_encoder([*batch.tokens])
     alone: Batch | None = None
     if options.collective:

@@ -9,7 +9,6 @@ from spacy.tokens import Doc
 
 from ..core import Potentials
 from ..core.parallel.coroutines import Steps
-from ..model.weights.state import WeightState
 
 
 class Scorer(Protocol):
@@ -22,22 +21,4 @@ class Scorer(Protocol):
 
     def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
         """RETURNS (Sequence[Potentials]): Of instances of the same vocabulary."""
-        ...
-
-
-class WeightScorer(Scorer, Protocol):
-    """From instances to potentials, by weights of features."""
-
-    @property
-    def state(self) -> WeightState:
-        """The weights of features, lengths and label patterns."""
-        ...
-
-    def using(self, state: WeightState) -> WeightScorer:
-        """RETURNS (WeightScorer): The same with other weights, or other lists."""
-        ...
-
-    def of_encoder(self, docs: Sequence[Doc]) -> Sequence[Potentials] | None:
-        """RETURNS (Optional[Sequence[Potentials]]): What a tok2vec adds to the scores
-        of all instances of documents; None: there is no tok2vec."""
         ...

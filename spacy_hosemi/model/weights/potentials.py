@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
+from thinc.api import Model
 
 from ...core import CELLS, Potentials
 from ...core.parallel.coroutines import Steps
 from ...core.potentials import ManyPotentials
+from .. import tok2vec
 from ..active_features import (
     NO_PLACES,
     NO_ROWS,
@@ -59,13 +61,19 @@ class DocScorer:
     state (WeightState): The weights.
     is_single (bool): Whether a saved model has these weights. If they are sums of what
         it has, only those of tokens are in single precision.
+    model (Optional[Model]): A span scorer, whose tok2vec adds its scores if it has one.
     """
 
-    has_encoder = False
-
-    def __init__(self, state: WeightState, is_single: bool = True) -> None:
+    def __init__(
+        self,
+        state: WeightState,
+        is_single: bool = True,
+        model: Model[list[Doc], list[Potentials]] | None = None,
+    ) -> None:
         self._of_tokens = state.cached(_token_scores) if state.is_trained else None
         self._is_single = is_single
+        self._neural = model if model is not None and model.layers else None
+        self.has_encoder = self._neural is not None
         if is_single:
             names = "pattern", "length", "tail"
             single: dict[str, Any] = {x: to_single(getattr(state, x)) for x in names}
@@ -77,7 +85,8 @@ class DocScorer:
         state, of_tokens = self.state, self._of_tokens
         if of_tokens is None or not docs or not CACHES_WORDS:
             rows = [read_docs(state, [doc]) for doc in docs]
-            return [score_rows(state, x, len(doc)) for x, doc in zip(rows, docs)]
+            each = [score_rows(state, x, len(doc)) for x, doc in zip(rows, docs)]
+            return self._add_neural(docs, each) if self.has_encoder else each
         extractor, table, roles = state.extractor, state.table, of_tokens.roles
         # Roles of transitions read all attributes.
         subset = None if state.n_observed else of_tokens.subset
@@ -90,24 +99,37 @@ class DocScorer:
         segments = NO_ROWS
         if len(values.segments.keys):
             segments = known_segments(values.segments, table)
-        by_role = dict(zip(roles, scores))
-        if not state.n_observed:
-            return _together(state, by_role, segments, values.first, self._is_single)
-        places = place_rows(
-            {
+        args = state, dict(zip(roles, scores)), segments, values.first, self._is_single
+        if state.n_observed:
+            rows_by_role = {
                 role: table.rows(extractor.keys(values.values, role, values.first))
                 for role in extractor.features.transition_roles
             }
-        )
-        args = segments, places, values.first, self._is_single
-        return _split(state, by_role, *args)
+            potentials: Sequence[Potentials] = _split(*args, place_rows(rows_by_role))
+        else:
+            potentials = _together(*args)
+        return self._add_neural(docs, potentials) if self.has_encoder else potentials
+
+    def _add_neural(
+        self, docs: Sequence[Doc], potentials: Sequence[Potentials]
+    ) -> Sequence[Potentials]:
+        """Adds the scores of the tok2vec; returns the potentials of each document."""
+        assert self._neural is not None
+        each = [*potentials]
+        with tok2vec.taking_turns(self._neural):
+            tok2vec.add_scores(self._neural, docs, each, is_train=False)
+        return each
 
     def using(self, state: WeightState) -> DocScorer:
         """Returns a scorer of the same kind with other weights."""
-        return DocScorer(state, self._is_single)
+        return DocScorer(state, self._is_single, self._neural)
 
-    def of_encoder(self, docs: Sequence[Doc]) -> None:
-        """Returns None: there is no tok2vec."""
+    def of_encoder(self, docs: Sequence[Doc]) -> Sequence[Potentials] | None:
+        """Returns what the tok2vec adds to the scores of all instances of documents;
+        None if there is none."""
+        if not self.has_encoder:
+            return None
+        return self._add_neural(docs, [zeros(self.state, len(doc)) for doc in docs])
 
 
 def zeros(state: WeightState, n_tokens: int) -> Potentials:
@@ -157,9 +179,9 @@ def _split(
     state: WeightState,
     scores: Mapping[str, Floats],
     segments: SegmentRows,
-    places: PlaceRows,
     first: Ints,
-    is_single: bool = False,
+    is_single: bool,
+    places: PlaceRows,
 ) -> list[Potentials]:
     """Returns the potentials of each of D concatenated documents, from the scores of
     all tokens by role [n, L]; `first` [D + 1] ends in n."""
@@ -207,7 +229,7 @@ def score_together(
     """Returns the potentials of each document; the rows are those of all of them."""
     first = np.cumsum([0, *map(len, docs)], dtype=np.int32)
     scores = _scores_by_role(state, rows, first[-1])
-    return _split(state, scores, rows.segments, rows.places, first)
+    return _split(state, scores, rows.segments, first, False, rows.places)
 
 
 def score_rows(state: WeightState, rows: Rows, n_tokens: int) -> Potentials:
