@@ -10,6 +10,7 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -149,6 +150,19 @@ def random_pipe(nlp, marked, model, *, readers=None, seed=0, size=1.0, **config)
 def find(nlp, text) -> list[tuple[str, str]]:
     """Text and label of the entities of a text."""
     return [(ent.text, ent.label_) for ent in nlp(text).ents]
+
+
+def instances_of(posterior) -> list[SimpleNamespace]:
+    """Each instance with tokens, its scores and what limits it."""
+    batch = posterior.batch
+    return [
+        SimpleNamespace(
+            instance=batch.instance(k),
+            potentials=batch.potentials[k],
+            constraints=batch.constraints[k],
+        )
+        for k in posterior.not_empty
+    ]
 
 
 def remembered(cache, *args):

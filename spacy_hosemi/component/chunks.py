@@ -47,8 +47,8 @@ Handler = Callable[[str, Any, Sequence[Doc], Exception], None]
 
 
 class ResultSink(Protocol):
-    """Takes what is found of lines: of each either its fields or why it failed. Lines
-    of a chunk come in any order.
+    """Takes the fields of each line, or why it failed. Lines of a chunk come in any
+    order.
 
     needs_docs (bool): Whether each line must become a document.
     """
@@ -58,21 +58,21 @@ class ResultSink(Protocol):
     def add(
         self, line: Line, fields: Sequence[ExtractedField], confidence: float | None
     ) -> None:
-        """A line with its fields, from left to right, and the probability of exactly
-        these."""
+        """Takes a line with its fields, from left to right, and the probability of
+        exactly these."""
         ...
 
-    def add_many(self, lines: Sequence[Line], found: Fields) -> None:
-        """Several lines with their fields."""
-        for line, (fields, confidence) in zip(lines, found.by_text()):
-            self.add(line, fields, confidence)
+    def add_many(self, lines: Sequence[Line], fields: Fields) -> None:
+        """Takes several lines with their fields."""
+        for line, (of_line, confidence) in zip(lines, fields.by_text()):
+            self.add(line, of_line, confidence)
 
     def add_doc(self, line: Line, doc: Doc) -> None:
-        """A line as a document that the pipeline has annotated."""
+        """Takes a line as a document that the pipeline has annotated."""
         self.add(line, fields_of(doc), doc._.record_confidence)
 
     def fail(self, line: Line, message: str) -> None:
-        """A line that failed, and why."""
+        """Takes a line that failed, and why."""
         ...
 
 
@@ -95,39 +95,35 @@ def read_chunks(
     confidence: bool = True,
     is_own: bool = False,
 ) -> Iterator[None]:
-    """Apply a pipeline to lines.
+    """Applies a pipeline to lines. YIELDS (None): After each chunk, whose lines all are
+    among the results then.
 
     nlp (Language): The pipeline. Its settings and error handlers stay as they are.
     lines (Iterable[Line]): Texts; read as far as needed.
-    results (ResultSink): Takes what is found.
-    threads (Optional[int]), confidence (bool): See `Predicting.pipe`.
+    threads (Optional[int]), confidence (bool): See `annotate_stream`.
     is_own (bool): Whether nobody else uses the pipeline, so that its vocabulary may be
         made anew, see `renew`.
-    YIELDS (None): After each chunk, whose lines all are among the results then.
     """
     settings = {"threads": threads, "confidence": confidence}
     of_pipes = {name: settings.copy() for name in own_components(nlp)}
     decoder = None
     if not results.needs_docs and obstacle(nlp) is None:
         decoder = TextDecoder(nlp, threads)
-    for some in _chunks(lines):
-        _tidy_in_time(nlp, some, is_own)
-        _Chunk(nlp, some, results, of_pipes).read(decoder)
+    for chunk in _chunks(lines):
+        _tidy_in_time(nlp, chunk, is_own)
+        _Chunk(nlp, chunk, results, of_pipes).read(decoder)
         yield
 
 
 def own_components(nlp: Language) -> list[str]:
     """RETURNS (List[str]): The names of the components of this package in a pipeline,
     without disabled ones."""
-    return [name for name, one in nlp.pipeline if isinstance(one, HighOrderSemiCRF)]
+    return [name for name, pipe in nlp.pipeline if isinstance(pipe, HighOrderSemiCRF)]
 
 
 class _Chunk:
     """Lines that are worked on together. A document is known by its line's place.
 
-    nlp (Language): The pipeline.
-    lines (Sequence[Line]): Texts.
-    results (ResultSink): Takes what is found.
     of_pipes (Dict[str, Dict[str, Any]]): Arguments of `pipe` of some components.
     """
 
@@ -140,7 +136,7 @@ class _Chunk:
     ) -> None:
         self._nlp, self._lines, self._results = nlp, lines, results
         self._of_pipes = of_pipes
-        self._is_found = [False] * len(lines)
+        self._is_read = [False] * len(lines)
         self._messages: dict[int, str] = {}  # of lines that failed, by place
 
     def read(self, decoder: TextDecoder | None) -> None:
@@ -153,26 +149,26 @@ class _Chunk:
                     lines = [self._lines[k] for k in places]
                     self._results.add_many(lines, fields)
                     for k in places:
-                        self._is_found[k] = True
+                        self._is_read[k] = True
             # What goes wrong here shows again below, where it is known whose fault it
             # is: a component may stop the stream, fail for a batch, or lose a document.
             with suppress(Exception):
-                for doc, place in self._documents(self._left()):
+                for doc, place in self._documents(self._unread()):
                     if place is not None:
                         self._add(place, doc)
-            for place in self._left():
+            for place in self._unread():
                 self._read_alone(place)
         for place, message in sorted(self._messages.items()):
             self._results.fail(self._lines[place], message)
 
-    def _left(self) -> list[int]:
+    def _unread(self) -> list[int]:
         """RETURNS (List[int]): The places of lines that were not read yet."""
-        is_found, messages = self._is_found, self._messages
-        return [k for k, yes in enumerate(is_found) if not yes and k not in messages]
+        messages = self._messages
+        return [k for k, x in enumerate(self._is_read) if not x and k not in messages]
 
     def _add(self, place: int, doc: Doc) -> None:
         self._results.add_doc(self._lines[place], doc)
-        self._is_found[place] = True
+        self._is_read[place] = True
 
     def _read_alone(self, place: int) -> None:
         message = "The pipeline failed: no component has given the document back"
@@ -181,7 +177,7 @@ class _Chunk:
                 self._add(place, doc)
         except Exception as e:
             message = _message("The pipeline", e)
-        if not self._is_found[place]:
+        if not self._is_read[place]:
             self._messages.setdefault(place, message)
 
     def _documents(self, places: Iterable[int]) -> Iterator[tuple[Doc, int | None]]:
@@ -214,19 +210,19 @@ def _message(name: str, error: Exception) -> str:
 
 @contextmanager
 def _handled_by(nlp: Language, handler: Handler) -> Iterator[None]:
-    """Another error handler for a while."""
+    """Sets another error handler for a while."""
     before = nlp.default_error_handler
-    own = [
-        (one.set_error_handler, one.get_error_handler())
-        for _, one in nlp.pipeline
-        if hasattr(one, "set_error_handler") and hasattr(one, "get_error_handler")
+    handlers = [
+        (pipe.set_error_handler, pipe.get_error_handler())
+        for _, pipe in nlp.pipeline
+        if hasattr(pipe, "set_error_handler") and hasattr(pipe, "get_error_handler")
     ]
     nlp.set_error_handler(handler)  # type: ignore[arg-type]
     try:
         yield
     finally:
         nlp.default_error_handler = before
-        for set_handler, of_component in own:
+        for set_handler, of_component in handlers:
             set_handler(of_component)
 
 
@@ -260,13 +256,12 @@ def give_back_memory() -> None:
 
 
 def renew(vocab: Vocab, is_own: bool) -> bool:
-    """Make the hash tables of a vocabulary anew, with all strings; not in a memory
-    zone, whose strings would stay.
+    """Makes the hash tables of a vocabulary anew, with all strings; strings are found
+    as before, in documents that live, too. RETURNS (bool): Whether it was done: not in
+    a memory zone, whose strings would stay.
 
-    vocab (Vocab): Strings are found as before, in documents that live, too.
     is_own (bool): Whether to forget all lexemes, too: their attributes are computed
         again, also those that somebody has set.
-    RETURNS (bool): Whether it was done.
     """
     whole: Any = vocab  # the stubs do not know all of it
     if whole.in_memory_zone:
@@ -283,13 +278,13 @@ def renew(vocab: Vocab, is_own: bool) -> bool:
 
 def _chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:
     """YIELDS (List[Line]): Some lines at a time."""
-    some: list[Line] = []
+    chunk: list[Line] = []
     n_characters = 0
     for line in lines:
-        some.append(line)
+        chunk.append(line)
         n_characters += len(line.text)
-        if len(some) == CHUNK or n_characters >= CHUNK_CHARS:
-            yield some
-            some, n_characters = [], 0
-    if some:
-        yield some
+        if len(chunk) == CHUNK or n_characters >= CHUNK_CHARS:
+            yield chunk
+            chunk, n_characters = [], 0
+    if chunk:
+        yield chunk

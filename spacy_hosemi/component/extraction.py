@@ -31,25 +31,22 @@ def extract_records(
     has_tokens: bool = False,
     threads: int | None = None,
 ) -> Iterator[ExtractedRecord]:
-    """Apply a pipeline to lines.
+    """YIELDS (ExtractedRecord): For each line that does not fail, in their order, what
+    `doc.ents` has and its alternatives.
 
-    nlp (Language): The pipeline, which nobody else uses.
-    pipe (Ranks): The component whose alternatives are asked for.
-    lines (Iterable[Line]): Texts, numbered; read as far as needed.
+    nlp (Language): A pipeline that nobody else uses.
+    pipe (Ranks): The component whose alternatives are needed.
     on_bad (Callable): Told which lines failed, and why.
     k (int): How many segmentations of each line, with the predicted one.
-    has_tokens (bool): Whether records have tokens.
     threads (Optional[int]): Of components of this package; None: as in their settings.
-    YIELDS (ExtractedRecord): One for each line that did not fail, in their order, with
-        what `doc.ents` has and its alternatives.
     """
     records = _Records(pipe, k, has_tokens)
     args = nlp, lines, records
     for _ in read_chunks(*args, threads=threads, confidence=k == 1, is_own=True):
-        found, faults = records.take()
+        of_chunk, faults = records.take()
         for fault in faults:
             on_bad(fault)
-        yield from found
+        yield from of_chunk
 
 
 class _Records(ResultSink):
@@ -58,27 +55,27 @@ class _Records(ResultSink):
     def __init__(self, pipe: Ranks, k: int, has_tokens: bool) -> None:
         self._pipe, self._k, self._has_tokens = pipe, k, has_tokens
         self.needs_docs = k > 1 or has_tokens
-        self._found: list[ExtractedRecord] = []
+        self._records: list[ExtractedRecord] = []
         self._faults: list[Fault] = []
 
     def take(self) -> tuple[list[ExtractedRecord], list[Fault]]:
         """RETURNS (Tuple[List[ExtractedRecord], List[Fault]]): All records and faults,
         in the order of lines; from then on there are none."""
-        found, faults = sorted(self._found, key=lambda one: one.line), self._faults
-        self._found, self._faults = [], []
-        return found, faults
+        records, faults = sorted(self._records, key=lambda x: x.line), self._faults
+        self._records, self._faults = [], []
+        return records, faults
 
     def add(
         self, line: Line, fields: Sequence[ExtractedField], confidence: float | None
     ) -> None:
         """See `ResultSink`."""
         best = Segmentation([*fields], confidence)
-        self._found.append(ExtractedRecord(line.number, line.text, best))
+        self._records.append(ExtractedRecord(line.number, line.text, best))
 
     def add_doc(self, line: Line, doc: Doc) -> None:
         """See `ResultSink`."""
         args = self._pipe, self._k, self._has_tokens
-        self._found.append(record_of(doc, line.number, *args))
+        self._records.append(record_of(doc, line.number, *args))
 
     def fail(self, line: Line, message: str) -> None:
         """See `ResultSink`."""
@@ -88,16 +85,11 @@ class _Records(ResultSink):
 def record_of(
     doc: Doc, number: int, pipe: Ranks, k: int, has_tokens: bool
 ) -> ExtractedRecord:
-    """What a pipeline has found in a document.
-
-    doc (Doc): As the pipeline leaves it.
-    number (int): Of the record.
-    pipe (Ranks), k (int), has_tokens (bool): See `extract_records`.
-    RETURNS (ExtractedRecord): With the entities of `doc.ents`.
-    """
+    """RETURNS (ExtractedRecord): A record of this number, with the entities of
+    `doc.ents`; pipe, k, has_tokens: see `extract_records`."""
     best = Segmentation(fields_of(doc), doc._.record_confidence)
     others = pipe.ranked(doc, k)[1:] if k > 1 else []
-    ways = [_segmentation(doc, answer) for answer in others]
+    ways = [_segmentation(doc, ranked) for ranked in others]
     tokens = word_tokens(doc) if has_tokens else []
     return ExtractedRecord(number, doc.text, best, ways, tokens)
 
@@ -110,10 +102,10 @@ def word_tokens(doc: Doc) -> list[WordToken]:
     ]
 
 
-def _segmentation(doc: Doc, answer: RankedSegmentation) -> Segmentation:
+def _segmentation(doc: Doc, ranked: RankedSegmentation) -> Segmentation:
     fields = []
-    for (start, end, label), confidence in zip(answer.spans, answer.confidences):
+    for (start, end, label), confidence in zip(ranked.spans, ranked.confidences):
         span = doc[start:end]
         place = span.start_char, span.end_char
         fields.append(ExtractedField(*place, label, span.text, confidence))
-    return Segmentation(fields, answer.probability)
+    return Segmentation(fields, ranked.probability)

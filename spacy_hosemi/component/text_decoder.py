@@ -17,7 +17,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..features.clean_docs import are_clean_texts
-from ..features.doc_batch import DocBatch, TextBatch, as_batch
+from ..features.doc_batch import DocBatch, as_batch
 from ..features.instances import Keys, TokenizedText
 from ..formats.records import Fields
 from ..prediction.decoder import BATCH_TOKENS, batches
@@ -132,8 +132,8 @@ class TextDecoder:
 
 def _batches(
     vocab: Vocab, texts: Sequence[str], orths: Keys, spaces: Keys, first: Ints
-) -> Iterator[TextBatch]:
-    """YIELDS (TextBatch): Some of these texts, with their tokens."""
+) -> Iterator[DocBatch]:
+    """YIELDS (DocBatch): Some of these texts, with their tokens."""
     i = 0
     while i < len(texts):
         most = int(first[i]) + BATCH_TOKENS
@@ -144,7 +144,8 @@ def _batches(
             TokenizedText(vocab, text, orths, spaces, *pair)
             for text, pair in zip(texts[i:j], pairwise(borders.tolist()))
         ]
-        yield TextBatch(here, orths[low:high], spaces[low:high], borders - low)
+        columns = orths[low:high], spaces[low:high], borders - low
+        yield DocBatch.of_texts(here, *columns)
         i = j
 
 
@@ -158,27 +159,27 @@ def _characters(docs: DocBatch) -> tuple[Ints, Ints]:
 
 
 def _fields(
-    texts: Sequence[str], starts: Ints, ends: Ints, first: Ints, found: Predictions
+    texts: Sequence[str], starts: Ints, ends: Ints, first: Ints, predicted: Predictions
 ) -> Fields:
     """RETURNS (Fields): What is predicted in texts.
 
     starts, ends (int [n]), first (int32 [D + 1]): The characters of the tokens of all
         these texts, and the first token of each.
     """
-    assert found.confidence is not None
-    of_spans = np.repeat(np.arange(len(texts)), found.n_spans)
-    low, labels = first[of_spans], found.labels
-    of_starts = starts[low + found.spans[:, 0]].tolist()
-    of_ends = ends[low + found.spans[:, 1] - 1].tolist()
+    assert predicted.confidence is not None
+    of_spans = np.repeat(np.arange(len(texts)), predicted.n_spans)
+    low, labels = first[of_spans], predicted.labels
+    of_starts = starts[low + predicted.spans[:, 0]].tolist()
+    of_ends = ends[low + predicted.spans[:, 1] - 1].tolist()
     triples = zip(of_spans.tolist(), of_starts, of_ends)
     return Fields(
-        found.n_spans.tolist(),
-        [*found.whole],
+        predicted.n_spans.tolist(),
+        [*predicted.whole],
         (
             of_starts,
             of_ends,
-            [labels[y] for y in found.spans[:, 2].tolist()],
+            [labels[y] for y in predicted.spans[:, 2].tolist()],
             [texts[k][start:end] for k, start, end in triples],
-            found.confidence.tolist(),
+            predicted.confidence.tolist(),
         ),
     )

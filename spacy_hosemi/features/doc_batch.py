@@ -63,27 +63,26 @@ class DocBatch(list[Doc]):
         self.tokens, self.has_ents, self.has_limits = split
         self.orths, self.spaces = self.tokens[0], self.tokens[1]
 
-
-class TextBatch(DocBatch):
-    """Texts that need no documents: nothing is known of their tokens but words and
-    spaces, and none is whitespace.
-
-    texts (List[TokenizedText]): One or more.
-    orths, spaces, first: As `DocBatch` has them.
-    """
-
-    is_clean = True
-
-    def __init__(
-        self,
+    @classmethod
+    def of_texts(
+        cls,
         texts: list[Any],
         orths: NDArray[np.uint64],
         spaces: NDArray[np.uint64],
         first: NDArray[np.int32],
-    ) -> None:
-        list.__init__(self, texts)
-        self.orths, self.spaces, self.first = orths, spaces, first
-        self.has_ents = self.has_limits = [False] * len(texts)
+    ) -> DocBatch:
+        """RETURNS (DocBatch): Texts that need no documents: nothing is known of their
+        tokens but words and spaces, and none is whitespace.
+
+        texts (List[TokenizedText]): One or more, of words in their clean form if
+            features read those.
+        """
+        batch = cls.__new__(cls)
+        batch.extend(texts)
+        batch.orths, batch.spaces, batch.first = orths, spaces, first
+        batch.has_ents = batch.has_limits = [False] * len(texts)
+        batch.is_clean = True
+        return batch
 
 
 def as_batch(docs: Sequence[Doc]) -> DocBatch:

@@ -89,54 +89,53 @@ def contributions(
     second: Sequence[Segment],
     difference: float,
 ) -> list[Contribution]:
-    """What score(first) - score(second) is the sum of.
+    """RETURNS (List[Contribution]): What score(first) - score(second) is the sum of:
+    those parts that are not 0, the largest ones first.
 
-    scoring (Scoring): Of an instance.
-    first, second (Sequence[Tuple[int, int, int]]): Two of its segmentations; both are
-        possible.
+    first, second (Sequence[Tuple[int, int, int]]): Two segmentations of an instance;
+        both are possible.
     difference (float): Of their scores.
-    RETURNS (List[Contribution]): Those that are not 0, the largest ones first.
     """
-    pair = ScoreDifference(scoring, first, second)
-    found = [
-        *_of_features(pair),
-        *_of_encoder(pair),
-        *_of_equal_words(pair),
-        *_of_patterns(pair),
-        *_of_lengths(pair),
+    between = ScoreDifference(scoring, first, second)
+    parts = [
+        *_of_features(between),
+        *_of_encoder(between),
+        *_of_equal_words(between),
+        *_of_patterns(between),
+        *_of_lengths(between),
     ]
-    found = [one for one in found if one.score]
-    rest = difference - math.fsum(one.score for one in found)
+    parts = [part for part in parts if part.score]
+    rest = difference - math.fsum(part.score for part in parts)
     if rest:
-        found.append(Contribution("rounding", "single precision", rest, 1.0, rest))
-    return sorted(found, key=lambda one: (-abs(one.score), one.name, one.start or 0))
+        parts.append(Contribution("rounding", "single precision", rest, 1.0, rest))
+    return sorted(parts, key=lambda x: (-abs(x.score), x.name, x.start or 0))
 
 
 # features
 
 
-def _of_features(pair: ScoreDifference) -> Iterator[Contribution]:
-    scoring = pair.scoring
+def _of_features(between: ScoreDifference) -> Iterator[Contribution]:
+    scoring = between.scoring
     names, functions = scoring.state.names, scoring.state.extractor.features.functions
     automaton = scoring.automaton
     columns = [*automaton.labels, *(" ".join(z) for z in automaton.observed)]
-    for reads in _merged(_reads(pair)):
-        one = reads[0]
-        role, _, name = names[one.row].partition(":")
+    for reads in _merged(_reads(between)):
+        first = reads[0]
+        role, _, name = names[first.row].partition(":")
         weight = math.fsum(x.sign * x.weight for x in reads)
         by_sign = {x.sign: columns[x.column] for x in reads}
         is_listed = name.partition("=")[0] in functions.functions
-        place = name, role, one.start, one.end
+        place = name, role, first.start, first.end
         evidence = None if is_listed else scoring.lists.find(*place)
         yield Contribution(
             kind="list" if evidence else "feature",
             name=name,
-            score=one.value * weight / scoring.temperature,
-            value=one.value,
+            score=first.value * weight / scoring.temperature,
+            value=first.value,
             weight=weight,
             role=role,
-            start=one.start,
-            end=one.end,
+            start=first.start,
+            end=first.end,
             label=by_sign.get(1.0),
             other=by_sign.get(-1.0),
             source=evidence.source if evidence else None,
@@ -144,14 +143,14 @@ def _of_features(pair: ScoreDifference) -> Iterator[Contribution]:
         )
 
 
-def _reads(pair: ScoreDifference) -> Iterator[_Read]:
+def _reads(between: ScoreDifference) -> Iterator[_Read]:
     """All weights of features that are read where two segmentations differ."""
-    state, low, reader = pair.scoring.state, pair.start, pair.scoring.reader
-    rows = reader.read(low, pair.end)
+    state, low, reader = between.scoring.state, between.start, between.scoring.reader
+    rows = reader.read(low, between.end)
     for role, of_role in rows.tokens.items():
-        yield from _of_tokens(pair, role, of_role)
+        yield from _of_tokens(between, role, of_role)
     segments = reader.segments
-    for sign, only, completed in pair.sides:
+    for sign, only, completed in between.sides:
         for i, j, y in only:
             at = np.flatnonzero((segments.start == i) & (segments.end == j))
             place = "whole", i, j, y, sign
@@ -169,17 +168,17 @@ def _reads(pair: ScoreDifference) -> Iterator[_Read]:
                     yield from _weights(state, row, np.ones(1), *place)
 
 
-def _of_tokens(pair: ScoreDifference, role: str, rows: RoleRows) -> Iterator[_Read]:
+def _of_tokens(between: ScoreDifference, role: str, rows: RoleRows) -> Iterator[_Read]:
     """The features of one role of tokens, where the columns differ."""
-    low, strength = pair.start, rows.strength
-    token = np.repeat(np.arange(pair.end - low), np.diff(rows.first))
-    first, second = pair.columns(role)
+    low, strength = between.start, rows.strength
+    token = np.repeat(np.arange(between.end - low), np.diff(rows.first))
+    first, second = between.columns(role)
     differs = np.flatnonzero(first[token] != second[token])
     row, token = rows.row[differs], token[differs]
     value = np.ones(len(row)) if strength is None else strength[differs]
     for sign, columns in ((1.0, first), (-1.0, second)):
         column = columns[token]
-        weight = pair.scoring.state.weights_at(row, column)
+        weight = between.scoring.state.weights_at(row, column)
         read = row, token, column, value, weight
         for r, i, y, v, w in zip(*(array.tolist() for array in read)):
             if y >= 0:
@@ -203,58 +202,63 @@ def _weights(
 
 
 def _merged(reads: Iterable[_Read]) -> Iterator[list[_Read]]:
-    """What each feature has at one place for both segmentations: one or two reads. A
-    feature that is active several times, as of a bag, has the sum of its values."""
-    found: dict[Any, _Read] = {}
-    for one in reads:
-        key = one[:6]
-        value = found[key].value + one.value if key in found else one.value
-        found[key] = one._replace(value=value)
+    """YIELDS (List[_Read]): What each feature has at a place for both segmentations:
+    one or two reads. A feature that is active several times, as of a bag, has the sum
+    of its values."""
+    merged: dict[Any, _Read] = {}
+    for read in reads:
+        key = read[:6]
+        value = merged[key].value + read.value if key in merged else read.value
+        merged[key] = read._replace(value=value)
     pairs: dict[Any, list[_Read]] = {}
-    for one in found.values():
-        is_transition = one.role in (FIRST, EACH)
-        apart = (one.column, one.sign) if is_transition else None
-        pairs.setdefault((*one[:4], apart), []).append(one)
+    for read in merged.values():
+        is_transition = read.role in (FIRST, EACH)
+        apart = (read.column, read.sign) if is_transition else None
+        pairs.setdefault((*read[:4], apart), []).append(read)
     yield from pairs.values()
 
 
 # other scores
 
 
-def _of_encoder(pair: ScoreDifference) -> Iterator[Contribution]:
-    if (encoder := pair.scoring.encoder) is not None:
-        for weight, place in _dense(pair, encoder):
-            score = weight / pair.scoring.temperature
+def _of_encoder(between: ScoreDifference) -> Iterator[Contribution]:
+    if (encoder := between.scoring.encoder) is not None:
+        for weight, place in _dense(between, encoder):
+            score = weight / between.scoring.temperature
             yield Contribution("encoder", "tok2vec", score, 1.0, weight, **place)
 
 
-def _of_equal_words(pair: ScoreDifference) -> Iterator[Contribution]:
-    scoring = pair.scoring
+def _of_equal_words(between: ScoreDifference) -> Iterator[Contribution]:
+    scoring = between.scoring
     if scoring.alone is not None:
-        parts = _dense(pair, scoring.alone)
-        for (whole, place), (part, _) in zip(_dense(pair, scoring.potentials), parts):
+        sums, parts = (
+            _dense(between, scores) for scores in (scoring.potentials, scoring.alone)
+        )
+        for (whole, place), (part, _) in zip(sums, parts):
             score, name = whole - part, scoring.tokens[place["start"]].text
             weight = score * scoring.temperature
             yield Contribution("collective", name, score, 1.0, weight, **place)
 
 
-def _dense(pair: ScoreDifference, scores: Potentials) -> Iterator[tuple[float, _Place]]:
+def _dense(
+    between: ScoreDifference, scores: Potentials
+) -> Iterator[tuple[float, _Place]]:
     """What the scores of each token in each role add to the difference, and where."""
-    names = pair.scoring.automaton.labels
+    names = between.scoring.automaton.labels
     for role in ROLES:
-        of_role, (first, second) = getattr(scores, role), pair.columns(role)
+        of_role, (first, second) = getattr(scores, role), between.columns(role)
         for k in np.flatnonzero(first != second).tolist():
-            i, columns = pair.start + k, (first[k], second[k])
+            i, columns = between.start + k, (first[k], second[k])
             left, right = (of_role[i, c] if c >= 0 else 0.0 for c in columns)
             label, other = (names[c] if c >= 0 else None for c in columns)
             place = {"role": role, "start": i, "end": i + 1}
             yield float(left - right), {**place, "label": label, "other": other}
 
 
-def _of_patterns(pair: ScoreDifference) -> Iterator[Contribution]:
-    scoring, automaton = pair.scoring, pair.scoring.automaton
+def _of_patterns(between: ScoreDifference) -> Iterator[Contribution]:
+    scoring, automaton = between.scoring, between.scoring.automaton
     counts: Counter[int] = Counter()
-    for sign, labels in zip((1, -1), pair.labels()):
+    for sign, labels in zip((1, -1), between.labels()):
         for m in automaton.completed(labels):
             counts[m] += sign
     for m, n in counts.items():
@@ -265,10 +269,10 @@ def _of_patterns(pair: ScoreDifference) -> Iterator[Contribution]:
             yield Contribution("pattern", name, added, float(n), weight)
 
 
-def _of_lengths(pair: ScoreDifference) -> Iterator[Contribution]:
-    scoring, potentials = pair.scoring, pair.scoring.potentials
+def _of_lengths(between: ScoreDifference) -> Iterator[Contribution]:
+    scoring, potentials = between.scoring, between.scoring.potentials
     n_explicit = potentials.length.shape[1]
-    for sign, segments, _ in pair.sides:
+    for sign, segments, _ in between.sides:
         for i, j, y in segments:
             n, name = j - i, scoring.automaton.labels[y]
             added = float(potentials.length[y, min(n, n_explicit) - 1])

@@ -17,28 +17,22 @@ from ..labels.inventory import LabelInventory
 from ..labels.partial import AnySpan, PartialLabels
 from ..text.clean import clean_word
 
-Given = DocSpan | Sequence[Any]  # a span of the document, or (start, end, label)
+GivenSpan = DocSpan | Sequence[Any]  # a span of the document, or (start, end, label)
 
 
 def read_corrections(
     doc: Doc,
-    keep: Iterable[Given],
-    forbid: Iterable[Given],
+    keep: Iterable[GivenSpan],
+    forbid: Iterable[GivenSpan],
     inventory: LabelInventory,
     scope: str,
     labels: Collection[str],
     clean_text: bool = False,
 ) -> PartialLabels:
-    """Check the arguments of `redecode`.
+    """RETURNS (PartialLabels): The arguments of `redecode`, in tokens.
 
-    doc (Doc): n tokens.
-    keep (Iterable[Union[Span, Tuple[int, int, str]]]): Spans that are entities.
-    forbid (Iterable[Union[Span, Tuple[int, int, Optional[str]]]]): Spans that are not.
-    inventory (LabelInventory): Its encoding and outside are read.
-    scope (str): "doc" or "sents".
     labels (Collection[str]): Known ones.
     clean_text (bool): Whether spans begin and end with words that can be seen.
-    RETURNS (PartialLabels): In tokens.
     RAISES (ValueError): HS095 no span of the document; HS096 unknown label; HS097 two
         spans of keep overlap; HS098 a span is in both.
     RAISES (TypeError): HS043 keep or forbid is no list.
@@ -49,21 +43,21 @@ def read_corrections(
             args = {"name": name, "found": shown(spans), "expected": expected}
             raise TypeError(Errors.HS043.format(**args))
     args = doc, inventory, labels, clean_text
-    kept = [read_span("keep", x, *args) for x in keep]
-    forbidden = [read_span("forbid", x, *args) for x in forbid]
-    known = sorted((i, j, y) for i, j, y in dict.fromkeys(kept) if y is not None)
-    found = PartialLabels(tuple(known), tuple(dict.fromkeys(forbidden)))
-    for left, right in pairwise(found.required):
+    to_keep = dict.fromkeys(read_span("keep", x, *args) for x in keep)
+    forbidden = dict.fromkeys(read_span("forbid", x, *args) for x in forbid)
+    required = sorted((i, j, y) for i, j, y in to_keep if y is not None)
+    corrections = PartialLabels(tuple(required), tuple(forbidden))
+    for left, right in pairwise(required):
         if right[0] < left[1]:
             raise ValueError(Errors.HS097.format(found=left, other=right))
     starts = [instance.start for instance in instances(doc, scope)]
-    for span in found.required:
-        if found.excludes(span):
+    for span in required:
+        if corrections.excludes(span):
             raise ValueError(Errors.HS098.format(found=span))
         if bisect_right(starts, span[0]) != bisect_right(starts, span[1] - 1):
             reason = 'which crosses a sentence start in the scope "sents"'
             raise no_span("keep", span, reason, doc)
-    return found
+    return corrections
 
 
 def no_span(name: str, span: Any, reason: str, doc: Doc) -> ValueError:
@@ -76,7 +70,7 @@ def no_span(name: str, span: Any, reason: str, doc: Doc) -> ValueError:
 def unknown_label(
     name: str, found: Any, labels: Collection[str], more: str = ""
 ) -> ValueError:
-    """RETURNS (ValueError): HS096. more: What else may stand in place of a label."""
+    """RETURNS (ValueError): HS096; more: what else may stand in place of a label."""
     return ValueError(
         Errors.HS096.format(name=name, found=found, expected=labels, more=more)
     )
@@ -84,25 +78,22 @@ def unknown_label(
 
 def read_span(
     name: str,
-    given: Given,
+    value: GivenSpan,
     doc: Doc,
     inventory: LabelInventory,
     labels: Collection[str],
     clean_text: bool = False,
 ) -> AnySpan:
-    """A span as a user gives it.
+    """RETURNS (Tuple[int, int, Optional[str]]): A span that a user gives, in tokens.
 
     name (str): What it is; "forbid": it need not be possible, nor have a label.
-    given (Union[Span, Tuple[int, int, Optional[str]]]): The span.
-    doc, inventory, labels, clean_text: As for `read_corrections`.
-    RETURNS (Tuple[int, int, Optional[str]]): In tokens.
     RAISES (ValueError): HS095 no span of the document; HS096 unknown label.
     """
-    if isinstance(given, DocSpan):
-        span: Any = (given.start, given.end, given.label_ or None)
-        reason = "" if given.doc is doc else "a span of another document"
+    if isinstance(value, DocSpan):
+        span: Any = (value.start, value.end, value.label_ or None)
+        reason = "" if value.doc is doc else "a span of another document"
     else:
-        span = tuple(given) if isinstance(given, Sequence) else (given,)
+        span = tuple(value) if isinstance(value, Sequence) else (value,)
         reason = "" if len(span) == 3 else "which is no span"
     if not reason:
         reason = _wrong_place(span[0], span[1], doc)

@@ -93,17 +93,17 @@ class Guarantee:
 
     def of_spans(self, spans: Scored) -> list[Verdict]:
         """RETURNS (List[str]): Of each span of a record."""
-        found: list[Verdict] = ["review"] * len(spans)
+        verdicts: list[Verdict] = ["review"] * len(spans)
         for limit in self.span_limits:
-            own = [
+            candidates = [
                 (-p, k)
                 for k, (label, p) in enumerate(spans)
                 if p is not None and limit.label in ("", label)
             ]
-            for p, k in sorted(own)[: limit.most]:
+            for p, k in sorted(candidates)[: limit.most]:
                 if -p >= limit.threshold - _NOISE:
-                    found[k] = "accept"
-        return found
+                    verdicts[k] = "accept"
+        return verdicts
 
     def departs(self, n: int, n_low: int) -> bool:
         """Whether the share of what has a low probability differs more from that of the
@@ -137,26 +137,26 @@ class GuaranteeKind:
         f"what `hosemi guarantee` of this version writes (version {VERSION}), or null"
     )
 
-    def read(self, found: Any) -> Guarantee:
+    def read(self, value: Any) -> Guarantee:
         """See `Kind`."""
-        if isinstance(found, Guarantee):
-            return found
+        if isinstance(value, Guarantee):
+            return value
         names = {"version", *(x.name for x in fields(Guarantee))}
-        if not isinstance(found, Mapping) or {"usual", *found} != names:
+        if not isinstance(value, Mapping) or {"usual", *value} != names:
             raise Unfit
-        Choice((VERSION,)).read(found["version"])
+        Choice((VERSION,)).read(value["version"])
         share, count = Number(above=0.0, below=1.0), Whole()
-        threshold = found["record_threshold"]
-        limits = tuple(map(_read_limit, ListOf(_LIMIT).read(found["span_limits"])))
-        usual = found.get("usual")  # models of early 0.2.0 lack it
+        threshold = value["record_threshold"]
+        limits = tuple(map(_read_limit, ListOf(_LIMIT).read(value["span_limits"])))
+        usual = value.get("usual")  # models of early 0.2.0 lack it
         if (threshold is None) == (not limits):
             raise Unfit
         return Guarantee(
-            share.read(found["error"]),
-            share.read(found["delta"]),
-            Text().read(found["digest"]),
-            count.read(found["n_tested"]),
-            count.read(found["n_accepted"]),
+            share.read(value["error"]),
+            share.read(value["delta"]),
+            Text().read(value["digest"]),
+            count.read(value["n_tested"]),
+            count.read(value["n_accepted"]),
             None if threshold is None else _SHARE.read(threshold),
             limits,
             None if usual is None else _read_usual(_USUAL.read(usual)),
@@ -166,19 +166,19 @@ class GuaranteeKind:
 _SHARE = Number(0.0, 1.0)
 
 
-class _Row:
+class _Triple:
     """A list of three values, named `expected`."""
 
     def __init__(self, expected: str) -> None:
         self.expected = expected
 
-    def read(self, found: Any) -> Any:
-        if not isinstance(found, (list, tuple)) or len(found) != 3:
+    def read(self, value: Any) -> Any:
+        if not isinstance(value, (list, tuple)) or len(value) != 3:
             raise Unfit
-        return found
+        return value
 
 
-_LIMIT, _USUAL = _Row("[label, threshold, most]"), _Row("[limit, n_below, n]")
+_LIMIT, _USUAL = _Triple("[label, threshold, most]"), _Triple("[limit, n_below, n]")
 
 
 def _read_limit(row: Sequence[Any]) -> SpanLimit:

@@ -32,12 +32,8 @@ class ListEvidence:
         self._lists, self._tokens = extractor.gazetteers, tokens
 
     def find(self, name: str, role: str, start: int, end: int) -> Evidence | None:
-        """What a feature has read of a list.
-
-        name (str), role (str): Of the feature; it is one of a template.
-        start, end (int): The tokens that it is read of.
-        RETURNS (Optional[Evidence]): None: it reads no list.
-        """
+        """RETURNS (Optional[Evidence]): What a feature of a template has read of a list
+        at these tokens; None: it reads no list."""
         lists = self._lists.settings
         for atom in _template(name.partition("=")[0]).atoms if lists else ():
             source, _, kind = atom.attribute.partition(":")
@@ -50,26 +46,27 @@ class ListEvidence:
     def _entry(
         self, source: str, kind: str, start: int, end: int | None = None
     ) -> str | None:
-        """The best match with a list at a token, or of a segment; None at tokens before
-        and after the document, which have features, too."""
+        """RETURNS (Optional[str]): The best match with a list at a token, or of a
+        segment; None at tokens before and after the document, which have features,
+        too."""
         is_fuzzy = kind == SIMILARITY or kind.startswith("FUZZY")
-        found: Matches = (self._similar if is_fuzzy else self._exact)[source]
+        matches: Matches = (self._similar if is_fuzzy else self._exact)[source]
         if end is not None:
-            is_there = (found.first <= start) & (start <= found.start)
-            is_there &= (found.end <= end) & (end <= found.last)
+            is_there = (matches.first <= start) & (start <= matches.start)
+            is_there &= (matches.end <= end) & (end <= matches.last)
         elif kind.endswith("BEGIN"):
-            is_there = found.start == start
+            is_there = matches.start == start
         elif kind.endswith("END"):
-            is_there = found.end == start + 1
+            is_there = matches.end == start + 1
         else:
-            is_there = (found.start <= start) & (start < found.end)
-        found = found.where(is_there)
-        if not len(found.start):
+            is_there = (matches.start <= start) & (start < matches.end)
+        matches = matches.where(is_there)
+        if not len(matches.start):
             return None
-        best = int(np.lexsort((found.size, found.strength))[-1])
-        if isinstance(found, FuzzyMatches):
-            return self._lists.fuzzy[source].texts[int(found.entry[best])]
-        return self._tokens[int(found.start[best]) : int(found.end[best])].text
+        best = int(np.lexsort((matches.size, matches.strength))[-1])
+        if isinstance(matches, FuzzyMatches):
+            return self._lists.fuzzy[source].texts[int(matches.entry[best])]
+        return self._tokens[int(matches.start[best]) : int(matches.end[best])].text
 
     @cached_property
     def _exact(self) -> Matches:

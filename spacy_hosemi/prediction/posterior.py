@@ -15,7 +15,6 @@ from ..core import Constraints, Marginals, Potentials, entropy, kbest, log_parti
 from ..core.algorithms.marginals import marginal_steps
 from ..core.algorithms.segment_probabilities import probability_steps
 from ..core.parallel.coroutines import Steps, finish
-from ..features.instances import Instance
 from ..labels.constraints import names_of
 from ..labels.inventory import LabelInventory, Span
 from ..labels.partial import NOTHING
@@ -46,7 +45,7 @@ class AnyPosterior(Protocol):
     depend on each other, so that their probabilities multiply and entropies add.
 
     batch (Batch): Has the document.
-    rows (range): Its instances there, or one of them.
+    rows (range): Its instances there.
     """
 
     batch: Batch
@@ -142,26 +141,6 @@ class Posterior(AnyPosterior):
     def place(self) -> int:
         """Which document of the batch it is."""
         return bisect_right(self.batch.borders, self.rows[0]) - 1
-
-    def instances(self) -> list[Posterior]:
-        """RETURNS (List[Posterior]): Over each instance, from left to right, without
-        empty ones."""
-        return [Posterior(self.batch, range(k, k + 1)) for k in self.not_empty]
-
-    @property
-    def instance(self) -> Instance:
-        """The first instance."""
-        return self.batch.instance(self.rows[0])
-
-    @property
-    def potentials(self) -> Potentials:
-        """Those of the first instance."""
-        return self.batch.potentials[self.rows[0]]
-
-    @property
-    def constraints(self) -> Constraints | None:
-        """Those of the first instance."""
-        return self.batch.constraints[self.rows[0]]
 
     @classmethod
     def of(cls, batch: Batch, d: int) -> Posterior:

@@ -80,7 +80,8 @@ class ScoreDifference:
         self.end = max(end for _, end, _ in read)
 
     def _completed(self, segments: Sequence[Segment]) -> set[tuple[Segment, int]]:
-        """The segments that complete observed patterns, with the columns of these."""
+        """RETURNS (Set): The segments that complete observed patterns, with the columns
+        of these."""
         automaton = self.scoring.automaton
         if not automaton.observed:
             return set()
@@ -96,18 +97,18 @@ class ScoreDifference:
         paths = self.first, self.second
         before = _n_common(*paths) - longest
         behind = _n_common(*(path[::-1] for path in paths)) - longest
-        found = (path[max(before, 0) : len(path) - max(behind, 0)] for path in paths)
-        first, second = ([y for *_, y in path] for path in found)
+        parts = (path[max(before, 0) : len(path) - max(behind, 0)] for path in paths)
+        first, second = ([y for *_, y in part] for part in parts)
         return first, second
 
     def columns(self, role: str) -> tuple[Ints, Ints]:
         """RETURNS (Tuple[int32 [K], int32 [K]]): The columns of labels that each
         segmentation reads at each token from `start` on; -1: none."""
-        found = np.full((2, self.end - self.start), -1, np.int32)
-        for columns, (_, segments, _) in zip(found, self.sides):
+        columns = np.full((2, self.end - self.start), -1, np.int32)
+        for row, (_, segments, _) in zip(columns, self.sides):
             for i, j, y in segments:
-                columns[places(role, i, j, self.start)] = y
-        return found[0], found[1]
+                row[places(role, i, j, self.start)] = y
+        return columns[0], columns[1]
 
 
 def _n_common(first: Sequence[Segment], second: Sequence[Segment]) -> int:
@@ -118,7 +119,7 @@ def _n_common(first: Sequence[Segment], second: Sequence[Segment]) -> int:
 
 
 def places(role: str, start: int, end: int, first: int) -> slice:
-    """Where a segment reads a role, in tokens from `first` on."""
+    """RETURNS (slice): Where a segment reads a role, in tokens from `first` on."""
     start, end = start - first, end - first
     if role in ("start", FIRST):
         return slice(start, start + 1)

@@ -45,19 +45,19 @@ class ThresholdsKind:
 
     expected = "a number from 0 to 1, or [label, number] for each of some labels"
 
-    def read(self, found: Any) -> Thresholds:
+    def read(self, value: Any) -> Thresholds:
         """RETURNS (Union[float, LabelThresholds]): See `Kind`. RAISES (ValueError):
         HS101 a label is no key."""
-        if isinstance(found, LabelThresholds):
-            return found
-        if not isinstance(found, (Mapping, list, tuple)):
-            return _SHARE.read(found)
-        pairs = [*found.items()] if isinstance(found, Mapping) else found
+        if isinstance(value, LabelThresholds):
+            return value
+        if not isinstance(value, (Mapping, list, tuple)):
+            return _SHARE.read(value)
+        pairs = [*value.items()] if isinstance(value, Mapping) else value
         if not all(isinstance(x, (list, tuple)) and len(x) == 2 for x in pairs):
             raise Unfit
         read_pairs = ((_LABEL.read(y), _SHARE.read(least)) for y, least in pairs)
         thresholds = LabelThresholds(read_pairs)
-        if isinstance(found, Mapping) and write_thresholds(thresholds) != thresholds:
+        if isinstance(value, Mapping) and write_thresholds(thresholds) != thresholds:
             expected = [[label, least] for label, least in thresholds.items()]
             raise ValueError(Errors.HS101.format(found=thresholds, expected=expected))
         return thresholds
@@ -82,16 +82,11 @@ def write_thresholds(thresholds: Thresholds) -> ThresholdsConfig:
 
 
 def check_labels(thresholds: Thresholds, labels: Iterable[str], name: str) -> None:
-    """Whether all labels that are named exist: else theirs would never be in force.
-
-    thresholds (Union[float, Dict[str, float]]): As of a component.
-    labels (Iterable[str]): Of the component, which knows them now.
-    name (str): Of the component, for messages.
-    RAISES (ValueError): HS091 unknown label.
-    """
-    known = tuple(labels)
+    """RAISES (ValueError): HS091 a label that thresholds of a component of this name
+    have is none of its labels: its threshold would never be in force."""
+    expected = tuple(labels)
     for label in thresholds if isinstance(thresholds, Mapping) else ():
-        if label not in known:
+        if label not in expected:
             raise ValueError(
-                Errors.HS091.format(found=label, expected=known, name=name)
+                Errors.HS091.format(found=label, expected=expected, name=name)
             )

@@ -18,6 +18,7 @@ from ..helpers import (
     UNTRAINED,
     as_problem,
     initialize,
+    instances_of,
     make_doc,
     make_nlp,
     make_trained,
@@ -84,7 +85,7 @@ def joined(parts) -> Doc:
 def distributions(pipe, doc) -> list[oracles.Scores]:
     """The scored segmentations of each instance, and its first token."""
     found = []
-    for problem in pipe.decoder.posterior(doc).instances():
+    for problem in instances_of(pipe.decoder.posterior(doc)):
         given = as_problem(pipe.automaton, problem.potentials, problem.constraints)
         found.append((problem.instance.start, oracles.scored(given)))
     return found

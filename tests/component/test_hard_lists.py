@@ -15,6 +15,7 @@ from .. import oracles
 from ..helpers import (
     as_problem,
     assert_gradient,
+    instances_of,
     make_doc,
     make_examples,
     make_nlp,
@@ -70,7 +71,7 @@ def test_the_rest_is_decoded_exactly(entries, decoding):
             assert not pipe(doc).ents
             continue
         hard = {(i, j, "A") for i, j in wanted(doc, entries)}
-        (instance,) = free.decoder.posterior(doc).instances()
+        (instance,) = instances_of(free.decoder.posterior(doc))
         problem = as_problem(pipe.automaton, instance.potentials)
         scores = {
             s: value

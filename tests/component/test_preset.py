@@ -16,6 +16,7 @@ from ..helpers import (
     SMALL,
     as_problem,
     initialize,
+    instances_of,
     make_doc,
     make_examples,
     make_nlp,
@@ -81,7 +82,7 @@ def test_the_rest_is_decoded_exactly(outside, order):
     ):
         spans, blocked = draw_preset(rng, n_tokens)
         n_preset += len(spans)
-        (problem,) = free.decoder.posterior(doc).instances()
+        (problem,) = instances_of(free.decoder.posterior(doc))
         problem = as_problem(free.automaton, problem.potentials)
         names = free.inventory.names
         scores = {

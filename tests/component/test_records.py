@@ -219,8 +219,9 @@ def sizes_for_paths(request, monkeypatch):
     def sizes(self, spans):
         if not isinstance(self.batch.source, Decoder):
             return paths(self, spans)
-        assert len(self.instance.tokens) == 1
-        return [[(span[2], self.potentials.cells.nbytes)] for span in spans]
+        (k,) = self.rows
+        n_bytes = self.batch.potentials[k].cells.nbytes
+        return [[(span[2], n_bytes)] for span in spans]
 
     monkeypatch.setattr(Posterior, "paths", sizes)
 

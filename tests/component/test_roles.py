@@ -30,6 +30,7 @@ from ..helpers import (
     find,
     hide,
     initialize,
+    instances_of,
     lbfgs,
     make_doc,
     make_examples,
@@ -357,7 +358,7 @@ def test_inference_with_transitions(config, decoding):
         doc = make_doc(
             NLP, *text.split(), sent_starts=[i == 1 for i in range(len(text.split()))]
         )
-        (problem,) = pipe.decoder.posterior(doc).instances()
+        (problem,) = instances_of(pipe.decoder.posterior(doc))
         potentials, constraints = problem.potentials, problem.constraints
         assert len(potentials.entries) > 0
         problem = as_problem(pipe.automaton, potentials, constraints)

@@ -15,6 +15,7 @@ from .. import oracles
 from ..helpers import (
     MANY_EXISTING,
     as_problem,
+    instances_of,
     make_doc,
     make_nlp,
     make_trained,
@@ -109,7 +110,7 @@ def test_equals_enumeration(name):
         doc, walls = draw_doc(rng, name, n_tokens)
         bare = doc.copy()
         bare.set_ents([], default="missing")
-        problems = pipe.decoder.posterior(bare).instances()
+        problems = instances_of(pipe.decoder.posterior(bare))
         given = [(x.instance, x.potentials) for x in problems]
         expected = distribution(pipe, doc, walls, given)
         if not all(any(np.isfinite([*x.values()])) for _, x in expected):
