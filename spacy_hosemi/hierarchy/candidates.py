@@ -55,12 +55,12 @@ class Candidates:
         documents [K]."""
         return (np.cumsum(self.sizes) - self.sizes).astype(np.int32)[self.doc]
 
-    def those(self, keep: Bools) -> Candidates:
+    def those(self, is_kept: Bools) -> Candidates:
         """Returns the candidates with True."""
-        kept = np.flatnonzero(keep)
-        first = np.searchsorted(kept, self.first).astype(np.int32)
-        start, end, node = self.start[kept], self.end[kept], self.node[kept]
-        return Candidates(first, self.sizes, start, end, node, self.score[kept])
+        places = np.flatnonzero(is_kept)
+        first = np.searchsorted(places, self.first).astype(np.int32)
+        start, end, node = self.start[places], self.end[places], self.node[places]
+        return Candidates(first, self.sizes, start, end, node, self.score[places])
 
     def children(self, tree: LabelTree) -> tuple[Candidates, NDArray[np.intp]]:
         """Replaces each candidate by one for each child of its node; leaves and outside

@@ -210,17 +210,17 @@ def descend(
     candidates: Candidates,
     pattern: Floats,
     readings: Readings,
-    known: PartialNodes,
+    annotation: PartialNodes,
     threshold: float,
     scale: float = 1.0,
 ) -> ScoredLevel:
     """Refines candidates at the top, with the top's weights of label patterns, to the
-    leaves; none contradicts what is known, and `scale` is 1 / temperature. Returns the
+    leaves; none contradicts the annotation, and `scale` is 1 / temperature. Returns the
     last level."""
     for level in range(2, weights.tree.n_levels + 1):
         step = make_step(weights, level, candidates, pattern, readings)
-        if known:
-            agrees = known.agrees(step.candidates, weights.tree)
+        if annotation:
+            agrees = annotation.agrees(step.candidates, weights.tree)
             # Not removed, so that the places of all children stay the same.
             score = np.where(agrees, step.candidates.score, -np.inf)
             step = replace(step, candidates=replace(step.candidates, score=score))

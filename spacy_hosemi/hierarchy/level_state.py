@@ -90,9 +90,10 @@ class LevelState(Cached):
         here = self.levels[level - 2]
         if not here.is_own:
             return above
-        own = self.pattern[level - 2]
+        pattern = self.pattern[level - 2]
         weights = np.append(above, 0.0)[here.carried]  # -1: nothing is carried
-        weights[: len(own)] += np.where(np.isneginf(own), own, scale * own)
+        is_forbidden = np.isneginf(pattern)
+        weights[: len(pattern)] += np.where(is_forbidden, pattern, scale * pattern)
         return weights
 
     def column(self, node: int) -> tuple[NDArray[np.intp], Floats]:
@@ -243,8 +244,8 @@ def _own_level(
     places = {z: m for m, z in enumerate(above.steps.automaton.patterns)}
     names = level_names(tree, level)
     pairs = product((BEGIN, *names), (*names, END))
-    own = {*patterns}
-    every = [*patterns, *(z for z in pairs if z not in own)]
+    present = {*patterns}
+    every = [*patterns, *(z for z in pairs if z not in present)]
     carried = [places.get(tuple(up[x] for x in z), -1) for z in every]
     chosen = [m for m, at in enumerate(carried) if at >= 0 or m < len(patterns)]
     at = np.array(carried, np.int32)[chosen]
