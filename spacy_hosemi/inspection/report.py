@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from spacy.language import Language
 
 from ..formats.texts import Fault
-from .borders import judge_borders
+from .borders import judge_borders, judge_tokens
 from .contradictions import judge_contradictions
 from .corpus import CorpusPart, as_examples, labels_in, trainable
 from .costs import Cost, estimate
@@ -21,7 +21,6 @@ from .pipelines import components_of
 from .profile import Profile, measure_profile
 from .sample_trainings import SampleTrainings
 from .texts import judge_texts
-from .tokens import judge_tokens
 
 
 @dataclass

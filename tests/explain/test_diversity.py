@@ -9,8 +9,12 @@ import pytest
 import spacy
 from hypothesis import given, strategies
 
-from spacy_hosemi.explain.diversity import choose_spread, word_vectors
-from spacy_hosemi.explain.uncertainty import Uncertain, choose
+from spacy_hosemi.explain.uncertainty import (
+    Uncertain,
+    choose,
+    choose_spread,
+    word_vectors,
+)
 
 NLP = spacy.blank("en")
 
