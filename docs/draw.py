@@ -1,7 +1,12 @@
-"""Draws the pictures of docs/model.md from real objects of spacy_hosemi.core.
+"""Draws the pictures of docs/model.md and CONTRIBUTING.md from the code.
 
-    python docs/draw.py            # write docs/lattice.svg and docs/automaton.svg
+    python docs/draw.py            # write docs/lattice.svg, automaton.svg and nouns.svg
     python docs/draw.py --check    # exit 1 if they are not as drawn
+
+`lattice` and `automaton` show real objects of spacy_hosemi.core. `nouns` shows the way
+of a document through the package: each box is a class, and each arrow a function whose
+annotations say that it takes the one and returns or writes the other. Where the code no
+longer says so, the script fails and names the arrow.
 
 The pictures have a light background of their own, so that they can be read on light and
 dark pages.
@@ -10,9 +15,13 @@ dark pages.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from html import escape
+from importlib import import_module
+from inspect import isclass, signature
 from pathlib import Path
+from typing import Any
 
 from spacy_hosemi import core
 
@@ -167,7 +176,124 @@ def automaton_picture() -> str:
     return picture(670, 345, title, parts)
 
 
-PICTURES = {"lattice.svg": lattice, "automaton.svg": automaton_picture}
+# The classes, each with the column and the row of its box.
+BOXES = {
+    "spacy.tokens.Doc": (0, 0),
+    "spacy_hosemi.prediction.batch.Batch": (1, 0),
+    "spacy_hosemi.prediction.predictions.Predictions": (2, 0),
+    "spacy_hosemi.prediction.predictions.Prediction": (3, 0),
+    "spacy_hosemi.features.instances.Instance": (0, 1),
+    "spacy_hosemi.prediction.posterior.Posterior": (1, 1),
+    "spacy_hosemi.prediction.decoder.Decoder": (2, 1),
+    "spacy_hosemi.training.corpus.Corpus": (0, 2),
+    "spacy_hosemi.training.trainer.Trainer": (1, 2),
+    "spacy_hosemi.model.state.ModelState": (2, 2),
+    "spacy_hosemi.labels.partial.PartialLabels": (0, 3),
+    "spacy.training.Example": (1, 3),
+}
+
+# From which class to which, and the function that leads there.
+ARROWS = [
+    ("Doc", "Batch", "spacy_hosemi.prediction.flat_decoder.FlatDecoder.batch_steps"),
+    ("Batch", "Predictions", "spacy_hosemi.prediction.predictions.Predictions"),
+    (
+        "Predictions",
+        "Prediction",
+        "spacy_hosemi.prediction.predictions.Predictions.__iter__",
+    ),
+    ("Predictions", "Doc", "spacy_hosemi.component.annotations.write_predictions"),
+    ("Doc", "Instance", "spacy_hosemi.features.instances.instances"),
+    ("Batch", "Instance", "spacy_hosemi.prediction.batch.Batch.instance"),
+    ("Batch", "Posterior", "spacy_hosemi.prediction.posterior.Posterior.of"),
+    ("Decoder", "Predictions", "spacy_hosemi.prediction.decoder.Decoder.steps"),
+    ("ModelState", "Decoder", "spacy_hosemi.hierarchy.decoder.make_decoder"),
+    ("Trainer", "ModelState", "spacy_hosemi.training.trainer.Trainer.publish"),
+    ("Corpus", "Trainer", "spacy_hosemi.training.trainer.Trainer.initialize"),
+    ("PartialLabels", "Corpus", "spacy_hosemi.training.corpus.read_corpus"),
+    ("Example", "PartialLabels", "spacy_hosemi.labels.alignment.read_annotations"),
+]
+
+
+def find(path: str) -> Any:
+    """RETURNS (Any): What a dotted path names: a class, a function or a method."""
+    module, names = path, list[str]()
+    while module:
+        try:
+            named: Any = import_module(module)
+        except ModuleNotFoundError:
+            module, _, name = module.rpartition(".")
+            names.insert(0, name)
+        else:
+            for name in names:
+                named = getattr(named, name)
+            return named
+    raise LookupError(path)
+
+
+def check_arrow(start: str, end: str, path: str) -> None:
+    """RAISES (LookupError): The annotations of a function do not say that it leads from
+    one class to another. Methods take their class, and a class returns itself."""
+    function, owner = find(path), find(path.rpartition(".")[0])
+    if isclass(function):
+        owner, function = function, function.__init__
+    annotations = signature(function)
+    words = [str(x.annotation) for x in annotations.parameters.values()]
+    taken, returned = " ".join(words), str(annotations.return_annotation)
+    if isclass(owner):
+        taken += f" {owner.__name__}"
+    if returned == "None":  # what it writes to is among the arguments
+        returned = taken
+    for name, found in ((start, taken), (end, returned)):
+        if not re.search(rf"\b(Doc(?=Batch)|{name}\b)", found):
+            raise LookupError(f"{path} has no {name} in {found!r}: mend docs/draw.py")
+
+
+def nouns() -> str:
+    """The way of a document through the package, and that of examples to weights."""
+    place = {
+        path.rpartition(".")[2]: (90 + 175 * column, 70 + 92 * row)
+        for path, (column, row) in BOXES.items()
+    }
+    parts: list[str] = []
+    style = 'stroke="#444" fill="none" marker-end="url(#tip)"'
+    for start, end, path in ARROWS:
+        check_arrow(start, end, path)
+        (x1, y1), (x2, y2) = place[start], place[end]
+        across, down = (x2 > x1) - (x2 < x1), (y2 > y1) - (y2 < y1)
+        name = path.rpartition(".")[2].strip("_")
+        at = (x1 + x2) / 2, (y1 + y2) / 2
+        if abs(x2 - x1) > 200:  # above the boxes between them
+            y = y1 - 20
+            line = f"M{x1} {y}Q{at[0]} {y - 46} {x2} {y - 2}"
+            at = at[0], y - 28
+        elif down:
+            line = f"M{x1} {y1 + 20 * down}L{x2 - 20 * across} {y2 - 22 * down}"
+            at = at[0], at[1] + 4
+        else:
+            line = f"M{x1 + 60 * across} {y1}L{x2 - 62 * across} {y2}"
+            at = at[0], y1 - 26
+        parts += [f'<path d="{line}" {style}/>', text(*at, name, HALO)]
+    for path in BOXES:
+        named = find(path)
+        x, y = place[path.rpartition(".")[2]]
+        folders = [*named.__module__.split("."), ""]
+        folder = folders[1] + "/" if folders[0] == core.__name__.split(".")[0] else ""
+        parts += [
+            f'<rect x="{x - 60}" y="{y - 20}" width="120" height="40" rx="6" '
+            'fill="#fff" stroke="#444"/>',
+            text(x, y - 1, named.__name__, 'font-weight="bold"'),
+            text(x, y + 13, folder or "spaCy", 'font-size="10"'),
+        ]
+    right, bottom = map(max, zip(*place.values()))
+    title = "From documents to predictions, and from examples to weights"
+    return picture(right + 90, bottom + 40, title, parts)
+
+
+PICTURES = {
+    "lattice.svg": lattice,
+    "automaton.svg": automaton_picture,
+    "nouns.svg": nouns,
+}
 
 
 def main() -> int:
