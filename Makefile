@@ -68,11 +68,12 @@ BESIDE := $(wildcard .ci .github CHANGELOG.md CITATION.cff CONTRIBUTING.md LICEN
 	MANIFEST.in Makefile README.md SECURITY.md pyproject.toml setup.cfg setup.py \
 	benchmarks configs corpus docs examples tests)
 
-# Without tests that start programs for minutes, which reach no kernel that others do not,
-# and without those of source files.
+# The folders with kernels, and those of what calls these: all that others reach, they
+# reach by the component.
 test-checked: FLAVOUR := HOSEMI_DEBUG=1
-test-checked: TESTS := --ignore=tests/benchmarks --ignore=tests/test_docs.py \
-	--ignore=tests/test_house.py
+test-checked: TESTS := -o testpaths="$(addprefix tests/,core text features labels model \
+	training hierarchy component hostile test_extract.py test_saved_models.py \
+	test_workers.py test_out_of_memory.py test_smoke.py)"
 
 # The sanitizers must be there before the interpreter, which is not compiled with them.
 # No leaks: the interpreter does not free everything at its end. Its allocator would put

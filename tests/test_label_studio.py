@@ -323,7 +323,7 @@ def test_annotations_that_are_left_out_are_counted(make, training, caplog):
         assert found["n_left_out"] == 0 and found["left_out"] == []
 
 
-@pytest.mark.parametrize("kind", FAULTY)
+@pytest.mark.parametrize("kind", ["long", "cancelled"])
 def test_no_annotation_can_be_used(make, training, kind):
     with TestClient(make(**training).app) as client:
         send(client, faulty(kind, 7))

@@ -176,7 +176,6 @@ def ended(model):
             command, stdout=stdout, stderr=subprocess.PIPE, encoding="utf8"
         )
         for name, command, stdout in (
-            ("bad model", [*words, "weights", "no", "--json"], subprocess.PIPE),
             ("nobody reads", weights, nobody),
             ("full", weights, full),
             ("input", [*shell, '"$@" <&-', "bash", *select], subprocess.PIPE),
@@ -192,11 +191,6 @@ def ended(model):
 @pytest.mark.skipif(os.name != "posix", reason="signals and file descriptors of POSIX")
 class TestProcess:
     """What only a process shows."""
-
-    def test_a_bad_model(self, ended):
-        code, out, err = ended["bad model"]
-        assert (code, out) == (2, "") and "Cannot load the pipeline" in err
-        assert "\x1b" not in err
 
     def test_nobody_reads(self, ended):
         assert ended["nobody reads"] == (141, None, "")

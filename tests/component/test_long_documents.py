@@ -4,16 +4,29 @@ The time of the thread is measured, and only tells linear from quadratic: 16 tim
 tokens take 16 or 256 times as long.
 """
 
+from functools import cache
+
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from ..helpers import TRAIN, assert_linear, lbfgs, make_examples, make_nlp, triples
+from ..helpers import (
+    MANY_EXISTING,
+    TRAIN,
+    assert_linear,
+    lbfgs,
+    make_examples,
+    make_nlp,
+    triples,
+)
+
+pytestmark = MANY_EXISTING
 
 WORDS = "Ada met Charles in London and Paris today again .".split()
-FEW, MANY = 1_000, 16_000
+FEW, MANY = 500, 8_000
 
 
+@cache
 def make_pipe(scope, encoding):
     nlp = make_nlp(scope=scope, encoding=encoding, max_order=1)
     examples = make_examples(nlp, TRAIN)
@@ -105,9 +118,10 @@ def test_time_is_linear(scope, encoding, ask):
 
 @pytest.mark.parametrize("scope", ["doc", "sents"])
 @pytest.mark.parametrize("expected_f1", [None, 0.4])
-def test_time_of_mbr_is_linear(scope, expected_f1):
+def test_time_of_mbr_is_linear(scope, expected_f1, monkeypatch):
     pipe = make_pipe(scope, "segments")
-    pipe.decoding, pipe.expected_f1 = "mbr", expected_f1
+    monkeypatch.setattr(pipe, "decoding", "mbr")
+    monkeypatch.setattr(pipe, "expected_f1", expected_f1)
     run = decide_by_expected_f1
     assert_linear(lambda n_tokens: run(pipe, n_tokens), FEW, MANY, MANY // FEW)
 

@@ -1,5 +1,7 @@
 """Losses of many documents, four side by side: as by enumeration, and as alone."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -91,29 +93,33 @@ def solve(made, golds, borders=None, n_tasks=1, has_within=True, **grammar):
     return loss, (inside, start, end, within, *of_all), done.astype(bool)
 
 
-def by_enumeration(made, golds, grammar=None):
-    """The same of each document. Gold that label rules forbid is impossible."""
-    losses, by_document = [], []
-    for problem, gold in zip(made, golds, strict=True):
-        everything = oracles.scored(problem)
-        if grammar is not None:
-            everything = permitted(everything, grammar)
-        expected = oracles.marginals(problem, everything)
-        if isinstance(gold, core.Constraints):
-            agreeing = problem._replace(
-                allowed=gold.allowed, boundary=gold.boundary, forbidden=gold.forbidden
-            )
-            agreeing = oracles.scored(agreeing)
-            if grammar is not None:
-                agreeing = permitted(agreeing, grammar)
-            counted = oracles.marginals(problem, agreeing)
-            losses.append(expected.log_z - counted.log_z)
-            both = zip(fields(expected), fields(counted), strict=True)
-            by_document.append([x - y for x, y in both])
-            continue
-        losses.append(expected.log_z - everything.get(tuple(gold), -INF))
-        by_document.append(less(expected, problem, gold))
-    return np.array(losses), [np.concatenate(x) for x in zip(*by_document)]
+@cache
+def enumerated(seed, sizes, has_tail, has_cells):
+    """RETURNS: Problems and golds, and the scores of all segmentations of each."""
+    made, golds = problems(seed, sizes, has_tail, has_cells)
+    return made, golds, [oracles.scored(problem) for problem in made]
+
+
+def by_enumeration(problem, everything, gold, grammar=None):
+    """The loss and the derivatives of a document. Gold that label rules forbid is
+    impossible."""
+    if grammar is not None:
+        everything = permitted(everything, grammar)
+    expected = oracles.marginals(problem, everything)
+    if not isinstance(gold, core.Constraints):
+        loss = expected.log_z - everything.get(tuple(gold), -INF)
+        return loss, less(expected, problem, gold)
+    limited = problem._replace(
+        allowed=gold.allowed, boundary=gold.boundary, forbidden=gold.forbidden
+    )
+    agreeing = {
+        path: score
+        for path, score in everything.items()
+        if all(oracles.permits(limited, *segment) for segment in path)
+    }
+    counted = oracles.marginals(problem, agreeing)
+    both = zip(fields(expected), fields(counted), strict=True)
+    return expected.log_z - counted.log_z, [x - y for x, y in both]
 
 
 def permitted(scores, grammar):
@@ -158,23 +164,27 @@ def test_losses_and_derivatives_are_those_of_enumeration(
     n_whole = n_done = 0
     for seed in range(n_of(120)):
         rng = np.random.default_rng(seed)
-        sizes = rng.integers(1, 6, 11).tolist()
-        made, golds = problems(seed, sizes, has_tail, has_cells)
+        sizes = tuple(rng.integers(1, 6, 11).tolist())
+        made, golds, scores = enumerated(seed, sizes, has_tail, has_cells)
         if is_partial:
             golds = [some_constraints(rng, x) for x in golds]
-        expected, of_tokens = by_enumeration(made, golds, grammar)
-        is_done = np.isfinite(expected)
-        loss, counts, done = solve(made, golds, grammar=grammar)
+        every = zip(made, scores, golds, strict=True)
+        found = [by_enumeration(*document, grammar) for document in every]
+        is_done = np.isfinite([loss for loss, _ in found])
+        done = solve(made, golds, grammar=grammar)[2]
         # What is possible, but only just, may be left to others.
         assert not (done & ~is_done).any()
         n_done += done.sum() - is_done.sum()
-        # Only then all derivatives can be compared.
-        made = [x for x, y in zip(made, done, strict=True) if y]
-        golds = [x for x, y in zip(golds, done, strict=True) if y]
-        if not made:
+        if not done.any():
             continue
+        # Only without the others can all derivatives be compared.
+        made, golds, found = (
+            [x for x, y in zip(of_all, done, strict=True) if y]
+            for of_all in (made, golds, found)
+        )
         loss, counts, done = solve(made, golds, grammar=grammar)
-        expected, of_tokens = by_enumeration(made, golds, grammar)
+        expected = [loss for loss, _ in found]
+        of_tokens = [*map(np.concatenate, zip(*(of_doc for _, of_doc in found)))]
         *of_tokens, pattern, length, cells = of_tokens
         assert done.all()
         n_whole += 1

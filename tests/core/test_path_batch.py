@@ -16,6 +16,7 @@ from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.core.potentials import ManyPotentials
 
 from .. import oracles
+from ..strategies import n_of
 from .problems import INF, as_core, make_automaton, make_cells
 from .test_likelihoods import PATTERNS, L, finite_problems, problems
 
@@ -64,7 +65,7 @@ def by_document(found):
 @pytest.mark.parametrize("has_tail", [True, False])
 def test_paths_are_those_of_enumeration(has_tail, share):
     n_whole = 0
-    for seed in range(40):
+    for seed in range(n_of(100)):
         rng = np.random.default_rng(seed)
         sizes = rng.integers(1, 6, 11).tolist()
         made = with_cells(problems(seed, sizes, has_tail)[0], rng, share)
