@@ -29,25 +29,25 @@ INSTALLED = Path(spacy_hosemi.__file__).parent
 # What was measured last. These only fall: whoever deletes lowers them. Calls are those
 # of Python functions, changes those from one module to another.
 CEILINGS = {
-    "package: lines": 65_974,
-    "package: lines of code": 45_484,
-    "package: files": 442,
-    "package: classes": 403,
-    "package: names of two classes": 16,
-    "package: classes that must go": 45,
+    "package: lines": 60_484,
+    "package: lines of code": 42_821,
+    "package: files": 407,
+    "package: classes": 367,
+    "package: names of two classes": 3,
+    "package: classes that must go": 7,
     "package: longest Python file": 400,
     "package: longest other file": 600,
-    "tests: lines": 55_100,
-    "benchmarks: lines": 13_428,
+    "tests: lines": 53_957,
+    "benchmarks: lines": 12_811,
     "predict: modules": 21,
     "predict: changes": 36,
     "predict: calls": 65,
     "confidence: modules": 7,
     "confidence: changes": 20,
     "confidence: calls": 43,
-    "update: modules": 34,
-    "update: changes": 75,
-    "update: calls": 173,
+    "update: modules": 30,
+    "update: changes": 73,
+    "update: calls": 164,
 }
 
 MAY_BE_LONG = {"errors.py", "simd.h"}
