@@ -209,7 +209,7 @@ def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
 def _as_lists(value: Any) -> Any:
     """Of lists DocBin makes tuples."""
     if isinstance(value, dict):
-        return {key: _as_lists(one) for key, one in value.items()}
+        return {key: _as_lists(x) for key, x in value.items()}
     return [*map(_as_lists, value)] if isinstance(value, (list, tuple)) else value
 
 

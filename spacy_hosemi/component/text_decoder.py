@@ -79,9 +79,9 @@ class TextDecoder:
         """
         nlp = self._nlp
         tokens = read_texts(texts, cast(FieldTokenizer, nlp.tokenizer))
-        orths, spaces, starts, ends, first, others = tokens
+        orths, spaces, starts, ends, first, irregular = tokens
         is_plain = np.ones(len(texts), bool)
-        is_plain[others] = False
+        is_plain[irregular] = False
         is_plain[[k for k, x in enumerate(texts) if len(x) > nlp.max_length]] = False
         if self._pipe.reads_clean and len(orths):
             is_plain &= are_clean_texts(nlp.vocab, orths, first)
@@ -102,8 +102,8 @@ class TextDecoder:
                 yield here, _fields([texts[k] for k in here], *args)
         docs = {k: self._make_doc(texts[k]) for k in np.flatnonzero(~is_plain).tolist()}
         places = iter([k for k, doc in docs.items() if doc is not None])
-        made = (doc for doc in docs.values() if doc is not None)
-        for batch, of_batch in self._predictions(map(as_batch, batches(made))):
+        readable = (doc for doc in docs.values() if doc is not None)
+        for batch, of_batch in self._predictions(map(as_batch, batches(readable))):
             here = [*islice(places, len(batch))]
             if of_batch is not None:
                 args = *_characters(batch), batch.first, of_batch

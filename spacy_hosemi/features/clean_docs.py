@@ -73,10 +73,10 @@ class WordPlaces:
     def by_token(self, of_words: Sequence[list[Any]]) -> list[list[Any]]:
         """RETURNS (List[List[Any]] [n]): Of each token what its word has; of tokens
         between words nothing."""
-        found: list[list[Any]] = [[] for _ in range(self.n_tokens)]
+        by_token: list[list[Any]] = [[] for _ in range(self.n_tokens)]
         for start, end, of_word in zip(self.starts, self.ends, of_words):
-            found[start:end] = [of_word] * (end - start)
-        return found
+            by_token[start:end] = [of_word] * (end - start)
+        return by_token
 
 
 def _touched(
@@ -99,8 +99,8 @@ def are_clean(docs: Sequence[Doc]) -> list[bool]:
     kinds = _kinds_of(docs[0].vocab, orths)
     if not np.count_nonzero(kinds):  # as of most documents
         return [True] * len(docs)
-    found: list[bool] = _have_none(kinds, first).tolist()
-    return found
+    is_clean: list[bool] = _have_none(kinds, first).tolist()
+    return is_clean
 
 
 def are_clean_texts(
@@ -138,7 +138,7 @@ def clean_doc(
         sorted. One that has no word gets one, as it is, where a span could cover it.
     RETURNS (Tuple[Doc, WordPlaces]): The new document, and where its words stand.
     """
-    tokens = _Tokens(doc)
+    tokens = _TokenRows(doc)
     words = _hold(tokens, _group(tokens, borders), ents)
     starts, ends = words.starts, words.ends
     sents = None
@@ -195,25 +195,25 @@ _KINDS = WordCache(_kinds, 2**22)
 def _kinds_of(vocab: Vocab, orths: NDArray[Any]) -> NDArray[np.uint8]:
     """RETURNS (uint8 [n]): The kind of each word."""
     numbers, kinds = _KINDS.find(vocab, orths)
-    found: NDArray[np.uint8] = kinds.take(numbers)
-    return found
+    of_words: NDArray[np.uint8] = kinds.take(numbers)
+    return of_words
 
 
-class _Tokens:
+class _TokenRows:
     """What is read of the tokens of a document.
 
     orths (uint64 [n]), kinds (uint8 [n]), has_break (bool [n]): Of each token its word,
         its kind, and whether there is a line break in it.
     has_space (bool [n]): Whether there is whitespace in, or after, each token; within
         words, as they are joined, that does not count.
-    norms (uint64 [n]), others (uint64 [n, 5]): The other attributes of `_READ`.
+    norms (uint64 [n]), rest (uint64 [n, 5]): The other attributes of `_READ`.
     """
 
     def __init__(self, doc: Doc) -> None:
         self.strings = doc.vocab.strings
         rows = doc.to_array(_READ).reshape(-1, len(_READ))
         self.orths, self._spaces, self.norms = rows[:, 0], rows[:, 1], rows[:, 2]
-        self.others = rows[:, 3:]
+        self.rest = rows[:, 3:]
         kinds = np.zeros(0, np.uint8)
         if len(doc):
             kinds = _kinds_of(doc.vocab, np.ascontiguousarray(self.orths))
@@ -234,7 +234,7 @@ class _Tokens:
 
 
 @dataclass
-class _Words:
+class _CleanWords:
     """Words, or their numbers in the vocabulary, and the tokens of each, half-open."""
 
     starts: list[int]
@@ -248,7 +248,9 @@ class _Words:
         self.words.insert(k, word)
 
 
-def _hold(tokens: _Tokens, words: _Words, ents: Sequence[_AnySpan]) -> _Words:
+def _hold(
+    tokens: _TokenRows, words: _CleanWords, ents: Sequence[_AnySpan]
+) -> _CleanWords:
     """Words, and one more for entities between two words if no entity has either of
     the two."""
     taken: set[int] = set()
@@ -264,7 +266,7 @@ def _hold(tokens: _Tokens, words: _Words, ents: Sequence[_AnySpan]) -> _Words:
     return words
 
 
-def _group(tokens: _Tokens, borders: Collection[int]) -> _Words:
+def _group(tokens: _TokenRows, borders: Collection[int]) -> _CleanWords:
     """The words of a document."""
     joined = _joined(tokens, borders)
     is_word = tokens.kinds <= _DIRTY
@@ -281,42 +283,44 @@ def _group(tokens: _Tokens, borders: Collection[int]) -> _Words:
     for i, (j, text) in joined.items():
         k = bisect_left(starts, i)
         ends[k], words[k] = j, clean_joined(text)
-    return _Words(starts, ends, words)
+    return _CleanWords(starts, ends, words)
 
 
-def _joined(tokens: _Tokens, borders: Collection[int]) -> dict[int, tuple[int, str]]:
+def _joined(tokens: _TokenRows, borders: Collection[int]) -> dict[int, tuple[int, str]]:
     """First and last token, exclusive, and text of words with hyphens at the ends of
     lines."""
     if not tokens.has_break.any() or _SPACE not in tokens.kinds:
         return {}
     parts = tokens.parts()
     text = "".join(parts)
-    kept: list[int] = []
+    fixed: list[int] = []
     starts: list[int] = []
-    found: dict[int, int] = {}
+    ends: dict[int, int] = {}
     first = -1  # of the last word
     for match in LINE_END.finditer(text):
         if not starts:
-            kept, starts = sorted(borders), [0, *accumulate(map(len, parts))]
+            fixed, starts = sorted(borders), [0, *accumulate(map(len, parts))]
         i = bisect_right(starts, match.start() - 1) - 1
         j = bisect_right(starts, match.end())
-        i = first if found.get(first, -1) > i else i
-        if bisect_right(kept, i) == bisect_left(kept, j):  # none is between
-            found[i], first = j, i
+        i = first if ends.get(first, -1) > i else i
+        if bisect_right(fixed, i) == bisect_left(fixed, j):  # none is between
+            ends[i], first = j, i
     return {
         i: (j, "".join([*parts[i : j - 1], tokens.text(j - 1)]))
-        for i, j in found.items()
+        for i, j in ends.items()
     }
 
 
-def _spaces(tokens: _Tokens, words: _Words) -> list[bool]:
+def _spaces(tokens: _TokenRows, words: _CleanWords) -> list[bool]:
     """Whether there is whitespace between each word and the next one."""
     last = np.array(words.ends, np.intp) - 1
-    found: list[bool] = np.logical_or.reduceat(tokens.has_space, last).tolist()
-    return found
+    has_space: list[bool] = np.logical_or.reduceat(tokens.has_space, last).tolist()
+    return has_space
 
 
-def _copy_attributes(doc: Doc, tokens: _Tokens, words: _Words, clean: Doc) -> None:
+def _copy_attributes(
+    doc: Doc, tokens: _TokenRows, words: _CleanWords, clean: Doc
+) -> None:
     """What components and people have set of the tokens."""
     at = np.array(words.starts, np.intp)
     is_other = tokens.norms[at] != clean.to_array(NORM)
@@ -325,8 +329,8 @@ def _copy_attributes(doc: Doc, tokens: _Tokens, words: _Words, clean: Doc) -> No
         is_other &= tokens.orths[at] == clean.to_array(ORTH)
         for k in np.flatnonzero(is_other).tolist():
             clean[k].norm_ = doc[words.starts[k]].norm_
-    if tokens.others.any():
-        is_set: Any = tokens.others.any(axis=0)
+    if tokens.rest.any():
+        is_set: Any = tokens.rest.any(axis=0)
         for name in (name for name, is_there in zip(_COPIED, is_set) if is_there):
             for token, i in zip(clean, words.starts):
                 if name != "morph" or doc[i].has_morph():  # none is not an empty one

@@ -68,10 +68,10 @@ class Instance:
         return words[0] - self.start, words[1] - self.start, words[2]
 
 
-def check_doc(found: Any) -> None:
+def check_doc(value: Any) -> None:
     """RAISES (TypeError): HS230 it is no document."""
-    if not isinstance(found, (Doc, TokenizedText)):
-        raise TypeError(Errors.HS230.format(found=shown(found)))
+    if not isinstance(value, (Doc, TokenizedText)):
+        raise TypeError(Errors.HS230.format(found=shown(value)))
 
 
 def instances(doc: Doc, scope: str) -> list[Instance]:
@@ -163,10 +163,10 @@ class Sentence:
         return len(self._tokens)
 
     def __getitem__(self, key: int | slice) -> Token | Span:
-        found = self._tokens[key]
-        if isinstance(found, int):
-            return self.doc.doc[found]
-        return self.doc.doc[found.start : found.stop]
+        place = self._tokens[key]
+        if isinstance(place, int):
+            return self.doc.doc[place]
+        return self.doc.doc[place.start : place.stop]
 
     def __iter__(self) -> Iterator[Token]:
         return (self.doc.doc[i] for i in self._tokens)
@@ -234,6 +234,6 @@ class TokenizedText:
         if name not in ((ORTH, SPACY), READ):
             raise KeyError(name)
         n_columns = len(READ) if name == READ else 2
-        found = np.zeros((len(self), n_columns), np.uint64)
-        found[:, 0], found[:, 1] = orths, spaces
-        return found
+        columns = np.zeros((len(self), n_columns), np.uint64)
+        columns[:, 0], columns[:, 1] = orths, spaces
+        return columns

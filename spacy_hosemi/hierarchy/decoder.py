@@ -127,12 +127,12 @@ class LevelDecoder(Decoder):
                 free = [x for x in best[k] if not existing or existing.is_free(x[0])]
                 spans, of_spans = [span for span, _ in free], [path for _, path in free]
                 of_instances.append((batch.instance(k), spans, of_spans))
-            args = of_instances, options.min_confidence, batch.given
+            args = of_instances, options.min_confidence, batch.user_corrections
             prediction = confident(*args)
             posteriors.append(self._posterior(batch, d, solved))
             prediction.listed = list_spans(posteriors[d], options, batch.docs[d])
             predictions.append(prediction)
-        if options.has_whole or batch.given:
+        if options.has_whole or batch.user_corrections:
             wholes = whole_probabilities(posteriors, [x.spans for x in predictions])
             for prediction, p in zip(predictions, wholes):
                 prediction.whole = p
@@ -156,7 +156,9 @@ class LevelDecoder(Decoder):
             existing = read_existing(doc, self.options.name)
             for k in batch.rows(d):
                 instance = batch.instance(k)
-                corrections.append(batch.given.part(instance.start, instance.end))
+                corrections.append(
+                    batch.user_corrections.part(instance.start, instance.end)
+                )
                 part = existing and existing.part(instance.start, instance.end)
                 entities.append(part and part.beside(corrections[-1]))
         weights, automaton = self.state.weights, self.state.schema.automaton

@@ -46,12 +46,12 @@ class LeafInventory(LabelInventory):
     def names_within(self, spans: Iterable[Span], n_tokens: int) -> Bools:
         """See `LabelInventory`; the name of an inner node stands for all leaves
         below."""
-        found = np.ones((n_tokens, len(self.names)), bool)
+        is_possible = np.ones((n_tokens, len(self.names)), bool)
         for start, end, name in spans:
             below = [self.index[label] for label in self.labels_below(name)]
-            found[start:end] = False
-            found[start:end, below] = True
-        return found
+            is_possible[start:end] = False
+            is_possible[start:end, below] = True
+        return is_possible
 
 
 class _Way(NamedTuple):
@@ -118,7 +118,7 @@ class FlatTree:
     def path(
         self, label: str, probabilities: Sequence[float], kept: str | None
     ) -> Path:
-        """The names from the top to a leaf, with probabilities.
+        """RETURNS (Path): The names from the top to a leaf, with probabilities.
 
         probabilities (Sequence[float]): Of the leaves of its `family`.
         kept (Optional[str]): A name that a user gave the span: it and the names above
@@ -134,13 +134,12 @@ class FlatTree:
 
 
 def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | None:
-    """The leaves of the tree of a state as the labels of segments.
+    """RETURNS (Optional[FlatTree]): The leaves of the tree of a state as the labels of
+    segments; None if the last level has no automaton of its own, or if a weight for
+    each feature and leaf would be more than MAX_PAIRS.
 
-    state (ModelState): With levels.
     before (Optional[FlatTree]): The result for a previous state; its automaton is used
         again if the label patterns are the same.
-    RETURNS (Optional[FlatTree]): None if the last level has no automaton of its own, or
-        if a weight for each feature and leaf would be more than MAX_PAIRS.
     """
     schema, levels = state.schema, state.levels
     labels, tree = schema.labels, cast(TreeProjection, schema.projection).tree
@@ -153,14 +152,15 @@ def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | Non
 
 
 def _leaf_automaton(
-    levels: LevelState, labels: Sequence[str], known: PatternAutomaton | None
+    levels: LevelState, labels: Sequence[str], before: PatternAutomaton | None
 ) -> PatternAutomaton:
-    """The automaton of the last level, with the labels in another order."""
+    """RETURNS (PatternAutomaton): That of the last level, with the labels in another
+    order; the one from before, if it is the same."""
     last = levels.levels[-1].steps.automaton
-    asked = (OUTSIDE, *labels), last.patterns, last.tied
-    if known is not None and asked == (known.labels, known.patterns, known.tied):
-        return known
-    return PatternAutomaton(*asked[:2], tied=last.tied)
+    needed = (OUTSIDE, *labels), last.patterns, last.tied
+    if before is not None and needed == (before.labels, before.patterns, before.tied):
+        return before
+    return PatternAutomaton(*needed[:2], tied=last.tied)
 
 
 def _leaf_weights(

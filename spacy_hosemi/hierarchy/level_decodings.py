@@ -55,15 +55,15 @@ class _Gains:
     """The gain of each span, 2 P(span) - ratio, and the spans with the largest sum."""
 
     def __init__(self, solved: ScoredLevel) -> None:
-        found, self._prob = solved.candidates, solved.found[0]
-        self.n_docs, self._sizes = len(found.sizes), found.sizes
-        self._doc, self._node = found.doc, found.node
-        self._start, self._end = found.start, found.end
-        is_span, is_possible = found.node >= 0, self._prob > 0.0
+        table, self._prob = solved.candidates, solved.found[0]
+        self.n_docs, self._sizes = len(table.sizes), table.sizes
+        self._doc, self._node = table.doc, table.node
+        self._start, self._end = table.start, table.end
+        is_span, is_possible = table.node >= 0, self._prob > 0.0
         self._spans = np.flatnonzero(is_span & is_possible)
         self._n_expected = self._sums(self._spans)
-        offset = found.offset
-        first, last = found.start + offset, found.end + offset
+        offset = table.offset
+        first, last = table.start + offset, table.end + offset
         covered = self._covered(first, last, ~is_span & is_possible)
         self._is_open = covered if solved.is_open is None else solved.is_open
         closed = np.concatenate([[0], np.cumsum(~self._is_open)])

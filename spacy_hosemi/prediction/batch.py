@@ -58,7 +58,7 @@ class Batch:
         (List[Optional[PartialLabels]] [N]), corrections (List[PartialLabels] [N]): What
         limits each instance, in its own tokens.
     is_free (bool): Whether nothing limits any of them, and all scores are arrays.
-    given (PartialLabels): Corrections of a user, in tokens of the only document as it
+    user_corrections (PartialLabels): In tokens of the only document as it
         is read, with labels of documents.
     log_z, log_prob (Dict[int, float]): Where they are known: the log partition, and the
         log probability of the segmentation that is predicted.
@@ -83,7 +83,7 @@ class Batch:
         self.existing: list[PartialLabels | None] = [None] * n
         self.corrections = [NOTHING] * n
         self.is_free = isinstance(potentials, ManyPotentials)
-        self.given = NOTHING
+        self.user_corrections = NOTHING
         self.log_z: dict[int, float] = {}
         self.log_prob: dict[int, float] = {}
         self._is_detached = False

@@ -77,6 +77,6 @@ def mean_of_others(values: Floats, groups: Iterable[Group]) -> Floats:
     """
     means = np.zeros_like(values)
     for group in groups:
-        own = values[group]
-        means[group] = (own.sum(axis=0) - own) / (len(group) - 1)
+        of_group = values[group]
+        means[group] = (of_group.sum(axis=0) - of_group) / (len(group) - 1)
     return means

@@ -213,8 +213,8 @@ def _of_instance(
 def _probabilities(batch: Batch, k: int, spans: Sequence[Span]) -> list[float]:
     """RETURNS (List[float]): P(span) of each span of an instance, in its tokens."""
     families = [below(span, batch.source.inventory) for span in spans]
-    asked = [*chain(*families)]
-    probs = iter(finish(confidence_steps(batch, [k], [asked]))[0])
+    spans_below = [*chain(*families)]
+    probs = iter(finish(confidence_steps(batch, [k], [spans_below]))[0])
     return [min(math.fsum(islice(probs, len(some))), 1.0) for some in families]
 
 

@@ -174,7 +174,7 @@ class FlatDecoder(Decoder):
                     potentials[k], batch.constraints[k] = limited[:2]
                     batch.existing[k], batch.corrections[k] = limited[2:]
         batch.potentials, batch.is_free = potentials, False
-        batch.given = corrections or NOTHING
+        batch.user_corrections = corrections or NOTHING
         if options.collective:
             of_docs = [agree(batch, d, options.collective) for d in range(len(docs))]
             batch.potentials = [*chain(*of_docs)]
@@ -211,9 +211,9 @@ class FlatDecoder(Decoder):
                 if len(here):
                     here[:, 0] = np.array(words.starts)[here[:, 0]]
                     here[:, 1] = np.array(words.ends)[here[:, 1] - 1]
-        left = batch if confidence is None else None
+        source = batch if confidence is None else None
         wholes = None if whole is None else whole.tolist()
-        args = self.inventory.names, n_spans, spans, confidence, wholes, left
+        args = self.inventory.names, n_spans, spans, confidence, wholes, source
         return Predictions(*args)
 
     def _segment_steps(
@@ -265,13 +265,15 @@ class FlatDecoder(Decoder):
             if tree is not None:
                 prediction.paths = [tree.unknown[label] for *_, label in best]
         else:
-            of_rows_ = [(batch.instance(k), spans[k], paths[k]) for k in rows]
-            prediction = confident(of_rows_, options.min_confidence, batch.given)
+            of_instances = [(batch.instance(k), spans[k], paths[k]) for k in rows]
+            prediction = confident(
+                of_instances, options.min_confidence, batch.user_corrections
+            )
             if tree is None:
                 prediction.paths = None
         prediction.listed = list_spans(posterior, options, batch.docs[d])
         prediction.posterior = posterior
-        if options.has_whole or batch.given:
+        if options.has_whole or batch.user_corrections:
             n_spans = sum(len(spans[k]) for k in rows)
             if tree is None and len(prediction.spans) == n_spans:
                 prediction.whole = joint_probability(batch, rows)

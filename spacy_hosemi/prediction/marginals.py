@@ -65,8 +65,8 @@ class JointMarginals:
     def _joined_entries(
         self, arrays: Sequence[NDArray[np.void] | None]
     ) -> NDArray[np.void] | None:
-        given = [array for array in arrays if array is not None]
-        return self._joined(given, ("position",)) if given else None
+        present = [array for array in arrays if array is not None]
+        return self._joined(present, ("position",)) if present else None
 
     def _joined(
         self, arrays: Iterable[NDArray[np.void]], offsets: Sequence[str]
@@ -107,26 +107,26 @@ class WordMarginals:
     def tokens(self) -> Any:
         """RETURNS (float64 [n, L]): P(token covered by label)."""
         of_words, clean = self.words.tokens, self._clean
-        found = np.zeros((clean.n_tokens, of_words.shape[1]))
-        found[:, 0] = 1.0
+        of_tokens = np.zeros((clean.n_tokens, of_words.shape[1]))
+        of_tokens[:, 0] = 1.0
         for start, end, of_word in zip(clean.starts, clean.ends, of_words):
-            found[start:end] = of_word
-        ends = self._ends()[:, : found.shape[1]]
+            of_tokens[start:end] = of_word
+        ends = self._ends()[:, : of_tokens.shape[1]]
         # P(label at a word) - P(a segment of it ends there) = P(it goes on).
         goes_on = np.maximum(of_words - ends, 0.0)
         goes_on[:, 0] = 1.0 - goes_on[:, 1:].sum(axis=1)
         for k, (end, start) in enumerate(zip(clean.ends, clean.starts[1:])):
-            found[end:start] = goes_on[k]
-        return found
+            of_tokens[end:start] = goes_on[k]
+        return of_tokens
 
     def _ends(self) -> Any:
         """RETURNS (float64 [W, L]): P(a segment with the label ends with the word)."""
         if hasattr(self.words, "gradient"):
             return self.words.gradient.end
-        found = np.zeros_like(self.words.tokens)
+        ends = np.zeros_like(self.words.tokens)
         for _, end, label, p in self.words.segments_above(_LEAST):
-            found[end - 1, label] += p
-        return found
+            ends[end - 1, label] += p
+        return ends
 
     def segment(self, start: int, end: int, label: int) -> float:
         """Probability of exactly this segment of tokens; 0 if it begins or ends between

@@ -38,13 +38,13 @@ def path_confidence_steps(
     # Nor has every segment its span beside existing entities.
     is_free = [not (batch.existing[k] or batch.corrections[k]) for k in rows]
     of_paths = [x if free else None for x, free in zip(answers, is_free)]
-    asked = [k for k in rows if is_free[k] and of_paths[k] is None]
-    if asked:
-        potentials = [batch.potentials[k] for k in asked]
-        limits = [batch.constraints[k] for k in asked]
-        args = potentials, [segments[k] for k in asked], limits
-        known = yield from path_steps(batch.source.automaton, *args)
-        for k, answer in zip(asked, known):
+    missing = [k for k in rows if is_free[k] and of_paths[k] is None]
+    if missing:
+        potentials = [batch.potentials[k] for k in missing]
+        limits = [batch.constraints[k] for k in missing]
+        args = potentials, [segments[k] for k in missing], limits
+        answers_of_missing = yield from path_steps(batch.source.automaton, *args)
+        for k, answer in zip(missing, answers_of_missing):
             of_paths[k] = answer
     probs: list[list[float]] = [[] for _ in rows]
     for k, answer in enumerate(of_paths):
@@ -62,5 +62,5 @@ def path_confidence_steps(
 def joint_probability(batch: Batch, rows: range) -> float | None:
     """RETURNS (Optional[float]): That of the predicted segmentations of all instances
     of a document; None if it is not known of each."""
-    known = [batch.log_prob[k] for k in rows if k in batch.log_prob]
-    return math.exp(math.fsum(known)) if len(known) == len(rows) else None
+    log_probs = [batch.log_prob[k] for k in rows if k in batch.log_prob]
+    return math.exp(math.fsum(log_probs)) if len(log_probs) == len(rows) else None

@@ -267,17 +267,17 @@ def confidence_steps(
     limits = [batch.constraints[k] for k in rows]
     if inventory.on_tokens:
         probs: list[list[float]] = [[] for _ in rows]
-        asked = [n for n, of_row in enumerate(spans) if of_row]
+        rows_with_spans = [n for n, of_row in enumerate(spans) if of_row]
 
         def answer(n: int, posterior: Marginals) -> list[float]:
             tokens, batch.log_z[rows[n]] = batch.tokens[rows[n]], posterior.log_z
             return [_of_tags(posterior, span, inventory, tokens) for span in spans[n]]
 
-        first_end = {n: min(end for _, end, _ in spans[n]) for n in asked}
-        tags = automaton, potentials, limits, asked, answer
+        first_end = {n: min(end for _, end, _ in spans[n]) for n in rows_with_spans}
+        tags = automaton, potentials, limits, rows_with_spans, answer
         answers = yield from marginal_steps(*tags, first_end=first_end)
-        for n, answered in zip(asked, answers):
-            probs[n] = answered
+        for n, row_probs in zip(rows_with_spans, answers):
+            probs[n] = row_probs
     else:
         index = inventory.index
         segments = [[(i, j, index[y]) for i, j, y in of_row] for of_row in spans]
@@ -300,8 +300,8 @@ def tree_path_steps(
     probability 1."""
     tree = batch.source.tree
     families = [[tree.family(span) for span in of_row] for of_row in spans]
-    asked = [[*chain(*of_row)] for of_row in families]
-    probs = iter(chain(*(yield from confidence_steps(batch, rows, asked))))
+    leaves = [[*chain(*of_row)] for of_row in families]
+    probs = iter(chain(*(yield from confidence_steps(batch, rows, leaves))))
     paths: list[list[Path]] = []
     for k, of_row, some in zip(rows, spans, families):
         kept = {(i, j): name for i, j, name in batch.corrections[k].required}

@@ -92,8 +92,8 @@ class Predictions(Sequence[Prediction]):
             [row.whole for row in rows],
             posteriors[0].batch if posteriors else None,
             [posterior.place for posterior in posteriors] if posteriors else None,
-            listed if any(one is not None for one in listed) else None,
-            paths if any(one is not None for one in paths) else None,
+            listed if any(x is not None for x in listed) else None,
+            paths if any(x is not None for x in paths) else None,
         )
 
     def __len__(self) -> int:

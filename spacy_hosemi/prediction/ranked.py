@@ -64,7 +64,7 @@ def ranked(
     listed = sorted({span for of_other in others for span in of_other})
     confidences = dict(zip(listed, posterior.confidences(listed)))
     pairs = others.items()
-    segmentations += [_ranked(some, confidences, p, shown) for some, p in pairs]
+    segmentations += [_ranked(other, confidences, p, shown) for other, p in pairs]
     return segmentations[:k]
 
 
