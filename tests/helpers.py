@@ -23,8 +23,8 @@ from typer.testing import CliRunner
 
 from spacy_hosemi.labels.alignment import read_annotations
 from spacy_hosemi.model.span_scorer import weights_of
-from spacy_hosemi.training.batch import Batch
 from spacy_hosemi.training.corpus import read_corpus
+from spacy_hosemi.training.training_set import TrainingSet
 
 from .oracles import Problem
 
@@ -272,13 +272,13 @@ def hide(examples) -> list[Example]:
     return examples
 
 
-def make_batch(pipe, examples) -> Batch:
+def make_batch(pipe, examples) -> TrainingSet:
     """What batch training minimizes on examples."""
     docs = [eg.predicted for eg in examples]
     known = read_annotations(examples)
     corpus = read_corpus(docs, known, pipe.schema, pipe.scope, pipe.name)
     args = pipe.automaton, pipe.objective, corpus.docs, corpus.golds
-    return Batch(weights_of(pipe.model), *args)
+    return TrainingSet(weights_of(pipe.model), *args)
 
 
 def run_spacy(*args) -> str:

@@ -224,14 +224,14 @@ def test_no_cycles():
 @pytest.mark.parametrize(
     "module, suffix, source, lines",
     [
-        ("training.batch", ".py", "from ..model import x\nfrom ..core import f", []),
+        ("training.trainer", ".py", "from ..model import x\nfrom ..core import f", []),
         ("model.tok2vec", ".py", "import os\nfrom ..training.lbfgs import run", [2]),
         ("model.tok2vec", ".py", "from .. import core, training", [1]),
         ("model.tok2vec", ".py", "import spacy_hosemi.training.lbfgs as fit", [1]),
         ("model.tok2vec", ".py", "from spacy_hosemi import HighOrderSemiCRF", [1]),
         ("model.tok2vec", ".py", "def f():\n    from ..cli import x", [2]),
-        ("training.batch", ".py", "from ..prediction import x", [1]),
-        ("prediction.decoder", ".py", "from ..training.batch import Batch", [1]),
+        ("training.trainer", ".py", "from ..prediction import x", [1]),
+        ("prediction.decoder", ".py", "from ..training.trainer import Trainer", [1]),
         ("cli.prune", ".py", "from .. import explain\nimport spacy_hosemi", []),
         ("component.pipe", ".py", "from ..explain.pictures import render", [1]),
         ("errors", ".py", "import os", [1]),

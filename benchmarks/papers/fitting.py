@@ -31,9 +31,9 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_hosemi.training.averaged import make_averaged
-from spacy_hosemi.training.batch import Batch
 from spacy_hosemi.training.lbfgs import Fit, make_lbfgs
 from spacy_hosemi.training.objectives import Objective
+from spacy_hosemi.training.training_set import TrainingSet
 
 QUICK_DOCS = 40
 QUICK_ITERATIONS = 5
@@ -145,7 +145,7 @@ def _timed(objective: Objective, cost: Cost) -> Objective:
 def _measured(find: Fit, cost: Cost) -> Fit:
     """The same fit; what it costs is written down."""
 
-    def measured(batch: Batch) -> None:
+    def measured(batch: TrainingSet) -> None:
         compute = batch.value_and_gradient
 
         def counted() -> Any:
@@ -195,7 +195,7 @@ def averaged(
     found = Averaged(nlp.add_pipe("hosemi", config=dict(config)), 0.0)
     fit = make_averaged(n_passes, rate, seed, nonnegative=True, progress=False)
 
-    def timed_fit(batch: Batch) -> None:
+    def timed_fit(batch: TrainingSet) -> None:
         found.n_first = len(found.component.automaton.patterns)
         began = time.process_time()
         fit(batch)

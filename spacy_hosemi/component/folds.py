@@ -10,8 +10,8 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..features.instances import instances
-from ..training.batch import Batch, Floats, Trainable
 from ..training.lbfgs import FitReport
+from ..training.training_set import Floats, Trainable, TrainingSet
 from .judging import GoldDoc, HeldOut
 
 
@@ -24,7 +24,7 @@ class Fold:
         tree one for each level.
     """
 
-    batch: Batch
+    batch: TrainingSet
     held_out: HeldOut
     places: list[int]
     vectors: list[Floats]
@@ -53,7 +53,7 @@ class WarmFit:
 
 
 def make_folds(
-    batch: Batch, docs: Sequence[GoldDoc], scope: str, n_folds: int, seed: int
+    batch: TrainingSet, docs: Sequence[GoldDoc], scope: str, n_folds: int, seed: int
 ) -> list[Fold]:
     """Cuts the training documents, whose instances the batch has in the same order.
     Returns the folds that have documents to be trained on, and others; the features are

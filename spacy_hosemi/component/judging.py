@@ -40,8 +40,8 @@ from ..model.weights.state import WeightState
 from ..prediction.decoder import Decoder, DecodingOptions
 from ..prediction.existing_entities import preset_entities
 from ..prediction.flat_decoder import FlatDecoder
-from ..training.batch import Batch, Floats
 from ..training.trainer import Trainer
+from ..training.training_set import Floats, TrainingSet
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
@@ -308,7 +308,9 @@ def watching(
     a tree in its last part, before which nothing can be predicted."""
 
     def fit_and_watch(batch: Any) -> None:
-        is_last = not batch.has_levels if isinstance(batch, Batch) else batch.is_last
+        is_last = (
+            not batch.has_levels if isinstance(batch, TrainingSet) else batch.is_last
+        )
         if is_last:
             held_out = read_held_out(trainer.weights.state, docs, options.scope)
             batch.watch = lambda _: scores_of(

@@ -20,10 +20,10 @@ from tqdm import tqdm
 from ..errors import Warnings
 from ..prediction.decoder import DecodingOptions
 from ..prediction.decodings import DECODINGS
-from ..training.batch import Batch, Floats, Trainable
 from ..training.lbfgs import FitReport, Lbfgs, make_lbfgs
 from ..training.progress import bar_of
 from ..training.trainer import Trainer
+from ..training.training_set import Floats, Trainable, TrainingSet
 from .folds import Fold, WarmFit, make_folds, words_of
 from .judging import (
     Counts,
@@ -223,7 +223,7 @@ class PenaltySearch:
         batch (Trainable): The training documents; then the levels below the top of a
             tree, for which the l2 was chosen before.
         """
-        if not isinstance(batch, Batch):
+        if not isinstance(batch, TrainingSet):
             return self._last(batch)
         folds = self._folds(batch)
         golds = [gold for fold in folds for gold in fold.held_out.docs]
@@ -253,7 +253,7 @@ class PenaltySearch:
         """By what is judged, in words, for messages."""
         return f"{len(self._dev)} documents of dev" if self._dev else "folds"
 
-    def _folds(self, batch: Batch) -> list[Fold]:
+    def _folds(self, batch: TrainingSet) -> list[Fold]:
         scope = self._options.scope
         if self._dev:
             held_out = read_held_out(self._trainer.weights.state, self._dev, scope)

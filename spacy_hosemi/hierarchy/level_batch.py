@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.weights import Weights
-from ..training.batch import Watch
 from ..training.checkpoint import digest, of_documents
+from ..training.training_set import Watch
 from .candidates import Candidates, PartialNodes
 from .coarse_to_fine import Readings, Step, make_step
 from .hierarchy import Hierarchy
@@ -37,7 +37,7 @@ class LevelBatch:
     weights (LevelVector): The weights of the level.
     gold (PartialNodes): Of the corpus.
 
-    watch (Optional[Callable]): See `Batch`.
+    watch (Optional[Callable]): See `TrainingSet`.
     is_last (bool): Whether there is no level below it.
     """
 
@@ -62,7 +62,7 @@ class LevelBatch:
         return np.full(len(self.weights.vector()), Freedom.FREE, np.uint8)
 
     def identity(self) -> dict[str, str]:
-        """Returns what `Batch.identity` does."""
+        """Returns what `TrainingSet.identity` does."""
         pairs, state = self.weights.pairs, self._levels.state
         patterns = state.patterns[self.weights.index]
         return {

@@ -23,11 +23,11 @@ from ..model.active_features import Rows, read_docs
 from ..model.state import ModelState
 from ..model.weights.pairs import WeightPairs
 from ..model.weights.potentials import score_rows
-from ..training.batch import Levels
 from ..training.corpus import Corpus
 from ..training.objectives import Objective
 from ..training.progress import watched
 from ..training.trainer import Scorer, Trainer
+from ..training.training_set import Levels
 from .candidates import PartialNodes, Place, top_candidates
 from .coarse_to_fine import Readings
 from .hierarchy import Hierarchy

@@ -31,10 +31,10 @@ from ..model.weights.vector import (
 )
 from ..model.weights.weights import Weights
 from ..values import ByName, Flag, Number, Setting, Whole, read_all
-from .batch import Batch, check_finite, naming_features
 from .lbfgs import Fit, size_of
 from .objectives import is_zero
 from .progress import bar_of
+from .training_set import TrainingSet, check_finite, naming_features
 
 Floats = NDArray[np.float64]
 
@@ -83,14 +83,14 @@ def make_averaged(
     n_passes, rate, .., progress: See SETTINGS. Passes after one without a step are
         averaged as if they were made; rare features, and features that others
         duplicate, do better with a lower rate.
-    RETURNS (Callable[[Batch], None]): Leaves the average in place; Ctrl-C ends it with
-        the average so far.
+    RETURNS (Callable[[TrainingSet], None]): Leaves the average in place; Ctrl-C ends it
+        with the average so far.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown group.
     """
     settings = read_all(SETTINGS, locals(), prefix="fit.")
     rates = by_penalty_group("rate", settings["rate"], default=1.0)
 
-    def fit(batch: Batch) -> None:
+    def fit(batch: TrainingSet) -> None:
         if batch.has_levels:
             expected = "the fit spacy_hosemi.lbfgs.v1"
             found = "it is spacy_hosemi.averaged.v1"
@@ -101,7 +101,7 @@ def make_averaged(
 
 
 def descend(
-    batch: Batch,
+    batch: TrainingSet,
     n_passes: int,
     rates: Mapping[str, float],
     seed: int,

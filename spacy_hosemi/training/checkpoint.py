@@ -41,7 +41,7 @@ class SavedFit:
 
     weights (float64 [N]): The best ones.
     settings (Dict[str, Any]): What it minimized.
-    identity (Dict[str, str]): Of its weights, see `Batch.identity`.
+    identity (Dict[str, str]): Of its weights, see `TrainingSet.identity`.
     n_iterations (int): Iterations so far.
     loss (Optional[float]): The objective at the weights, in nats; None: not yet known.
     is_done (bool): Whether the minimization had converged.

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors
-from .batch import Batch, Floats, Trainable
 from .checkpoint import Checkpoint, SavedFit
 from .fit_log import FitLog
+from .training_set import Floats, Trainable, TrainingSet
 
 
 class FitFiles:
@@ -38,12 +38,12 @@ class FitFiles:
         self._part, self._identity = 0, dict[str, str]()
 
     def begin(self, batch: Trainable) -> SavedFit | None:
-        """Begins the next minimization: a `Batch` begins a training, whatever is none
-        belongs to the one before. Returns where an earlier run of it was.
+        """Begins the next minimization: a `TrainingSet` begins a training, whatever is
+        none belongs to the one before. Returns where an earlier run of it was.
 
         RAISES (ValueError): HS272 the checkpoint is of other features or labels.
         """
-        is_first = isinstance(batch, Batch)
+        is_first = isinstance(batch, TrainingSet)
         self._part = 0 if is_first else self._part + 1
         self._saved, saved = time.monotonic(), None
         if self.checkpoint is not None:

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import Warnings
-from .batch import Floats, Trainable, check_finite, naming_features
 from .fit_files import FitFiles
 from .fit_log import iterations_left
 from .minimizers import norm_of
+from .training_set import Floats, Trainable, check_finite, naming_features
 
-# Iterations between two calls of `Batch.watch`, which may decode a corpus.
+# Iterations between two calls of `TrainingSet.watch`, which may decode a corpus.
 WATCH_EVERY = 10
 
 # A fit that goes on from a checkpoint has lost the curvature. Its first iterations may
@@ -42,7 +42,7 @@ class FitProgress:
 
     settings (Dict[str, Any]): Penalties, "tolerance" and, if the fit ends by the scores
         of other documents (Prechelt 1998, "Early stopping - but when?"), "patience"; it
-        does so where `Batch.watch` is set.
+        does so where `TrainingSet.watch` is set.
     max_iter (int): The most iterations.
     n_small (int): It has converged when so many iterations have lowered the objective
         by at most the tolerance: one step may be short by chance.
@@ -212,8 +212,8 @@ class FitProgress:
         return by_iteration * min(n_left, self.max_iter - self.n_steps)
 
     def _watch(self, is_last: bool = False) -> dict[str, Any]:
-        """Returns what `Batch.watch` says of the present weights, every WATCH_EVERY
-        steps and at the last."""
+        """Returns what `TrainingSet.watch` says of the present weights, every
+        WATCH_EVERY steps and at the last."""
         watch = getattr(self._batch, "watch", None)
         if watch is None or (self._files.log is None and self._patience is None):
             return {}

@@ -28,12 +28,12 @@ from ..values import (
     Whole,
     read_all,
 )
-from .batch import Batch, Floats, Trainable, Trained, sharing
 from .fit_files import FitFiles
 from .fit_progress import FitProgress
 from .minimizers import minimize_bounded, minimize_smooth
 from .objectives import Objective, is_smooth
 from .progress import bar_of
+from .training_set import Floats, Trainable, Trained, TrainingSet, sharing
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class FitReport:
     n_kept: int | None = None
 
 
-# Of a `Trainable`; of averages, a Batch.
+# Of a `Trainable`; of averages, a TrainingSet.
 Fit = Callable[[Any], FitReport | None]
 
 # Of a fit that chooses l2: the scores of its trials are those of fits to the end within
@@ -165,9 +165,10 @@ def make_lbfgs(
 
     l2, l1, max_iter, .., patience: See SETTINGS.
     spark_partitions (None): No setting any more: null, or left out (HS341).
-    RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
-        place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
-        objective is not smooth, HS271 and HS272 if the file `checkpoint` does not fit.
+    RETURNS (Callable[[TrainingSet], FitReport]): Finds the best weights and leaves them
+        in place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if
+        the objective is not smooth, HS271 and HS272 if the file `checkpoint` does not
+        fit.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown group; HS270 the
         folder of a file does not exist; HS300 `log` is another file; HS301 both files
         are one; HS341 `spark_partitions` is set.
@@ -245,7 +246,7 @@ class Lbfgs:
 
         WARNS (UserWarning): HSW60 interrupted; HSW61 stopped at max_iter.
         """
-        if isinstance(batch, Batch):
+        if isinstance(batch, TrainingSet):
             self.check(batch.objective)
         if self.l2 is None:
             raise ValueError(Errors.HS290)

@@ -24,12 +24,12 @@ from ..model.weights import edits
 from ..model.weights.penalty_groups import PENALTY_GROUPS
 from ..model.weights.vector import by_weight, row_values
 from ..model.weights.weights import Weights
-from .batch import Batch, Levels
 from .corpus import Corpus
 from .data_checks import warn_rules
 from .feature_selection import select_features
 from .growth import SeenDocs, grow
 from .objectives import Objective, divergence
+from .training_set import Levels, TrainingSet
 
 Scorer = Model[list[Doc], list[Potentials]]
 
@@ -134,10 +134,10 @@ class Trainer:
         )
         self.weights.replace(state)
 
-    def batch(self, corpus: Corpus, objective: Objective) -> Batch:
+    def batch(self, corpus: Corpus, objective: Objective) -> TrainingSet:
         """Returns a corpus with its features read."""
         args = self.schema.automaton, objective, corpus.docs, corpus.golds
-        return Batch(self.weights, *args, self._levels_of(corpus))
+        return TrainingSet(self.weights, *args, self._levels_of(corpus))
 
     def _levels_of(self, corpus: Corpus) -> Levels | None:
         """Returns what fits the levels of a tree below: there are none."""

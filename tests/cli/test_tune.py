@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.configs import make_config
 from spacy_hosemi.inspection.corpus import as_examples
-from spacy_hosemi.training.batch import Batch
+from spacy_hosemi.training.training_set import TrainingSet
 from spacy_hosemi.tuning import search
 from spacy_hosemi.tuning.candidates import candidates
 
@@ -117,7 +117,11 @@ def test_the_time_is_up(train, tmp_path, monkeypatch):
 @pytest.mark.parametrize("n, code", [(1, 130), (20, 130), (200, 0), (300, 0)])
 def test_ctrl_c(train, tmp_path, monkeypatch, n, code):
     """Anywhere: the best one so far is written as a whole, or nothing."""
-    out, value_and_gradient, n_calls = tmp_path / "a.cfg", Batch.value_and_gradient, 0
+    out, value_and_gradient, n_calls = (
+        tmp_path / "a.cfg",
+        TrainingSet.value_and_gradient,
+        0,
+    )
 
     def interrupted(self):
         nonlocal n_calls
@@ -126,7 +130,7 @@ def test_ctrl_c(train, tmp_path, monkeypatch, n, code):
             hit_ctrl_c()
         return value_and_gradient(self)
 
-    monkeypatch.setattr(Batch, "value_and_gradient", interrupted)
+    monkeypatch.setattr(TrainingSet, "value_and_gradient", interrupted)
     result = tune(train, out, code=code)
     assert out.exists() == (code == 0)
     if code:

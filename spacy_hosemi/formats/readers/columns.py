@@ -33,7 +33,7 @@ class Block(NamedTuple):
     meta: dict[str, str]
 
 
-class Layout(NamedTuple):
+class ColumnLayout(NamedTuple):
     """Where the words and tags of a file are.
 
     separator (Pattern[str]): Between columns.
@@ -83,7 +83,7 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
         yield text_of_rows(block.rows, scheme, source.path, block.meta)
 
 
-def _layout(text: str, places: tuple[int, int] | None) -> Layout:
+def _layout(text: str, places: tuple[int, int] | None) -> ColumnLayout:
     """As was asked for; else tokens are in the first column, or in the second if the
     first one counts them, and tags in the last."""
     separator = re.compile(r"\t" if "\t" in text else "[ ]+")
@@ -101,7 +101,7 @@ def _layout(text: str, places: tuple[int, int] | None) -> Layout:
         first = [row[0] for row in rows[:N_SAMPLED]]
         token, tag = int(n > 2 and _is_count(first)), n - 1
     has_tags = all(_is_tag(_cell(row, tag)) for row in rows if _width(row) in widths)
-    return Layout(separator, n, token, tag, widths, has_tags)
+    return ColumnLayout(separator, n, token, tag, widths, has_tags)
 
 
 def _width(columns: list[str]) -> int:
@@ -130,7 +130,7 @@ def _is_count(values: list[str]) -> bool:
     return most > 1
 
 
-def _blocks(source: SourceText, layout: Layout) -> Iterator[Block | Fault]:
+def _blocks(source: SourceText, layout: ColumnLayout) -> Iterator[Block | Fault]:
     """The texts of a file; one with a faulty line is a fault for each such line."""
     rows: list[Row] = []
     faults: list[Fault] = []
@@ -158,7 +158,7 @@ def _blocks(source: SourceText, layout: Layout) -> Iterator[Block | Fault]:
                 faults.append(Fault(source.path, number, row))
 
 
-def _row(line: str, columns: list[str], number: int, layout: Layout) -> Row | str:
+def _row(line: str, columns: list[str], number: int, layout: ColumnLayout) -> Row | str:
     """A token, or what is wrong with its line."""
     if layout.n and len(columns) == layout.n + 1 and not columns[-1]:
         columns = columns[:-1]
@@ -171,7 +171,7 @@ def _row(line: str, columns: list[str], number: int, layout: Layout) -> Row | st
     return Row(number, word, tag)
 
 
-def _is_comment(line: str, columns: list[str], layout: Layout) -> bool:
+def _is_comment(line: str, columns: list[str], layout: ColumnLayout) -> bool:
     """Whether a line with # cannot be a row. `# id = 3` is none although it may have as
     many blanks as rows have, nor is a line without a tag where all rows have one."""
     if not line.startswith("#"):

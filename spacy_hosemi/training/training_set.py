@@ -50,7 +50,7 @@ class Trained(Protocol):
 
 
 class Trainable(Protocol):
-    """What can be minimised: a `Batch`, or one level of a label tree."""
+    """What can be minimised: a `TrainingSet`, or one level of a label tree."""
 
     @property
     def weights(self) -> Trained: ...
@@ -69,7 +69,7 @@ Levels = Callable[[Callable[[Any], Any], Sequence[int]], AbstractContextManager[
 Watch = Callable[[Any], dict[str, Any]]
 
 
-class Batch:
+class TrainingSet:
     """A corpus with its features read: value and gradient for any weights.
 
     weights (Weights): Where the vector of weights is written to.
@@ -137,7 +137,7 @@ class Batch:
         """Returns the known features of one document, as views."""
         return self.docs.rows(k)
 
-    def part(self, chosen: Sequence[int]) -> Batch:
+    def part(self, chosen: Sequence[int]) -> TrainingSet:
         """Returns some of the documents, and the same weights."""
         part = copy(self)
         part._chosen = [self._chosen[k] for k in chosen]
@@ -221,7 +221,7 @@ class Batch:
 def sharing(batch: Trainable, threads: int) -> Iterator[Team]:
     """Lets threads share the evaluations of a batch, to the same bits."""
     with team_of(threads) as team:
-        if not isinstance(batch, Batch):
+        if not isinstance(batch, TrainingSet):
             yield team
             return
         batch.team = team
@@ -250,5 +250,5 @@ def naming_features(batch: Trainable, steps: int) -> Iterator[None]:
 
 
 def _not_a_number(batch: Trainable, value: float, steps: int) -> str:
-    extreme = batch.extreme() if isinstance(batch, Batch) else ""
+    extreme = batch.extreme() if isinstance(batch, TrainingSet) else ""
     return Errors.HS057.format(found=value, steps=steps, extreme=extreme)
