@@ -611,6 +611,10 @@ class Errors(metaclass=_Coded):
         "no such setting. Leave it out, and set fit.threads. For more documents than "
         "one machine can hold see docs/scale.md."
     )
+    HS342 = (
+        "{name} is {found!r}, with which no model is trained any more; expected "
+        "{expected}. Leave it out of the config; train anew a saved model that has it."
+    )
     HS350 = (
         "there is nothing to compare: {found:,} documents have no right span, and none "
         "is predicted. Expected documents with doc.ents as gold."

@@ -47,7 +47,8 @@ class Choice:
 
     def __init__(self, values: tuple[Any, ...]) -> None:
         self.values = values
-        self.expected = "one of " + ", ".join(map(_quoted, values))
+        one_of = "one of " if len(values) > 1 else ""
+        self.expected = one_of + ", ".join(map(_quoted, values))
 
     def read(self, value: Any) -> Any:
         for choice in self.values:

@@ -66,9 +66,12 @@ class FieldNames:
 WEIGHTS, PROBABILITIES, SPANS, NO_PREDICTION = range(4)
 
 
-def _key(kind: Kind, default: Any, meaning: str, decides: int) -> Any:
-    """Returns a row of the table of settings."""
+def _key(
+    kind: Kind, default: Any, meaning: str, decides: int, message: str | None = None
+) -> Any:
+    """Returns a row of the table of settings; message: see `values.read`."""
     metadata = {"kind": kind, "meaning": meaning, "decides": decides}
+    metadata["message"] = message
     return field(default=default, metadata=metadata)
 
 
@@ -76,9 +79,10 @@ def _key(kind: Kind, default: Any, meaning: str, decides: int) -> Any:
 class Settings:
     """All settings of a component that are plain values.
 
-    RAISES (ValueError): HS042, HS043 a value is not of its kind; HS101 min_confidence;
-        HS046, HS070 label_rules, HS047 decoding, HS093 incorrect_spans_key, HS099
-        spans_threshold do not go with the encoding or another setting.
+    RAISES (ValueError): HS042, HS043, HS342 a value is not of its kind; HS101
+        min_confidence; HS046, HS070 label_rules, HS047 decoding, HS093
+        incorrect_spans_key, HS099 spans_threshold do not go with the encoding or
+        another setting.
     """
 
     scope: str = _key(
@@ -133,6 +137,7 @@ class Settings:
         "count",
         "Which patterns those are: the most frequent ones; there is no other choice.",
         WEIGHTS,
+        Errors.HS342,
     )
     observed_order: int = _key(
         Whole(0, MAX_ORDER),
@@ -178,6 +183,7 @@ class Settings:
         0,
         "Weights of lengths are not smoothed; there is no other choice.",
         WEIGHTS,
+        Errors.HS342,
     )
     max_length: int | None = _key(
         OrNull(Whole(1, MAX_LENGTH)),
@@ -273,7 +279,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         for row in fields(self):
-            value = read(row.name, row.metadata["kind"], getattr(self, row.name))
+            kind, message = row.metadata["kind"], row.metadata["message"]
+            value = read(row.name, kind, getattr(self, row.name), message)
             object.__setattr__(self, row.name, value)
         _check_encoding(self)
 

@@ -191,8 +191,8 @@ def test_many_labels_with_two_examples_each_are_learnt(monkeypatch):
         ("HS043", {"pattern_min_count": 0}),
         ("HS043", {"pattern_max": -1}),
         ("HS043", {"explicit_length": 0}),
-        ("HS042", {"length_smoothing": 1}),
-        ("HS042", {"pattern_selection": "gain"}),
+        ("HS342", {"length_smoothing": 1}),
+        ("HS342", {"pattern_selection": "gain"}),
         ("HS043", {"max_length": 0}),
     ],
 )

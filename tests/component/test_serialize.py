@@ -160,6 +160,17 @@ def test_another_format_of_cfg(folder, version):
         spacy.load(folder)
 
 
+@pytest.mark.parametrize(
+    "setting", [{"pattern_selection": "gain"}, {"length_smoothing": 2}]
+)
+def test_settings_that_only_older_models_have(folder, setting):
+    path = folder / "hosemi" / "cfg"
+    cfg, parts = unsealed(path.read_bytes())
+    path.write_bytes(sealed({**cfg, **setting}, parts))
+    with pytest.raises(ValueError, match=f"HS342.*{next(iter(setting))}.*train anew"):
+        spacy.load(folder)
+
+
 @pytest.mark.parametrize("config", [{"max_order": 1}, {"encoding": "BIO"}])
 def test_parts_of_different_models(folder, tmp_path_factory, config):
     other = tmp_path_factory.mktemp("other")
