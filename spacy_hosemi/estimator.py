@@ -19,7 +19,7 @@ from .errors import Errors
 from .features.feature_set import SETTINGS as FEATURES
 from .formats.texts import has_half
 from .text.tokenizer import use_field_tokenizer
-from .values import read_all
+from .values import map_values, read_all
 
 try:
     from sklearn.base import BaseEstimator
@@ -203,12 +203,9 @@ def _blank(lang: Any) -> Language:
 
 
 def _plain(value: Any) -> Any:
-    """A setting as a config can have it: grids of parameters have numpy's numbers."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    return [*map(_plain, value)] if isinstance(value, (list, tuple)) else value
+    """Returns a setting as a config can have it, with Python's numbers: grids of
+    parameters have numpy's."""
+    return map_values(lambda x: x.item() if isinstance(x, np.generic) else x, value)
 
 
 def _read_texts(texts: Any) -> list[str]:

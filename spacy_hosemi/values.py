@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
@@ -236,6 +236,20 @@ def read_all(
     return {
         x.name: read(prefix + x.name, x.kind, values[x.name], message) for x in settings
     }
+
+
+def map_values(change: Callable[[Any], Any], value: Any) -> Any:
+    """Returns a nested value whose scalars are changed; tuples become lists."""
+    if isinstance(value, Mapping):
+        return {key: map_values(change, x) for key, x in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [map_values(change, x) for x in value]
+    return change(value)
+
+
+def as_lists(value: Any) -> Any:
+    """Returns a nested value with lists in place of its tuples."""
+    return map_values(lambda x: x, value)
 
 
 def _quoted(value: Any) -> str:

@@ -34,6 +34,7 @@ from ..prediction.records import (
     find_records,
     text_length,
 )
+from ..values import as_lists
 from .token_labels import describe
 
 # The attributes in the columns that `describe` makes.
@@ -133,7 +134,8 @@ def before_prediction(doc: Doc, name: str, limits: dict[str, Any] | None) -> Doc
     if limits["tokens"] != len(doc):
         return None
     has_ents, has_sents = map(doc.has_annotation, (ENT_IOB, SENT_START))
-    if _as_lists(limits) == _limits(doc, name, has_ents, has_sents):
+    # DocBin makes tuples of lists.
+    if as_lists(limits) == _limits(doc, name, has_ents, has_sents):
         return doc
     before = copy_tokens(doc, limits.get("sents"))
     preset = [DocSpan(before, *span) for span in limits.get("preset", ())]
@@ -204,13 +206,6 @@ def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
             token.morph = of_doc.morph
     copied.tensor = doc.tensor
     return copied
-
-
-def _as_lists(value: Any) -> Any:
-    """Of lists DocBin makes tuples."""
-    if isinstance(value, dict):
-        return {key: _as_lists(x) for key, x in value.items()}
-    return [*map(_as_lists, value)] if isinstance(value, (list, tuple)) else value
 
 
 def _add_entities(doc: Doc, ents: list[DocSpan], name: str) -> None:

@@ -10,7 +10,7 @@ predicted with. In a document that was saved before anybody asked there is none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from spacy.tokens import Doc, Span
@@ -28,18 +28,12 @@ from ..prediction.records import (
 )
 from .annotations import before_prediction
 
-
-class Predictor(Protocol):
-    """A component that can predict again."""
-
-    def posterior_of(self, doc: Doc, number: int | None) -> AnyPosterior | None:
-        """RETURNS (Optional[AnyPosterior]): Of a document, if the component still has
-        the labels and weights of this number."""
-        ...
+if TYPE_CHECKING:
+    from .pipe import HighOrderSemiCRF
 
 
 # Components by the id that records have.
-components: WeakValueDictionary[str, Predictor] = WeakValueDictionary()
+components: WeakValueDictionary[str, HighOrderSemiCRF] = WeakValueDictionary()
 
 
 def register_extension() -> None:

@@ -16,6 +16,7 @@ from weakref import ref
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 
+from ..values import map_values
 from .settings import NAMES
 
 _REFERENCE = re.compile(r"\$\{|__SECTION__")
@@ -46,7 +47,7 @@ class ConfigBlocks:
         for block in self._find():
             for name, value in settings.items():
                 if name in block:
-                    block[name] = writable(value)
+                    block[name] = map_values(_writable, value)
 
     def changed(self, saved: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the settings in the config of a pipeline that is being loaded where
@@ -57,8 +58,9 @@ class ConfigBlocks:
             block = config.get(component, {})
             for name in NAMES:
                 if name in saved and name in block:
-                    written = writable(saved[name])
-                    if block[name] not in (written, _doubled(written)):
+                    written = map_values(_writable, saved[name])
+                    doubled = map_values(_doubled, written)
+                    if block[name] not in (written, doubled):
                         changes[name] = block[name]
         return changes
 
@@ -75,19 +77,14 @@ class ConfigBlocks:
         return [*self._blocks, *blocks]
 
 
-def writable(value: Any) -> Any:
+def _writable(value: Any) -> Any:
     """Returns a value as the config file can hold it: text that spaCy would take for a
     variable or for a reference to a section is percent-encoded."""
-    if isinstance(value, str):
-        return quote(value, safe=" ") if _REFERENCE.search(value) else value
-    if isinstance(value, dict):
-        return {key: writable(x) for key, x in value.items()}
-    return [*map(writable, value)] if isinstance(value, list) else value
+    is_reference = isinstance(value, str) and _REFERENCE.search(value)
+    return quote(value, safe=" ") if is_reference else value
 
 
 def _doubled(value: Any) -> Any:
     """Returns what a config file makes of a value: it writes $ as $$, and spaCy reads
     that without undoing it."""
-    if isinstance(value, str):
-        return re.sub(r"\$(?!\{)", "$$", value)
-    return [*map(_doubled, value)] if isinstance(value, list) else value
+    return re.sub(r"\$(?!\{)", "$$", value) if isinstance(value, str) else value

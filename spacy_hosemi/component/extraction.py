@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -14,16 +14,13 @@ from ..formats.texts import Fault
 from ..prediction.ranked import RankedSegmentation
 from .chunks import ResultSink, fields_of, read_chunks
 
-
-class Ranks(Protocol):
-    """A component that has alternatives, see `Analyzing.ranked`."""
-
-    def ranked(self, doc: Doc, k: int = 1) -> list[RankedSegmentation]: ...
+if TYPE_CHECKING:
+    from .pipe import HighOrderSemiCRF
 
 
 def extract_records(
     nlp: Language,
-    pipe: Ranks,
+    pipe: HighOrderSemiCRF,
     lines: Iterable[Line],
     on_bad: Callable[[Fault], None],
     *,
@@ -35,7 +32,7 @@ def extract_records(
     `doc.ents` has and its alternatives.
 
     nlp (Language): A pipeline that nobody else uses.
-    pipe (Ranks): The component whose alternatives are needed.
+    pipe (HighOrderSemiCRF): The component whose alternatives are needed.
     on_bad (Callable): Told which lines failed, and why.
     k (int): How many segmentations of each line, with the predicted one.
     threads (Optional[int]): Of components of this package; None: as in their settings.
@@ -52,7 +49,7 @@ def extract_records(
 class _Records(ResultSink):
     """The records of a chunk. pipe, k, has_tokens: See `extract_records`."""
 
-    def __init__(self, pipe: Ranks, k: int, has_tokens: bool) -> None:
+    def __init__(self, pipe: HighOrderSemiCRF, k: int, has_tokens: bool) -> None:
         self._pipe, self._k, self._has_tokens = pipe, k, has_tokens
         self.needs_docs = k > 1 or has_tokens
         self._records: list[ExtractedRecord] = []
@@ -83,7 +80,7 @@ class _Records(ResultSink):
 
 
 def record_of(
-    doc: Doc, number: int, pipe: Ranks, k: int, has_tokens: bool
+    doc: Doc, number: int, pipe: HighOrderSemiCRF, k: int, has_tokens: bool
 ) -> ExtractedRecord:
     """RETURNS (ExtractedRecord): A record of this number, with the entities of
     `doc.ents`; pipe, k, has_tokens: see `extract_records`."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Warnings
 from ..prediction.guarantee import Guarantee
+from ..values import map_values
 from .settings import DECIDING_SPANS
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def fingerprint(pipe: HighOrderSemiCRF) -> str:
     """Returns another text if weights, lists, labels or settings are others. It takes
     about as long as saving the component."""
     settings = {name: pipe.settings.cfg[name] for name in DECIDING_SPANS}
-    values = _rounded({**settings, **pipe.schema.to_cfg()})
+    values = map_values(_rounded, {**settings, **pipe.schema.to_cfg()})
     digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode("utf8"))
     digest.update(pipe.model.to_bytes())
     return digest.hexdigest()[:32]
@@ -36,9 +37,5 @@ def guarantee_in_force(pipe: HighOrderSemiCRF) -> Guarantee | None:
 
 
 def _rounded(value: Any) -> Any:
-    """Without the last digits of numbers, which a config file may change."""
-    if isinstance(value, float):
-        return f"{value:.12g}"
-    if isinstance(value, dict):
-        return {str(key): _rounded(x) for key, x in value.items()}
-    return [*map(_rounded, value)] if isinstance(value, (list, tuple)) else value
+    """Returns a number without its last digits, which a config file may change."""
+    return f"{value:.12g}" if isinstance(value, float) else value

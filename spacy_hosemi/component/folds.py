@@ -58,7 +58,7 @@ def make_folds(
     """Cuts the training documents, whose instances the batch has in the same order.
     Returns the folds that have documents to be trained on, and others; the features are
     those of all documents."""
-    numbers = fold_numbers([gold.doc for gold in docs], n_folds, seed)
+    numbers = folds_of([words_of(gold.doc) for gold in docs], n_folds, seed)
     sizes = [len(instances(gold.doc, scope)) for gold in docs]
     first = [0, *np.cumsum(sizes).tolist()]
     folds = []
@@ -71,11 +71,6 @@ def make_folds(
             held_out = HeldOut([docs[k] for k in places], rows)
             folds.append(Fold(part, held_out, places, [batch.weights.vector()]))
     return folds
-
-
-def fold_numbers(docs: Sequence[Doc], n_folds: int, seed: int) -> list[int]:
-    """Returns a fold for each document; documents with the same words share one."""
-    return folds_of([words_of(doc) for doc in docs], n_folds, seed)
 
 
 def folds_of(keys: Sequence[Hashable], n_folds: int, seed: int) -> list[int]:

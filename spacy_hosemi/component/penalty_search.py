@@ -18,6 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from ..errors import Warnings
+from ..labels.alignment import labels_of
 from ..prediction.decoder import DecodingOptions
 from ..prediction.decodings import DECODINGS
 from ..training.lbfgs import FitReport, Lbfgs, make_lbfgs
@@ -28,7 +29,6 @@ from .folds import Fold, WarmFit, make_folds, words_of
 from .judging import (
     Counts,
     GoldDoc,
-    HeldOut,
     error_of_scores,
     f1_of,
     only_spans,
@@ -63,10 +63,6 @@ Decoding = tuple[str, float | None]
 def distance(l2: float) -> float:
     """How far an l2 is from DEFAULT, on a logarithmic scale; 0 is as far as can be."""
     return abs(math.log(l2 / DEFAULT)) if l2 else math.inf
-
-
-def _labels_of(docs: Sequence[GoldDoc]) -> set[str]:
-    return {label for gold in docs for *_, label in gold.labels.required}
 
 
 @dataclass(frozen=True)
@@ -210,7 +206,8 @@ class PenaltySearch:
             values = {"found": n_trained, "total": len(dev)}
             warnings.warn(Warnings.HSW76.format(**values), stacklevel=2)
             dev = []
-        if dev and not _labels_of(dev) & _labels_of(docs):
+        labels, dev_labels = (labels_of(x.labels for x in part) for part in (docs, dev))
+        if dev and not labels & dev_labels:
             warnings.warn(Warnings.HSW78.format(total=len(dev)), stacklevel=2)
             dev = []
         self._docs, self._dev = [*docs], dev
@@ -286,7 +283,9 @@ class PenaltySearch:
                 if report is None:
                     report, weights = self._reports[0], folds[0].vectors[0]
                 report = replace(report, reason="interrupted", is_converged=False)
-                self._warn_of_interruption()
+                values = {"found": len(self.trials), "total": len(self._path)}
+                message = Warnings.HSW77.format(kept=self._in_words(), **values)
+                warnings.warn(message, stacklevel=2)
         assert report is not None
         self._say(f"Chosen by {self.judged_by}: {self._in_words()}")
         return weights, report
@@ -294,11 +293,6 @@ class PenaltySearch:
     def _in_words(self) -> str:
         best = self.best
         return f"l2 {self._path[0]:g}" if best is None else best.in_words
-
-    def _warn_of_interruption(self) -> None:
-        n, n_all = len(self.trials), len(self._path)
-        values = {"found": n, "total": n_all, "kept": self._in_words()}
-        warnings.warn(Warnings.HSW77.format(**values), stacklevel=2)
 
     def _is_chosen(self, trial: Trial) -> bool:
         """Whether the last trial is chosen instead of the one before: of those that are
@@ -329,9 +323,12 @@ class PenaltySearch:
             fit = WarmFit(fit_and_note, fold.vectors)
             fit(fold.batch)
             with fold.batch.with_levels(fit):
-                for decoding in self._decodings:
-                    of_folds = counts.setdefault(decoding, [])
-                    of_folds.append(self._counts(fold.held_out, decoding))
+                for decoding, expected_f1 in self._decodings:
+                    options = self._options._replace(
+                        decoding=decoding, expected_f1=expected_f1
+                    )
+                    of_folds = counts.setdefault((decoding, expected_f1), [])
+                    of_folds.append(fold.held_out.counts(self._trainer, options))
             bar.update()
         order = np.argsort([k for fold in folds for k in fold.places])
         by_doc = {x: np.concatenate(parts)[order] for x, parts in counts.items()}
@@ -345,10 +342,6 @@ class PenaltySearch:
         gain = best.score - first.score
         is_sure = gain > SURE * error_of_scores(best.counts, first.counts)
         return best if is_sure else first
-
-    def _counts(self, held_out: HeldOut, decoding: Decoding) -> Counts:
-        options = self._options._replace(decoding=decoding[0], expected_f1=decoding[1])
-        return held_out.counts(self._trainer, options)
 
     def _show(self, trial: Trial) -> None:
         exact = trial.record_accuracy

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -56,11 +57,13 @@ def write_parts(
         with suppress(OSError, ValueError):
             parts |= unsealed((folder / "cfg").read_bytes())[1]
     else:
-        parts["model"] = _write_part(folder, "model", ".msgpack", _writer(model))
+        parts["model"] = _write_part(
+            folder, "model", ".msgpack", methodcaller("write", model)
+        )
     for array in weights:
         write = partial(np.lib.format.write_array, array=array, allow_pickle=False)
         parts["weights"] = _write_part(folder, "weights", ".npy", write)
-    path, _ = _write_new(folder, _writer(sealed(cfg, parts)))
+    path, _ = _write_new(folder, methodcaller("write", sealed(cfg, parts)))
     os.replace(path, folder / "cfg")
     flush_names(folder)
     if model is not None:
@@ -170,11 +173,6 @@ class _Hashed:
     def write(self, data: bytes) -> None:
         self.digest.update(data)
         self._file.write(data)
-
-
-def _writer(data: bytes) -> Callable[[Any], None]:
-    """Returns a function that writes these bytes to a file."""
-    return lambda file: file.write(data)
 
 
 def _write_part(

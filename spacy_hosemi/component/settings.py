@@ -33,6 +33,7 @@ from ..values import (
     Text,
     Unfit,
     Whole,
+    as_lists,
     read,
 )
 
@@ -301,7 +302,7 @@ class Settings:
         if self.guarantee is not None:
             values["guarantee"] = self.guarantee.to_cfg()
         for name in ("label_rules", "observed_patterns", "export_fields"):
-            values[name] = _as_list(values[name])
+            values[name] = as_lists(values[name])
         return values
 
 
@@ -335,10 +336,6 @@ def decoding_options(
         has_whole=settings.confidence,
         **{x: getattr(settings, x) for x in NAMES if x in DecodingOptions._fields},
     )
-
-
-def _as_list(value: Any) -> Any:
-    return [*map(_as_list, value)] if isinstance(value, tuple) else value
 
 
 def _check_encoding(settings: Settings) -> None:

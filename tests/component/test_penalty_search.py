@@ -14,7 +14,7 @@ from spacy.training import Example
 from thinc.api import Config
 
 from spacy_hosemi import use_field_tokenizer
-from spacy_hosemi.component.folds import fold_numbers
+from spacy_hosemi.component.folds import folds_of, words_of
 from spacy_hosemi.component.judging import error_of_scores, f1_of
 from spacy_hosemi.component.penalty_search import (
     DEFAULT,
@@ -449,9 +449,10 @@ def example_of(nlp, text, spans):
 def test_documents_with_the_same_words_share_a_fold():
     nlp = spacy.blank("en")
     docs = [*nlp.pipe(f"word {k % 10}" for k in range(30))]
-    numbers = fold_numbers(docs, 3, 0)
+    words = [words_of(doc) for doc in docs]
+    numbers = folds_of(words, 3, 0)
     assert {*numbers} == {0, 1, 2}
-    assert numbers == fold_numbers(docs, 3, 0) != fold_numbers(docs, 3, 1)
+    assert numbers == folds_of(words, 3, 0) != folds_of(words, 3, 1)
     assert all(numbers[k] == numbers[k % 10] for k in range(30))
     sizes = np.bincount(numbers[:10])
     assert sizes.max() - sizes.min() <= 1
