@@ -40,6 +40,7 @@ from ..model.weights.state import WeightState
 from ..prediction.decoder import Decoder, DecodingOptions
 from ..prediction.existing_entities import preset_entities
 from ..prediction.flat_decoder import FlatDecoder
+from ..prediction.scorer import Scorer
 from ..training.trainer import Trainer
 from ..training.training_set import Floats, TrainingSet
 
@@ -262,8 +263,7 @@ class HeldOut(NamedTuple):
         state = trainer.publish()
         decoder: Decoder
         if state.levels is None:
-            as_read = options._replace(clean_text=False)
-            decoder = FlatDecoder(state, as_read, _RowScorer(state.weights, self.rows))
+            decoder = FlatDecoder(state, options, _RowScorer(state.weights, self.rows))
         else:
             decoder = make_decoder(state, options, trainer.model)
         predictions = decoder.predict(gold.doc for gold in self.docs)
@@ -272,10 +272,8 @@ class HeldOut(NamedTuple):
             yield [*((x.start, x.end, x.label_) for x in preset), *prediction.spans]
 
 
-class _RowScorer:
+class _RowScorer(Scorer):
     """Scores instances, whose features have been read, in their order."""
-
-    has_encoder = False
 
     def __init__(self, state: WeightState, rows: Iterable[Rows]) -> None:
         self._state, self._rows = state, iter(rows)
@@ -294,8 +292,9 @@ def read_held_out(state: WeightState, docs: Sequence[GoldDoc], scope: str) -> He
 
 
 def only_spans(options: DecodingOptions) -> DecodingOptions:
-    """Returns options for the same predictions without probabilities."""
-    return options._replace(has_scores=False, has_whole=False, spans_threshold=None)
+    """Returns options for the spans of documents that are clean, and nothing else."""
+    off: Any = dict.fromkeys(("has_scores", "has_whole", "clean_text"), False)
+    return options._replace(**off, spans_threshold=None)
 
 
 def watching(

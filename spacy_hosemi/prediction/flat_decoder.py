@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, chain
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -33,35 +33,12 @@ from .predictions import Prediction, Predictions
 from .scorer import Scorer
 
 
-class Leaves(Protocol):
-    """The leaves of a label tree as the labels of segments: see `hierarchy.flatten`.
-
-    unknown (Dict[str, Path]): For each leaf the names from the top, without
-        probabilities.
-    """
-
-    automaton: Any
-    inventory: Any
-    projection: Any
-    unknown: dict[str, Path]
-
-    def family(self, span: Span) -> list[Span]:
-        """RETURNS (List[Span]): Those whose probabilities `path` needs."""
-        ...
-
-    def path(
-        self, label: str, probabilities: Sequence[float], kept: str | None
-    ) -> Path:
-        """RETURNS (Path): The names from the top to a leaf."""
-        ...
-
-
 class FlatDecoder(Decoder):
     """Decodes all labels of segments at once, see `Decoder`.
 
     scorer (Scorer): Gives the potentials of instances.
-    tree (Optional[Leaves]): The leaves of a label tree, which segments have for labels;
-        None: they have those of the schema.
+    tree (Optional[FlatTree]): The leaves of a label tree, which segments have for
+        labels, see `hierarchy.flatten`; None: they have those of the schema.
     """
 
     def __init__(
@@ -69,7 +46,7 @@ class FlatDecoder(Decoder):
         state: ModelState,
         options: DecodingOptions,
         scorer: Scorer,
-        tree: Leaves | None = None,
+        tree: Any = None,
     ) -> None:
         labels: Any = tree or state.schema
         self.state, self.options, self.tree = state, options, tree

@@ -17,7 +17,7 @@ class Scorer(Protocol):
     has_encoder (bool): Whether a tok2vec reads the documents, too.
     """
 
-    has_encoder: bool
+    has_encoder: bool = False
 
     def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
         """RETURNS (Sequence[Potentials]): Of instances of the same vocabulary."""
