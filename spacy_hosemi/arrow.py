@@ -118,7 +118,9 @@ def extract(
     table = pa.Table.from_batches(batches, _EXPLODED if explode else _SCHEMA)
     if ids is not None:
         numbers = table.column("doc_id")
-        table = table.set_column(0, "doc_id", _of(ids, numbers) if explode else ids)
+        table = table.set_column(
+            0, "doc_id", _ids_of_rows(ids, numbers) if explode else ids
+        )
     return table.replace_schema_metadata(way)
 
 
@@ -153,10 +155,10 @@ class _Columns(ResultSink):
             if isinstance(text, str):
                 yield line
             else:
-                found = "null" if text is None else type(text).__name__
+                fault = "null" if text is None else type(text).__name__
                 if isinstance(text, UnicodeDecodeError):
-                    found = "not UTF-8"
-                self.fail(line, f"The text is {found}; expected a string")
+                    fault = "not UTF-8"
+                self.fail(line, f"The text is {fault}; expected a string")
 
     def add(
         self, line: Line, fields: Sequence[ExtractedField], confidence: float | None
@@ -168,14 +170,14 @@ class _Columns(ResultSink):
             for column, values in zip(self._spans, zip(*fields)):
                 column += values
 
-    def add_many(self, lines: Sequence[Line], found: Fields) -> None:
+    def add_many(self, lines: Sequence[Line], fields: Fields) -> None:
         """See `ResultSink`."""
         self._numbers += [line.number for line in lines]
         self._n_chars += sum([len(line.text) for line in lines])
-        self._probabilities += found.probabilities
-        self._n_spans += found.n_fields
+        self._probabilities += fields.probabilities
+        self._n_spans += fields.n_fields
         self._errors += [None] * len(lines)
-        for column, values in zip(self._spans, found.columns):
+        for column, values in zip(self._spans, fields.columns):
             column += values
 
     def fail(self, line: Line, message: str) -> None:
@@ -192,7 +194,7 @@ class _Columns(ResultSink):
 
     def take(self) -> pa.RecordBatch:
         """Returns all rows, in order; from then on there are none."""
-        arrays = [pa.array(x, one.type) for x, one in zip(self._spans, _SPAN)]
+        arrays = [pa.array(x, y.type) for x, y in zip(self._spans, _SPAN)]
         spans = pa.StructArray.from_arrays(arrays, fields=[*_SPAN])
         borders = np.cumsum([0, *self._n_spans])
         batch = pa.RecordBatch.from_arrays(
@@ -280,7 +282,7 @@ def _read_ids(ids: Any) -> pa.Array | pa.ChunkedArray:
         raise ValueError(Errors.HS311.format(**args)) from None
 
 
-def _of(ids: pa.Array | pa.ChunkedArray, rows: pa.ChunkedArray) -> Any:
+def _ids_of_rows(ids: pa.Array | pa.ChunkedArray, rows: pa.ChunkedArray) -> Any:
     """Returns the id of each row, by the numbers of texts."""
     try:
         return ids.take(rows)

@@ -95,14 +95,14 @@ def digest_of(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def _exchange(first: Path, second: Path) -> bool:
     """Exchanges the names of two folders in one step. Returns whether this system and
     this file system can."""
     if not sys.platform.startswith("linux"):
         return False
     with suppress(OSError, AttributeError):
         rename = ctypes.CDLL(None, use_errno=True).renameat2
-        names = os.fsencode(one), os.fsencode(other)
+        names = os.fsencode(first), os.fsencode(second)
         args = _AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE
         return bool(rename(*args) == 0)
     return False

@@ -54,9 +54,9 @@ _OF_THE_DISK = {
 }
 
 # Models that a process keeps: the one in use, and the one before while jobs overlap.
-_MOST_KEPT = 2
+_MOST_PIPELINES = 2
 
-_kept: dict[str, Language] = {}
+_pipelines: dict[str, Language] = {}
 _lock = threading.Lock()
 
 
@@ -105,19 +105,19 @@ class TableExtractor:
         return extract(self.pipeline(), table.column(self.text_col), ids=ids, **options)
 
     def pipeline(self) -> Language:
-        """RETURNS (Language): The model, as this process keeps it."""
+        """Returns the model, which this process loads once."""
         folder = self._folder()
         key = self.model if folder is None else digest_of(folder)
         with _lock:
-            if key not in _kept:
+            if key not in _pipelines:
                 source = self.model if folder is None else folder
-                _kept[key] = load(source, verify=self.verify)
-                for other in [*_kept][:-_MOST_KEPT]:
-                    del _kept[other]
-            return _kept[key]
+                _pipelines[key] = load(source, verify=self.verify)
+                for oldest in [*_pipelines][:-_MOST_PIPELINES]:
+                    del _pipelines[oldest]
+            return _pipelines[key]
 
     def place(self) -> Path:
-        """RETURNS (Path): Where this machine has the model; it need not be there."""
+        """Returns where this machine has the model; it need not be there."""
         return Path(self.model)
 
     def _folder(self) -> Path | None:
@@ -178,9 +178,9 @@ def _unpack(archive: Path, folder: Path) -> None:
         nonlocal n_files, n_bytes
         n_files, n_bytes = n_files + 1, n_bytes + size
         if n_files > _MOST_FILES or n_bytes > most:
-            args = {"most": most, "most_files": _MOST_FILES}
-            found = {"n": n_files, "found": n_bytes}
-            raise ValueError(Errors.HS316.format(path=archive, **args, **found))
+            limits = {"most": most, "most_files": _MOST_FILES}
+            sizes = {"n": n_files, "found": n_bytes}
+            raise ValueError(Errors.HS316.format(path=archive, **limits, **sizes))
 
     def member(file: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
         checked(file.size)

@@ -41,7 +41,7 @@ def temporary(tmp_path, monkeypatch):
     """Archives are unpacked below; no model is kept from another test."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    monkeypatch.setattr(workers, "_kept", {})
+    monkeypatch.setattr(workers, "_pipelines", {})
 
 
 @pytest.mark.parametrize("explode", [False, True])
@@ -81,7 +81,7 @@ def test_few_models_are_kept(nlp, tmp_path):
         nlp.meta["description"] = f"number {k}"
         spacy_hosemi.save(nlp, tmp_path / f"{k}")
         TableExtractor(tmp_path / f"{k}").pipeline()
-    assert [x.meta["description"] for x in workers._kept.values()] == [
+    assert [x.meta["description"] for x in workers._pipelines.values()] == [
         "number 2",
         "number 3",
     ]

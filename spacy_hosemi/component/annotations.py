@@ -52,14 +52,11 @@ def write_predictions(
     spans_key: str | None,
     record: dict[str, Any],
 ) -> None:
-    """Writes entities beside the preset ones, the record, and the span group.
+    """Writes entities beside the preset ones, the record of the component of this name,
+    and the span group. Raises IndexError if a span is not within its document, or
+    tokens were merged or split since the documents were read.
 
-    docs (DocBatch): Documents, as they were read before they had these entities.
-    predictions (Predictions): What is predicted in each.
-    name (str), spans_key (Optional[str]): Of the component.
     record (Dict[str, Any]): What the records of all these documents have.
-    RAISES (IndexError): A span is not within its document, or tokens were merged or
-        split since the documents were read.
     """
     labels, first, spans = predictions.labels, docs.borders, predictions.spans.tolist()
     strings = docs[0].vocab.strings
@@ -97,7 +94,7 @@ def write_predictions(
 
 
 def _number(label: str, strings: Any) -> int:
-    """RETURNS (int): Of a label, which is among the strings now."""
+    """Returns the number of a label, which is among the strings from then on."""
     number = _NUMBERS.get(label)
     if number is None or number not in strings:
         number = _NUMBERS[label] = strings.add(label)
@@ -105,7 +102,7 @@ def _number(label: str, strings: Any) -> int:
 
 
 def _leave_record(doc: Doc, name: str, record: Record, n_characters: int) -> None:
-    """Replace the records of one component; the new one stands last."""
+    """Replaces the records of one component; the new one stands last."""
     data: dict[Any, Any] = doc.user_data
     if data:
         for *_, by_name in find_records(doc):
@@ -117,18 +114,15 @@ def _leave_record(doc: Doc, name: str, record: Record, n_characters: int) -> Non
 
 
 def remove_excluded(doc: Doc, corrections: PartialLabels) -> None:
-    """Remove existing entities that a user has excluded."""
-    wrong = [x for x in doc.ents if corrections.excludes((x.start, x.end, x.label_))]
-    doc.set_ents([], outside=wrong, default="unmodified")
+    """Removes existing entities that a user has excluded."""
+    excluded = [x for x in doc.ents if corrections.excludes((x.start, x.end, x.label_))]
+    doc.set_ents([], outside=excluded, default="unmodified")
 
 
 def before_prediction(doc: Doc, name: str, limits: dict[str, Any] | None) -> Doc | None:
-    """RETURNS (Optional[Doc]): A document as it was before its prediction, with the
-    sentence starts and entities of then; None if it has other tokens now.
-
-    name (str): Of the component.
-    limits (Optional[Dict[str, Any]]): What the record has under "given".
-    """
+    """Returns a document as it was before its prediction, with the sentence starts and
+    entities of then; None if it has other tokens now. limits: what the record of the
+    component of this name has under "given"."""
     if limits is None:
         return doc
     if limits["tokens"] != len(doc):
@@ -145,15 +139,15 @@ def before_prediction(doc: Doc, name: str, limits: dict[str, Any] | None) -> Doc
 
 
 def is_predicted(doc: Doc, name: str) -> bool:
-    """Whether a component has predicted a document, with the tokens that it has now."""
+    """Returns whether a component has predicted a document of the present tokens."""
     records = [x.by_name[name] for x in find_records(doc) if name in x.by_name]
     return any(x.get("given", {}).get("tokens", len(doc)) == len(doc) for x in records)
 
 
 def as_predicted(doc: Doc, name: str) -> tuple[Doc, list[Span]]:
-    """RETURNS (Tuple[Doc, List[Tuple[int, int, str]]]): A document with the sentence
-    starts and entities that it had when a component met it, if it still has all
-    entities of the component, else as it is; the entities that came later."""
+    """Returns a document with the sentence starts and entities that it had when a
+    component met it, if it still has all entities of the component, else as it is; and
+    the entities that came later."""
     runs = [x for x in find_records(doc) if name in x.by_name] if doc.user_data else []
     if not runs or runs[-1].start != 0 or runs[-1].end != text_length(doc):
         return doc, []
@@ -169,10 +163,9 @@ def as_predicted(doc: Doc, name: str) -> tuple[Doc, list[Span]]:
 
 
 def _limits(doc: Doc, name: str, has_ents: bool, has_sents: bool) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): What limits the prediction of a document that does not
-    have its entities yet, as plain values: "tokens", their number; where they are set,
-    "sents", the tokens that begin sentences, and "preset", [start, end, label] of
-    preset entities and, with an empty label, of blocked tokens."""
+    """Returns what limits a prediction, as plain values: "tokens", their number; where
+    they are set, "sents", the tokens that begin sentences, and "preset", [start, end,
+    label] of preset entities and, with an empty label, of blocked tokens."""
     limits: dict[str, Any] = {"tokens": len(doc)}
     if has_sents:
         limits["sents"] = sentence_starts(doc).tolist()
@@ -185,12 +178,9 @@ def _limits(doc: Doc, name: str, has_ents: bool, has_sents: bool) -> dict[str, A
 
 
 def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
-    """RETURNS (Doc): A document with the same tokens, `user_data` and attributes that
-    features read, and without entities. Heads and span groups, which a user's function
-    may read, are not copied.
-
-    starts (Optional[Sequence[int]]): Tokens with which sentences begin; None: not set.
-    """
+    """Returns a document with the same tokens, `user_data` and attributes that features
+    read, without entities. Heads and span groups, which a user's function may read, are
+    not copied. starts: tokens with which sentences begin; None: not set."""
     marked = None if starts is None else {0, *starts}
     copied = Doc(
         doc.vocab,
@@ -199,18 +189,18 @@ def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
         user_data=doc.user_data,
         sent_starts=None if marked is None else [i in marked for i in range(len(doc))],
     )
-    for token, of_doc in zip(copied, doc):
+    for token, original in zip(copied, doc):
         for name in ("norm_", "lemma_", "pos_", "tag_", "dep_"):
-            setattr(token, name, getattr(of_doc, name))
-        if of_doc.has_morph():  # none is not the same as an empty one
-            token.morph = of_doc.morph
+            setattr(token, name, getattr(original, name))
+        if original.has_morph():  # none is not the same as an empty one
+            token.morph = original.morph
     copied.tensor = doc.tensor
     return copied
 
 
 def _add_entities(doc: Doc, ents: list[DocSpan], name: str) -> None:
-    """Write entities beside the preset ones and blocked tokens; no token is missing
-    afterwards."""
+    """Writes entities beside the preset ones and blocked tokens; afterwards no token
+    is without annotation."""
     is_taken = np.zeros(len(doc), bool)
     for ent in ents:
         is_taken[ent.start : ent.end] = True
@@ -224,10 +214,11 @@ def _add_entities(doc: Doc, ents: list[DocSpan], name: str) -> None:
 
 
 def _span_group(doc: Doc, prediction: Prediction, key: str) -> SpanGroup:
-    listed = prediction.listed
-    if listed is None:
-        listed = list(zip(prediction.spans, prediction.scores or ()))
-    spans = [DocSpan(doc, *span) for span, _ in listed]
+    """Returns the spans to list, or else the entities, with their probabilities."""
+    scored = prediction.listed
+    if scored is None:
+        scored = list(zip(prediction.spans, prediction.scores or ()))
+    spans = [DocSpan(doc, *span) for span, _ in scored]
     group = SpanGroup(doc, name=key, spans=spans)
-    group.attrs["scores"] = np.array([p for _, p in listed], "f")
+    group.attrs["scores"] = np.array([p for _, p in scored], "f")
     return group

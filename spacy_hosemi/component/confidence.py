@@ -10,7 +10,7 @@ predicted with. In a document that was saved before anybody asked there is none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from spacy.tokens import Doc, Span
@@ -37,14 +37,12 @@ components: WeakValueDictionary[str, HighOrderSemiCRF] = WeakValueDictionary()
 
 
 def register_extension() -> None:
-    """Register `span._.confidence`, `span._.label_path` and `doc._.record_confidence`,
+    """Registers `span._.confidence`, `span._.label_path` and `doc._.record_confidence`,
     never over a user's own."""
-    getters = {"confidence": confidence, "label_path": label_path}
-    for name, getter in getters.items():
-        if not Span.has_extension(name):
-            Span.set_extension(name, getter=getter)
-    if not Doc.has_extension("record_confidence"):
-        Doc.set_extension("record_confidence", getter=record_confidence)
+    getters: Any = (Span, confidence), (Span, label_path), (Doc, record_confidence)
+    for owner, getter in getters:
+        if not owner.has_extension(getter.__name__):
+            owner.set_extension(getter.__name__, getter=getter)
 
 
 def confidence(span: Span) -> float | None:
@@ -100,8 +98,8 @@ def record_confidence(doc: Doc) -> float | None:
 
 
 def _read(span: Span) -> tuple[str, Record | None]:
-    """RETURNS (Tuple[str, Optional[Record]]): The key of a span, and the latest record
-    that has it."""
+    """Returns the key of a span, and the latest record that has it; "" and None if no
+    record does. Computes its confidence, if nobody has."""
     for run in reversed(find_records(span.doc)):
         key = span_key(span, run.start)
         for name, record in reversed(run.by_name.items()):
@@ -114,7 +112,7 @@ def _read(span: Span) -> tuple[str, Record | None]:
 
 
 def _compute_spans(doc: Doc, name: str, record: Record) -> None:
-    """Store the probabilities of spans, which a record lacks."""
+    """Stores the probabilities of spans, which a record lacks."""
     if (source := _posterior(doc, name, record)) is None:
         return
     spans, posterior = source
@@ -128,19 +126,20 @@ def _compute_spans(doc: Doc, name: str, record: Record) -> None:
 
 
 def _compute_whole(doc: Doc, name: str, record: Record) -> None:
-    """Store the probability of the whole segmentation, if a record lacks it."""
-    if record.get("whole") is None:
-        if (source := _posterior(doc, name, record)) is not None:
-            spans, posterior = source
-            record["whole"] = posterior.whole(sorted(spans.values()))
-            _forget(doc, name, record)
+    """Stores the probability of the whole segmentation, if a record lacks it."""
+    if record.get("whole") is not None:
+        return
+    if (source := _posterior(doc, name, record)) is not None:
+        spans, posterior = source
+        record["whole"] = posterior.whole(sorted(spans.values()))
+        _forget(doc, name, record)
 
 
 def _posterior(
     doc: Doc, name: str, record: Record
 ) -> tuple[dict[str, SpanTriple], AnyPosterior] | None:
-    """RETURNS (Optional[Tuple[Dict[str, Span], AnyPosterior]]): The spans of a record
-    by key, and what gives their probabilities; None if nothing does."""
+    """Returns the spans of a record by key, and what gives their probabilities; None if
+    nothing does."""
     limits, keys = record.get("given"), list(record["spans"])
     cached = CACHE.read(name, doc, lambda: before_prediction(doc, name, limits))
     if cached is not None and len(cached[0]) == len(keys):
@@ -157,13 +156,13 @@ def _posterior(
 
 
 def _forget(doc: Doc, name: str, record: Record) -> None:
-    """Drop what a prediction left, once all probabilities are stored."""
+    """Drops what a prediction left, once all probabilities are stored."""
     if record.get("whole") is not None and None not in record["spans"].values():
         CACHE.drop(name, [doc])
 
 
 def _is_covered(doc: Doc, runs: Sequence[TextRecords]) -> bool:
-    """Whether records are about all of the text of a document but whitespace."""
+    """Returns whether the records are about all of the text but whitespace."""
     at = 0
     for start, end in sorted((run.start, run.end) for run in runs):
         if doc.text[at:start].strip():
@@ -173,6 +172,6 @@ def _is_covered(doc: Doc, runs: Sequence[TextRecords]) -> bool:
 
 
 def _moved(keys: Iterable[str], by: int) -> set[str]:
-    """RETURNS (Set[str]): Keys of spans, as of text that begins at 0."""
+    """Returns keys of spans whose text begins this many characters later."""
     parts = (key.split(":", 2) for key in keys)
     return {f"{int(i) + by}:{int(j) + by}:{label}" for i, j, label in parts}

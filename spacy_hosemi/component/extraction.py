@@ -28,12 +28,11 @@ def extract_records(
     has_tokens: bool = False,
     threads: int | None = None,
 ) -> Iterator[ExtractedRecord]:
-    """YIELDS (ExtractedRecord): For each line that does not fail, in their order, what
-    `doc.ents` has and its alternatives.
+    """Yields for each line that does not fail, in their order, what `doc.ents` has and
+    its alternatives; calls on_bad with the lines that fail.
 
     nlp (Language): A pipeline that nobody else uses.
     pipe (HighOrderSemiCRF): The component whose alternatives are needed.
-    on_bad (Callable): Told which lines failed, and why.
     k (int): How many segmentations of each line, with the predicted one.
     threads (Optional[int]): Of components of this package; None: as in their settings.
     """
@@ -47,7 +46,7 @@ def extract_records(
 
 
 class _Records(ResultSink):
-    """The records of a chunk. pipe, k, has_tokens: See `extract_records`."""
+    """Collects the records of a chunk; its arguments are those of `extract_records`."""
 
     def __init__(self, pipe: HighOrderSemiCRF, k: int, has_tokens: bool) -> None:
         self._pipe, self._k, self._has_tokens = pipe, k, has_tokens
@@ -56,8 +55,7 @@ class _Records(ResultSink):
         self._faults: list[Fault] = []
 
     def take(self) -> tuple[list[ExtractedRecord], list[Fault]]:
-        """RETURNS (Tuple[List[ExtractedRecord], List[Fault]]): All records and faults,
-        in the order of lines; from then on there are none."""
+        """Returns all records and faults, in the order of lines, and forgets them."""
         records, faults = sorted(self._records, key=lambda x: x.line), self._faults
         self._records, self._faults = [], []
         return records, faults
@@ -82,17 +80,16 @@ class _Records(ResultSink):
 def record_of(
     doc: Doc, number: int, pipe: HighOrderSemiCRF, k: int, has_tokens: bool
 ) -> ExtractedRecord:
-    """RETURNS (ExtractedRecord): A record of this number, with the entities of
-    `doc.ents`; pipe, k, has_tokens: see `extract_records`."""
+    """Returns the record of a document, numbered, see `extract_records`."""
     best = Segmentation(fields_of(doc), doc._.record_confidence)
-    others = pipe.ranked(doc, k)[1:] if k > 1 else []
-    ways = [_segmentation(doc, ranked) for ranked in others]
+    ranked = pipe.ranked(doc, k)[1:] if k > 1 else []
+    alternatives = [_segmentation(doc, x) for x in ranked]
     tokens = word_tokens(doc) if has_tokens else []
-    return ExtractedRecord(number, doc.text, best, ways, tokens)
+    return ExtractedRecord(number, doc.text, best, alternatives, tokens)
 
 
 def word_tokens(doc: Doc) -> list[WordToken]:
-    """RETURNS (List[WordToken]): The tokens of a document."""
+    """Returns the places of the tokens of a document, and which have a space behind."""
     return [
         WordToken(token.idx, token.idx + len(token), bool(token.whitespace_))
         for token in doc
@@ -100,6 +97,7 @@ def word_tokens(doc: Doc) -> list[WordToken]:
 
 
 def _segmentation(doc: Doc, ranked: RankedSegmentation) -> Segmentation:
+    """Returns a segmentation in characters."""
     fields = []
     for (start, end, label), confidence in zip(ranked.spans, ranked.confidences):
         span = doc[start:end]

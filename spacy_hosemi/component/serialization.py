@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,11 +46,11 @@ if TYPE_CHECKING:
 
 
 def make_cfg(pipe: HighOrderSemiCRF) -> dict[str, Any]:
-    """What is saved beside the model: the settings, labels and label patterns, and what
-    is kept of the training documents."""
+    """Returns what is saved beside the model: the settings, labels and label patterns,
+    and what is remembered of the training documents."""
     cfg = {"format": FORMAT, **pipe.settings.cfg, **pipe.schema.to_cfg()}
     if pipe.facts:
-        cfg["trained_on"] = pipe.facts.to_cfg()
+        cfg["trained_on"] = asdict(pipe.facts)
     if pipe.training_texts is not None:
         cfg["seen_texts"] = pipe.training_texts.to_cfg()
     return cfg
@@ -133,8 +134,8 @@ def from_disk(
 
 @contextmanager
 def _loading(pipe: HighOrderSemiCRF, exclude: Sequence[str]) -> Iterator[None]:
-    """Change everything or nothing, with one message for whatever goes wrong while a
-    saved model is read."""
+    """Changes everything or nothing; raises HS062 for whatever goes wrong while a saved
+    model is read, but for what has a code of ours."""
     try:
         with collecting(), as_a_whole(pipe):
             if "model" not in exclude:  # the saved one may have other labels
@@ -153,7 +154,7 @@ def _restore(
     exclude: Sequence[str],
     in_pipeline: bool = False,
 ) -> None:
-    """Take what was saved beside the model, which is loaded already; in_pipeline: and
+    """Takes what was saved beside the model, which is loaded already; in_pipeline: and
     settings that the config has changed since. Raises HS029, HS064, HS091 if they do
     not go with the model."""
     if "cfg" in exclude or cfg.keys() == {"format"}:
@@ -180,7 +181,7 @@ def _restore(
 
 
 def _check_shapes(weights: WeightState, automaton: PatternAutomaton) -> None:
-    """Raise HS064 if weights and settings are not of the same model."""
+    """Raises HS064 if weights and settings are not of the same model."""
     expected = len(automaton.patterns), automaton.n_labels, len(automaton.observed)
     shapes = len(weights.pattern), len(weights.tail), weights.n_observed
     if shapes != expected:

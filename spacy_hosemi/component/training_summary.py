@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -45,10 +45,6 @@ class TrainingSummary:
         """The share of tokens that entities took before the component."""
         return self.n_preset_tokens / max(1, self.n_tokens)
 
-    def to_cfg(self) -> dict[str, Any]:
-        """Returns a block for JSON, see `read_summary`."""
-        return asdict(self)
-
 
 def summarize(
     docs: Sequence[Doc], annotations: Sequence[PartialLabels], name: str
@@ -63,7 +59,7 @@ def summarize(
 
 
 def read_summary(cfg: Any) -> TrainingSummary | None:
-    """Returns what `to_cfg` gave, None if a model was saved without it; raises
+    """Returns the summary that was saved as a block, None if there was none; raises
     ValueError or TypeError if it is something else."""
     if not isinstance(cfg, Mapping):
         return None
@@ -89,7 +85,7 @@ class TrainingTexts:
         self._digests = {*digests}
 
     def add(self, texts: Iterable[str]) -> None:
-        """Note texts."""
+        """Notes texts."""
         for text in texts:
             self._digests.add(_digest(text))
             if len(self._digests) > 2 * MOST_SAVED:
@@ -109,7 +105,8 @@ class TrainingTexts:
 
 
 def _digest(text: str) -> int:
-    """Tokens that came without a text have other spaces between them."""
+    """Returns the digest of a text without whitespace: tokens that came without a text
+    have other spaces between them."""
     words = "".join(text.split()).encode("utf8", "surrogatepass")
     return int.from_bytes(blake2b(words, digest_size=8).digest(), "little")
 
