@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import spacy
 from numpy.typing import NDArray
 from spacy.language import Language
+from spacy.tokens import Doc
 
 from .component.examples import Annotated, CharSpan, check_pair
 from .component.fit import FitResult
@@ -110,7 +111,12 @@ class SpanExtractor(BaseEstimator):
         RETURNS (object [n]): For each text a list of (start, end, label).
         RAISES (ValueError): HS183 texts; NotFittedError before `fit`.
         """
-        return _as_objects([spans for spans, _ in self._answers(texts, False)])
+        return _as_objects(
+            [
+                [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
+                for doc in self._annotate(texts)
+            ]
+        )
 
     def confidences(self, texts: Iterable[str]) -> NDArray[np.object_]:
         """How sure the spans of `predict` are.
@@ -120,7 +126,8 @@ class SpanExtractor(BaseEstimator):
             spans, in the order of `predict`.
         RAISES (ValueError): As `predict`.
         """
-        return _as_objects([values for _, values in self._answers(texts, True)])
+        docs = self._annotate(texts)
+        return _as_objects([[ent._.confidence for ent in doc.ents] for doc in docs])
 
     def score(self, texts: Iterable[str], spans: Iterable[Iterable[CharSpan]]) -> float:
         """Micro-averaged F1 of spans: right are those with the same start, end and
@@ -157,18 +164,10 @@ class SpanExtractor(BaseEstimator):
         nlp.add_pipe("hosemi", config=config)
         return nlp
 
-    def _answers(
-        self, texts: Iterable[str], with_confidence: bool
-    ) -> list[tuple[list[CharSpan], list[float]]]:
-        """Returns the spans of each text, and their probabilities if wanted."""
+    def _annotate(self, texts: Iterable[str]) -> Iterator[Doc]:
+        """Returns the texts as annotated documents, one at a time."""
         check_is_fitted(self, "pipeline_")
-        return [
-            (
-                [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents],
-                [ent._.confidence for ent in doc.ents] if with_confidence else [],
-            )
-            for doc in self.pipeline_.pipe(_read_texts(texts))
-        ]
+        return self.pipeline_.pipe(_read_texts(texts))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "pipeline_")

@@ -158,13 +158,12 @@ def gazetteer_find_cli(
     Examples:
       python -m spacy hosemi gazetteer find model/model-last cities "Born in New York."
     """
-    from ..component.judging import components_before
+    from ..component.judging import annotate_before
     from ..explain.gazetteers import compared_words, find_entries, find_similar
 
     nlp, pipe, lists = _load_lists(model, component, name)
-    doc = nlp.make_doc(text)
-    for before in components_before(nlp, pipe):
-        doc = before(doc)  # sets lemmas, if the list compares them
+    # A list may compare lemmas.
+    doc = annotate_before(nlp, pipe, nlp.make_doc(text))
     report: dict[str, Any] = {
         "tokens": [token.text for token in doc],
         "words": compared_words(pipe, name, doc),

@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 
 
 class _FunctionKind:
-    """The kind of the setting objective."""
+    """Reads the setting objective, see `Kind`."""
 
     expected = "a function, such as @misc = spacy_hosemi.log_likelihood.v1 makes"
 
-    def read(self, found: Any) -> Any:
-        """See `Kind`."""
-        if not callable(found):
+    def read(self, value: Any) -> Any:
+        if not callable(value):
             raise Unfit
-        return found
+        return value
 
 
 def change_setting(pipe: HighOrderSemiCRF, name: str, value: Any) -> None:
@@ -58,7 +57,7 @@ def change_setting(pipe: HighOrderSemiCRF, name: str, value: Any) -> None:
 
 
 def change_settings(pipe: HighOrderSemiCRF, cfg: Mapping[str, Any]) -> None:
-    """Change settings that differ: `spacy find-threshold` assigns the whole `cfg`."""
+    """Changes settings that differ: `spacy find-threshold` assigns the whole `cfg`."""
     for name in NAMES:
         if name in cfg and cfg[name] != pipe.settings.cfg[name]:
             change_setting(pipe, name, cfg[name])

@@ -17,7 +17,7 @@ from ..features.gazetteers import gazetteers
 from ..hierarchy import hierarchy as label_trees
 from ..model import span_scorer
 from ..training import averaged, lbfgs, objectives
-from ..values import Setting
+from ..values import Setting, as_lists
 from .pipe import HighOrderSemiCRF
 from .settings import NAMES, Settings, list_settings
 
@@ -36,10 +36,9 @@ BLOCKS: dict[str, Sequence[Setting]] = {
 }
 
 
-def _defaults(settings: Sequence[Setting]) -> dict[str, Any]:
+def _defaults(settings: Sequence[Setting]) -> Any:
     """Returns the default of each setting, as a config can have it."""
-    defaults = {setting.name: setting.default for setting in settings}
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in defaults.items()}
+    return as_lists({setting.name: setting.default for setting in settings})
 
 
 DEFAULT_CONFIG: dict[str, Any] = {

@@ -104,8 +104,7 @@ def fit(
     RAISES (TypeError): HS231 examples; HS232, HS233 another argument.
     """
     minimize = _choose_fit(fit, settings)
-    given = labels, gazetteers, tables, fit, hierarchy
-    readers = check_initialization(nlp, *given)
+    readers = check_initialization(nlp, labels, gazetteers, tables, fit, hierarchy)
     check_sparse(pipe, "a fit")
     train = read_examples(examples, nlp, pipe)
     annotations = read_annotations(train, pipe.settings.incorrect_spans_key)
@@ -134,9 +133,8 @@ def _choose_fit(fit: Fit | None, settings: dict[str, Any]) -> Fit:
     if fit is None:
         return lbfgs.make_lbfgs(**settings)
     if settings:
-        raise ValueError(
-            Errors.HS181.format(found=[*settings, "fit"], expected=["fit"])
-        )
+        names = [*settings, "fit"]
+        raise ValueError(Errors.HS181.format(found=names, expected=["fit"]))
     return fit
 
 
@@ -247,7 +245,7 @@ def add_label(pipe: HighOrderSemiCRF, label: str) -> int:
 
 
 def note_seen(pipe: HighOrderSemiCRF, examples: Iterable[Example]) -> None:
-    """Note texts that weights or settings are chosen by: on these `hosemi
+    """Notes texts that weights or settings are chosen by: on these `hosemi
     guarantee` promises nothing."""
     if pipe.training_texts is not None:
         pipe.training_texts.add([example.predicted.text for example in examples])

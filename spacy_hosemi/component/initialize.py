@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 Readers = Mapping[str, Callable[..., Iterable[Any]]]
 
 _READERS = (
-    "a block with a function for each {one}, such as spacy_hosemi.read_{one}.v1 makes"
+    "a block with a function for each {kind}, such as spacy_hosemi.read_{kind}.v1 makes"
 )
 _EXPECTED = {
     "labels": "a list of names",
-    "gazetteers": _READERS.format(one="gazetteer")
+    "gazetteers": _READERS.format(kind="gazetteer")
     + ", or one function for all, such as spacy_hosemi.read_gazetteers.v1 makes",
-    "tables": _READERS.format(one="table"),
+    "tables": _READERS.format(kind="table"),
     "fit": "a function of the training data, such as spacy_hosemi.lbfgs.v1 makes",
     "hierarchy": "a function without arguments that gives the parent of each label, "
     "such as spacy_hosemi.read_label_tree.v1 makes",
@@ -95,8 +95,8 @@ def initialize(
         The component is as it was then, but for the parameters of a tok2vec.
     """
     validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
-    given = labels, gazetteers, tables, fit, hierarchy, dev
-    readers = check_initialization(nlp, *given)
+    arguments = labels, gazetteers, tables, fit, hierarchy, dev
+    readers = check_initialization(nlp, *arguments)
     examples = list(get_examples())
     with as_a_whole(pipe):
         reports = learn(pipe, examples, nlp, labels, readers, fit, hierarchy, dev)

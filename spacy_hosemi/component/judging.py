@@ -146,12 +146,11 @@ class JudgedSpans:
         return JudgedSpans(labels, confidence, self.is_right[is_taken], n_gold)
 
 
-def components_before(
-    nlp: Language, pipe: HighOrderSemiCRF
-) -> list[Callable[[Doc], Doc]]:
-    """Returns the components of a pipeline that run before one."""
-    components = (component for _, component in nlp.pipeline)
-    return [*takewhile(lambda component: component is not pipe, components)]
+def annotate_before(nlp: Language, pipe: HighOrderSemiCRF, doc: Doc) -> Doc:
+    """Returns a document as the components before one leave it."""
+    for _, component in takewhile(lambda named: named[1] is not pipe, nlp.pipeline):
+        doc = component(doc)
+    return doc
 
 
 def load_examples(
@@ -160,9 +159,8 @@ def load_examples(
     """Returns the documents of a .spacy file with their gold, as the components before
     one leave them."""
     examples = list(Corpus(path)(nlp))
-    for component in components_before(nlp, pipe):
-        for example in examples:
-            example.predicted = component(example.predicted)
+    for example in examples:
+        example.predicted = annotate_before(nlp, pipe, example.predicted)
     return examples
 
 

@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 
 class _Vector:
-    """Numbers."""
+    """Reads an array of numbers, see `Kind`."""
 
     expected = "an array of numbers, as get_weights gives it"
 
-    def read(self, found: Any) -> Floats:
+    def read(self, value: Any) -> Floats:
         try:
-            return np.asarray(found, np.float64)
+            return np.asarray(value, np.float64)
         except (TypeError, ValueError):
             raise Unfit from None
 
 
 class _Least:
-    """A number from 0 to infinity."""
+    """Reads a number from 0 to infinity, see `Kind`."""
 
     expected = "a number at least 0"
 
-    def read(self, found: Any) -> float:
-        is_number = isinstance(found, Real) and not isinstance(found, bool)
-        if not is_number or not found >= 0.0:
+    def read(self, value: Any) -> float:
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or not value >= 0.0:
             raise Unfit
-        return float(found)
+        return float(value)
 
 
 def get_loss(

@@ -48,14 +48,13 @@ MAX_THREADS = 1024
 
 
 class FieldNames:
-    """The kind of the setting export_fields; as pairs, since labels may be no keys of a
-    config."""
+    """Reads the setting export_fields, see `Kind`; it has pairs, since labels may be no
+    keys of a config."""
 
     expected = "[label, field] for some labels, with field one of " + ", ".join(KEYS)
 
-    def read(self, found: Any) -> tuple[tuple[str, str], ...]:
-        """Returns the pairs, see `Kind`."""
-        pairs = [*found.items()] if isinstance(found, Mapping) else found
+    def read(self, value: Any) -> tuple[tuple[str, str], ...]:
+        pairs = [*value.items()] if isinstance(value, Mapping) else value
         pairs = ListOf(ListOf(Text())).read(pairs)
         if not all(len(pair) == 2 and pair[1] in KEYS for pair in pairs):
             raise Unfit
@@ -296,7 +295,8 @@ class Settings:
 
     @cached_property
     def cfg(self) -> dict[str, Any]:
-        """By name, as JSON and a config can have them; not to be changed."""
+        """Returns all settings by name, as JSON and a config can have them; nobody may
+        change them."""
         values = {name: getattr(self, name) for name in NAMES}
         values["min_confidence"] = write_thresholds(self.min_confidence)
         if self.guarantee is not None:

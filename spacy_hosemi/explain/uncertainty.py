@@ -15,7 +15,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from ..component.examples import without_annotation
-from ..component.judging import components_before
+from ..component.judging import annotate_before
 from ..component.pipe import HighOrderSemiCRF
 
 # Documents closer than this are the same but for rounding.
@@ -56,11 +56,9 @@ def measure(
 ) -> Iterator[Uncertain]:
     """Yields how uncertain a component is of each document, by one of MEASURES; their
     annotation is not read, and they are not changed."""
-    before = components_before(nlp, pipe)
     for index, doc in enumerate(docs):
-        plain = without_annotation(doc, nlp)
-        for component in before:  # sets sentence starts and tags, if features read them
-            plain = component(plain)
+        # Features may read sentence starts and tags.
+        plain = annotate_before(nlp, pipe, without_annotation(doc, nlp))
         yield Uncertain(index, doc, len(plain), MEASURES[by](pipe, plain))
 
 
