@@ -28,14 +28,9 @@ def extract_records(
     has_tokens: bool = False,
     threads: int | None = None,
 ) -> Iterator[ExtractedRecord]:
-    """Yields for each line that does not fail, in their order, what `doc.ents` has and
-    its alternatives; calls on_bad with the lines that fail.
-
-    nlp (Language): A pipeline that nobody else uses.
-    pipe (HighOrderSemiCRF): The component whose alternatives are needed.
-    k (int): How many segmentations of each line, with the predicted one.
-    threads (Optional[int]): Of components of this package; None: as in their settings.
-    """
+    """Yields k segmentations of each line that does not fail, in their order: what
+    `doc.ents` has, and the alternatives of the component; calls on_bad with the faults.
+    Nobody else may use the pipeline. threads: None: as the components have them."""
     records = _Records(pipe, k, has_tokens)
     args = nlp, lines, records
     for _ in read_chunks(*args, threads=threads, confidence=k == 1, is_own=True):

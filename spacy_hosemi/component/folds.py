@@ -17,12 +17,8 @@ from .judging import GoldDoc, HeldOut
 
 @dataclass
 class Fold:
-    """A batch to be trained on, documents to be judged by, the weights on the path.
-
-    places (List[int]): Where these documents stand among those of all folds.
-    vectors (List[float64 [N]]): Weights of each minimization: one, and with labels in a
-        tree one for each level.
-    """
+    """A batch to be trained on, documents to be judged by with their places among those
+    of all folds, and the weights of each minimization (in a tree, of each level)."""
 
     batch: TrainingSet
     held_out: HeldOut

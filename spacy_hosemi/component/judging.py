@@ -59,16 +59,9 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class DocumentResult:
-    """What a pipeline predicts in a document, and its gold.
-
-    predicted, gold (FrozenSet[Tuple[int, int, str]]): Spans in characters, without
-        those where annotation is missing.
-    is_complete (bool): Whether no annotation is missing.
-    confidence (Dict[Tuple[int, int, str], float]), record_confidence (Optional[float]):
-        Of the predicted spans, and of all of them together, where they are known.
-    group (Optional[str]): Which documents belong together, see `group_of`.
-    number (int): Of the document among those that were read, from 1.
-    """
+    """What a pipeline predicts in a document, and its gold, without spans where
+    annotation is missing; the group is that of `group_of`, and the number that of the
+    document among those that were read, from 1."""
 
     text: str
     predicted: frozenset[Characters]
@@ -88,12 +81,8 @@ def judge_pipeline(
     group: str | None = None,
 ) -> list[DocumentResult]:
     """Predicts documents and compares them with their gold, in their order. Leaves out
-    documents without annotation, and those that an error handler leaves out.
-
-    nlp (Language): Any pipeline that sets `doc.ents`.
-    has_confidence (bool): Whether the results have confidences.
-    group (Optional[str]): The key of groups, see `group_of`.
-    """
+    documents without annotation, and those that an error handler leaves out. The
+    pipeline may be any that sets `doc.ents`; group: the key for `group_of`."""
     numbered = enumerate(examples, start=1)
     pairs = ((x.predicted, (k, x)) for k, x in numbered if is_annotated(x))
     results = []
@@ -127,11 +116,8 @@ def _confidences(doc: Doc) -> dict[Characters, float]:
 
 @dataclass(frozen=True)
 class JudgedSpans:
-    """The spans that a component predicts in a corpus, whatever their confidence.
-
-    labels (str [K]), confidence (float64 [K]), is_right (bool [K]): Of each span.
-    n_gold (Counter[str]): The number of gold spans by label.
-    """
+    """The K spans that a component predicts in a corpus, whatever their confidence, and
+    the number of gold spans by label."""
 
     labels: NDArray[np.str_]
     confidence: Floats
@@ -225,13 +211,9 @@ def make_dev_corpus(
 
 
 class GoldDoc(NamedTuple):
-    """A document as features read it, and what a scorer counts of it.
-
-    labels (PartialLabels): Required spans, and tokens without annotation: not those of
-        spans that no tokens can form, where each prediction is wrong.
-    n_unreached (int): Such spans, which count as missed.
-    is_complete (bool): Whether there is annotation of all tokens.
-    """
+    """A document as features read it, and what a scorer counts of it: required spans
+    and tokens without annotation. n_unreached spans, which no tokens can form, count as
+    missed, and there each prediction is wrong."""
 
     doc: Doc
     labels: PartialLabels
@@ -240,11 +222,8 @@ class GoldDoc(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """Documents by which weights are judged that do not know them.
-
-    rows (Sequence[Rows]): Known features of their instances, one document after the
-        other; those of labels in a tree are read from the documents.
-    """
+    """Documents by which weights are judged that do not know them, and the rows of
+    their instances, one document after the other; trees read the documents instead."""
 
     docs: Sequence[GoldDoc]
     rows: Sequence[Rows]

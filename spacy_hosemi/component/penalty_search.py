@@ -61,17 +61,14 @@ Decoding = tuple[str, float | None]
 
 
 def distance(l2: float) -> float:
-    """How far an l2 is from DEFAULT, on a logarithmic scale; 0 is as far as can be."""
+    """Returns how far an l2 is from DEFAULT, in powers of e; 0 is infinitely far."""
     return abs(math.log(l2 / DEFAULT)) if l2 else math.inf
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What one l2 has reached, with the decoding that was best for it.
-
-    decoding (str), expected_f1 (Optional[float]): As the settings of the component.
-    counts (int64 [D, 4]): Of each document that was judged, see `Counts`.
-    """
+    """What one l2 has reached, with the decoding that was best for it, by document that
+    was judged."""
 
     l2: float
     decoding: str
@@ -115,13 +112,9 @@ class Trial:
 
 class TrialsOnly(Lbfgs):
     """A fit that scores each l2 and leaves no weights worth keeping: for programs that
-    compare configs, such as `hosemi.fit(examples, nlp=nlp, fit=TrialsOnly())`.
-
-    path (Sequence[float]): Values of l2 that are tried, from strong to weak.
-    n_folds (int): Parts of the training documents, each judged by weights of the
-        others.
-    seed (int): The same seed cuts the same documents into the same folds.
-    settings (Any): Those of `spacy_hosemi.lbfgs.v1`.
+    compare configs, such as `hosemi.fit(examples, nlp=nlp, fit=TrialsOnly())`. Settings
+    are those of `spacy_hosemi.lbfgs.v1`; the path has the values of l2, from strong to
+    weak; the same seed cuts the same documents into the same folds.
 
     trials (Tuple[Trial, ...]): After the fit: what was tried. Counts are by training
         document, in their order, so that those of two configs can be paired.
@@ -150,14 +143,9 @@ class PenaltySearch:
     decoding is another than that of the component only where that wins SURE standard
     errors.
 
-    Features and label patterns are those of all training documents in each fold.
-
-    trainer (Trainer): Has the weights.
-    fit (Lbfgs): The minimization, without l2. `TrialsOnly`: it ends without a fit to
-        all documents.
-    options (DecodingOptions): Of the component.
-    is_on_tokens (bool): Whether labels are tags of tokens, for which no decoding is
-        chosen.
+    Features and label patterns are those of all training documents in each fold. With
+    the fit `TrialsOnly` it ends without a fit to all documents; for tags of tokens no
+    decoding is chosen.
 
     trials (List[Trial]): What was tried, from the strongest l2.
     best (Optional[Trial]): Of these; None if nothing could be judged.
@@ -215,11 +203,8 @@ class PenaltySearch:
     def __call__(self, batch: Any) -> FitReport:
         """Chooses l2, fits the weights for it, and returns the report of the last
         minimization. Warns if nothing can be judged (HSW70) or it was interrupted
-        (HSW77).
-
-        batch (Trainable): The training documents; then the levels below the top of a
-            tree, for which the l2 was chosen before.
-        """
+        (HSW77). After the training documents come the levels below the top of a tree,
+        for which the l2 was chosen before."""
         if not isinstance(batch, TrainingSet):
             return self._last(batch)
         folds = self._folds(batch)
@@ -242,6 +227,7 @@ class PenaltySearch:
         return report
 
     def _last(self, batch: Any) -> FitReport:
+        """Fits all documents with the best l2."""
         l2 = DEFAULT if self.best is None else self.best.l2
         return self._fit.at(l2, is_final=True)(batch)
 

@@ -22,18 +22,13 @@ def describe(
     names,
     dict numbers,
 ):
-    """Describes the spans of some documents, as they are written.
+    """Returns ENT_IOB and ENT_TYPE of each token (uint64 [n, 2]); of each document the
+    keys "start:end:label" of its spans, in characters, and its number of characters.
+    Raises IndexError if a span is not within its document.
 
-    tokens (uint64 [3, n]): ORTH, SPACY and LENGTH of each token of all documents.
-    first (List[int] [D + 1]): The first token of each document, and n.
-    n_spans (List[int] [D]), spans (List[List[int]] [K]): See `Predictions`; no two
-        spans overlap.
-    names (Sequence[str]), numbers (Dict[int, int]): Of labels, by their index; numbers
-        are those in the vocabulary.
-    RETURNS (Tuple[uint64 [n, 2], List[List[str]], List[int]]): ENT_IOB and ENT_TYPE of
-        each token; of each document "start:end:label" of its spans, in characters, and
-        how many characters it has.
-    RAISES (IndexError): A span is not within its document.
+    tokens: ORTH, SPACY and LENGTH of each token of all documents. first: the first token
+    of each document, and n. n_spans, spans: see `Predictions`; no two overlap. names and
+    numbers in the vocabulary are those of labels, by their index.
     """
     cdef Py_ssize_t n = tokens.shape[1], d, i, k = 0, i_first, i_end, at, start, end
     cdef uint64_t number
@@ -64,7 +59,7 @@ def describe(
 
 
 cdef _key(Py_ssize_t start, Py_ssize_t end, label):
-    """RETURNS (str): Of a span in a record, see `records`. A format string takes five
+    """Returns the key of a span in a record, see `records`. A format string takes five
     times as long."""
     cdef char[2 * N_DIGITS + 2] text
     cdef Py_ssize_t at = 2 * N_DIGITS + 2, number, k

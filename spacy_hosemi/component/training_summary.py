@@ -24,12 +24,10 @@ MOST_SAVED = 100_000
 class TrainingSummary:
     """Numbers of the documents that a component was initialized with.
 
-    n_documents, n_tokens (int): All of them.
     n_preset_tokens (int): Tokens that entities took before the component, set by other
         components or by people.
     n_spans (Mapping[str, int]): The annotated spans of each label.
-    trials (Sequence[Mapping[str, Any]]): What l2 = "auto" has tried: settings, scores,
-        and whether it was chosen; see `Trial`.
+    trials (Sequence[Mapping[str, Any]]): What l2 = "auto" has tried, see `Trial`.
     judged_by (str): What the scores of the trials are of.
     """
 
