@@ -14,6 +14,9 @@ import pytest
 from spacy_hosemi import cli  # noqa: F401 - spaCy finds the commands of installed packages
 from spacy_hosemi.features.attributes import FLAGS, KNOWN
 from spacy_hosemi.features.segment_attributes import SEGMENT_ATTRIBUTES
+from spacy_hosemi.formats.writers import WRITERS
+from spacy_hosemi.hierarchy.level_decodings import LEVEL_DECODINGS
+from spacy_hosemi.prediction.decodings import DECODINGS
 
 from .conftest import ROOT, example_on_path
 from .doc_blocks import (
@@ -124,6 +127,12 @@ def test_all_attributes_are_listed():
     words = set(re.findall(r"[A-Z_0-9]{3,}", page))
     ranges = {f"{side}{k}" for side in ("PREFIX", "SUFFIX") for k in (2, 3)}
     assert {*KNOWN, *SEGMENT_ATTRIBUTES} - {*FLAGS} - ranges <= words
+
+
+def test_all_formats_and_decodings_are_described():
+    page = (DOCS / "parse.md").read_text("utf8")
+    assert {*WRITERS} <= set(re.findall(r"^\| `(.*?)` \|", page, re.M))
+    assert LEVEL_DECODINGS.keys() == DECODINGS.keys()
 
 
 @pytest.mark.parametrize("name", ["make_reference", "draw"])
