@@ -40,11 +40,11 @@ def token_features(
         for whitespace, if clean_text is set.
     """
     check_doc(doc)
-    (read, places), extractor = as_read(pipe, doc), pipe.weights.extractor
+    (words, places), extractor = as_read(pipe, doc), pipe.weights.extractor
     names = [
-        names
-        for instance in instances(read, pipe.settings.scope)
-        for names in naming.token_features(extractor, instance.tokens, is_train)
+        of_word
+        for instance in instances(words, pipe.settings.scope)
+        for of_word in naming.token_features(extractor, instance.tokens, is_train)
     ]
     return places.by_token(names)
 
@@ -187,8 +187,7 @@ def explain(
     args = doc, schema.inventory, names, pipe.reads_clean
     triples: list[Any] = [read_span("span", x, *args) for x in spans]
     before, _ = as_predicted(doc, pipe.name)
-    how: Any = triples, {*predicted}, changes, progress
-    explanations = explain_spans(flat, before, *how)
+    explanations = explain_spans(flat, before, triples, {*predicted}, changes, progress)
     return explanations if span is None else explanations[0]
 
 

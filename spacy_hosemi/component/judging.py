@@ -38,8 +38,8 @@ from ..model.active_features import Rows, read_docs
 from ..model.weights.potentials import score_rows
 from ..model.weights.state import WeightState
 from ..prediction.decoder import Decoder, DecodingOptions
-from ..prediction.existing_entities import preset_entities
 from ..prediction.flat_decoder import FlatDecoder
+from ..prediction.records import entities_by_origin
 from ..prediction.scorer import Scorer
 from ..training.trainer import Trainer
 from ..training.training_set import Floats, TrainingSet
@@ -164,8 +164,7 @@ def judge_component(
     labels, confidence, is_right = [], [], []
     n_gold: Counter[str] = Counter()
     for example, prediction in zip(examples, predictions):
-        ents = preset_entities(example.predicted, pipe.name)
-        preset = [(ent.start, ent.end, ent.label_) for ent in ents]
+        _, preset = entities_by_origin(example.predicted, pipe.name)
         spans = prediction.spans
         verdicts, gold = judge(example, spans)
         of_preset, _ = judge(example, preset)
@@ -182,6 +181,7 @@ def judge_component(
 
 @contextmanager
 def _with_options(pipe: HighOrderSemiCRF, **options: Any) -> Iterator[None]:
+    """Changes settings of a component for a while."""
     before = {name: getattr(pipe, name) for name in options}
     try:
         for name, value in options.items():
@@ -245,8 +245,8 @@ class HeldOut(NamedTuple):
             decoder = make_decoder(state, options, trainer.model)
         predictions = decoder.predict(gold.doc for gold in self.docs)
         for gold, prediction in zip(self.docs, predictions):
-            preset = preset_entities(gold.doc, options.name)
-            yield [*((x.start, x.end, x.label_) for x in preset), *prediction.spans]
+            _, preset = entities_by_origin(gold.doc, options.name)
+            yield [*preset, *prediction.spans]
 
 
 class _RowScorer(Scorer):

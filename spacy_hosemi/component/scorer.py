@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from spacy.scorer import PRFScore
@@ -20,7 +20,7 @@ def make_hosemi_scorer() -> Callable[..., dict[str, Any]]:
 def score_entities(
     examples: Iterable[Example], tree: Mapping[str, str] | None = None, **kwargs: Any
 ) -> dict[str, Any]:
-    """Precision, recall and F1 of entities, exact start, end and label.
+    """Computes precision, recall and F1 of entities, exact start, end and label.
 
     Spans are compared by characters, whatever the tokens of both documents are. An
     entity of the reference that no tokens of the prediction can form counts as missed;
@@ -42,9 +42,10 @@ def score_entities(
     """
     annotated = [example for example in examples if is_annotated(example)]
     pairs = [*map(scored_entities, annotated)]
-    records = [pair for pair, x in zip(pairs, annotated) if is_complete(x)]
+    complete = [pair for pair, x in zip(pairs, annotated) if is_complete(x)]
+    n_exact = sum({*predicted} == {*gold} for predicted, gold in complete)
     scores = score_spans(pairs)
-    scores["ents_record_accuracy"] = _record_accuracy(records)
+    scores["ents_record_accuracy"] = n_exact / len(complete) if complete else None
     return {**scores, **_score_levels(_sides(pairs), tree)} if tree else scores
 
 
@@ -78,15 +79,10 @@ def _sides(pairs: _Pairs) -> tuple[set[Any], set[Any]]:
     return predicted, gold
 
 
-def _record_accuracy(records: Sequence[tuple[list[Any], list[Any]]]) -> float | None:
-    """Returns the share of documents with exactly the entities of the reference."""
-    is_exact = [{*predicted} == {*gold} for predicted, gold in records]
-    return sum(is_exact) / len(is_exact) if is_exact else None
-
-
 def _score_levels(
     entities: Iterable[set[Any]], tree: Mapping[str, str]
 ) -> dict[str, Any]:
+    """Returns ents_by_level and ents_hierarchical_p, _r, _f, see `score_entities`."""
     sides = [[(*at, way_up(y, tree)[::-1]) for *at, y in side] for side in entities]
     n_levels = max((len(x) for side in sides for *_, x in side), default=0)
     levels = {
