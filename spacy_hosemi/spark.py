@@ -79,8 +79,8 @@ def extract(
         raise TypeError(Errors.HS339.format(found=type(df).__name__))
     check_columns(schema.names, text_col=text_col, id_col=id_col)
     if not isinstance(schema[text_col].dataType, StringType):
-        found = schema[text_col].dataType.simpleString()
-        raise ValueError(Errors.HS340.format(found=found, name=text_col))
+        column_type = schema[text_col].dataType.simpleString()
+        raise ValueError(Errors.HS340.format(found=column_type, name=text_col))
     options = {"explode": explode, "verify": verify}
     worker = _Worker(model, text_col=_TEXT, id_col=_ID, **options)
     ids: Any = functions.monotonically_increasing_id() if id_col is None else df[id_col]

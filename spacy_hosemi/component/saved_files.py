@@ -49,13 +49,13 @@ def write_parts(
     model: bytes | None,
     weights: Sequence[NDArray[np.float32]],
 ) -> None:
-    """Write a component into a folder, or raise OSError and leave the old one; only one
-    process at a time may write into it. model: None keeps the one that is there;
+    """Writes a component into a folder, or raises OSError and leaves the old one. Only
+    one process at a time may write into it. model: None keeps the one that is there;
     weights: an array that the model lacks, or none."""
     parts: dict[str, Any] = {}
     if model is None:
         with suppress(OSError, ValueError):
-            parts |= unsealed((folder / "cfg").read_bytes())[1]
+            parts |= read_cfg(folder)[1]
     else:
         parts["model"] = _write_part(
             folder, "model", ".msgpack", methodcaller("write", model)
@@ -95,11 +95,16 @@ def _mapped(path: Path) -> NDArray[np.float32]:
     return np.asarray(weights)
 
 
-def read_file(folder: Path, name: str) -> bytes:
-    """Returns the bytes of a file; raises HS061 if it is missing."""
-    if not (folder / name).is_file():
-        raise ValueError(Errors.HS061.format(path=folder / name))
-    return (folder / name).read_bytes()
+def read_cfg(folder: Path) -> tuple[dict[str, Any], Parts]:
+    """Returns and raises what `unsealed` does; raises HS061 if there is no cfg."""
+    return unsealed(_existing(folder / "cfg").read_bytes())
+
+
+def _existing(path: Path) -> Path:
+    """Returns the path of a file; raises HS061 if it is missing."""
+    if not path.is_file():
+        raise ValueError(Errors.HS061.format(path=path))
+    return path
 
 
 # digests
@@ -143,17 +148,16 @@ def _checked_file(folder: Path, parts: Parts, name: str) -> Path:
     """Returns the path of a part; raises HS061 if it is missing, HS062 if it is not
     what was saved."""
     part = parts[name]
-    path = folder / part["file"]
     if not _OURS.fullmatch(part["file"]):
         raise truncated(f"{name} is in {part['file']!r}")
-    if not path.is_file():
-        raise ValueError(Errors.HS061.format(path=path))
+    path = _existing(folder / part["file"])
     if verifies.get() and _digest_of_file(path) != part["sha256"]:
         raise truncated(f"{path.name} is not what was saved: its SHA-256 differs")
     return path
 
 
 def _digest_of_file(path: Path) -> str:
+    """Returns the SHA-256 of a file."""
     with open(path, "rb") as file:
         if not os.fstat(file.fileno()).st_size:  # nothing cannot be mapped
             return digest_of(b"")
@@ -205,7 +209,7 @@ def _write_new(folder: Path, write: Callable[[Any], Any]) -> tuple[Path, str]:
 
 
 def flush_names(folder: Path) -> None:
-    """Write names to the disk, so that a power cut does not bring back old ones, where
+    """Writes names to the disk, so that a power cut does not bring back old ones, where
     the system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
@@ -216,7 +220,7 @@ def flush_names(folder: Path) -> None:
 
 
 def _remove_others(folder: Path, names: set[str]) -> None:
-    """Remove what an earlier save, or one that was interrupted, has left; not these
+    """Removes what an earlier save, or one that was interrupted, has left; not these
     files."""
     for path in folder.iterdir():
         if _OURS.fullmatch(path.name) and path.name not in names:

@@ -32,7 +32,7 @@ from .saved_files import (
     FORMAT,
     checked,
     digest_of,
-    read_file,
+    read_cfg,
     read_parts,
     sealed,
     unsealed,
@@ -121,7 +121,7 @@ def from_disk(
     """
     folder = Path(path)
     with _loading(pipe, exclude):
-        cfg, parts = unsealed(read_file(folder, "cfg"))
+        cfg, parts = read_cfg(folder)
         if "vocab" not in exclude:
             pipe.vocab.from_disk(folder / "vocab", exclude=exclude)
         if "model" not in exclude:
