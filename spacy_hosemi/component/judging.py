@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.scorer import PRFScore
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
 from ..core import Potentials
@@ -90,25 +90,16 @@ def judge_pipeline(
     for doc, (number, example) in progress(nlp.pipe(pairs, as_tuples=True)):
         example.predicted = doc
         predicted, gold = map(frozenset, scored_entities(example))
-        confidences = _confidences(doc) if has_confidence else {}
-        of_record = None
-        if has_confidence and Doc.has_extension("record_confidence"):
+        confidences, of_record = {}, None
+        if has_confidence:
+            spans = ((ent.start_char, ent.end_char, ent.label_) for ent in doc.ents)
+            scored = zip(spans, [ent._.confidence for ent in doc.ents])
+            confidences = {span: p for span, p in scored if p is not None}
             of_record = doc._.record_confidence
         key = None if group is None else group_of(example, group)
         args = doc.text, predicted, gold, is_complete(example), confidences, of_record
         results.append(DocumentResult(*args, key, number))
     return results
-
-
-def _confidences(doc: Doc) -> dict[Characters, float]:
-    """Returns the confidence of each entity that has one."""
-    if not Span.has_extension("confidence"):
-        return {}
-    pairs = (
-        ((ent.start_char, ent.end_char, ent.label_), ent._.confidence)
-        for ent in doc.ents
-    )
-    return {span: p for span, p in pairs if p is not None}
 
 
 # one component of a pipeline
