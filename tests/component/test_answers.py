@@ -403,12 +403,6 @@ def test_a_threshold_that_nearly_all_spans_have(name, monkeypatch):
     assert max(others) <= min(group.attrs["scores"])
 
 
-@pytest.mark.parametrize("value", [0.0, -0.1, 1.1])
-def test_a_threshold_out_of_range(value):
-    with pytest.raises(ValueError, match=f"HS043.*spans_threshold is {value}"):
-        make_nlp(spans_key="all", spans_threshold=value)
-
-
 @pytest.mark.parametrize(
     "config, found",
     [

@@ -203,8 +203,3 @@ def test_the_config_decides_after_loading(tmp_path):
     assert spacy.load(tmp_path).get_pipe("hosemi").collective == 2.0
     override = {"components": {"hosemi": {"collective": 0.0}}}
     assert spacy.load(tmp_path, config=override).get_pipe("hosemi").collective == 0.0
-
-
-def test_the_weight_is_not_negative():
-    with pytest.raises(ValueError, match="HS043.*collective.*at least 0"):
-        make_nlp(collective=-1.0)

@@ -128,12 +128,6 @@ def test_min_confidence(encoding):
     assert len(doc.spans["x"].attrs["scores"]) == len(kept)
 
 
-@pytest.mark.parametrize("min_confidence", [-0.1, 1.1])
-def test_min_confidence_out_of_range(min_confidence):
-    with pytest.raises(ValueError, match="HS043.*min_confidence"):
-        make_nlp(min_confidence=min_confidence)
-
-
 def test_other_spans_have_none():
     nlp = make_trained()
     doc = nlp(TEXT)

@@ -182,25 +182,6 @@ def test_many_labels_with_two_examples_each_are_learnt(monkeypatch):
     assert nlp.evaluate(examples)["ents_f"] == 1.0
 
 
-@pytest.mark.parametrize(
-    "code, setting",
-    [
-        ("HS042", {"encoding": "BIOES"}),
-        ("HS042", {"outside": "all"}),
-        ("HS043", {"max_order": -1}),
-        ("HS043", {"pattern_min_count": 0}),
-        ("HS043", {"pattern_max": -1}),
-        ("HS043", {"explicit_length": 0}),
-        ("HS342", {"length_smoothing": 1}),
-        ("HS342", {"pattern_selection": "gain"}),
-        ("HS043", {"max_length": 0}),
-    ],
-)
-def test_settings_out_of_range(code, setting):
-    with pytest.raises(ValueError, match=f"{code}.*{next(iter(setting))}"):
-        make_nlp(**setting)
-
-
 # --- training ---------------------------------------------------------------------
 
 

@@ -255,11 +255,6 @@ def test_one_token_and_no_token_are_a_sentence():
     assert pipe.update([joined([], NLP.vocab)]) == {"hosemi": 0.0}
 
 
-def test_scope_must_be_known():
-    with pytest.raises(ValueError, match="HS042.*scope.*'sentence'"):
-        make_nlp(scope="sentence")
-
-
 def test_sentences_of_a_component_before(tmp_path):
     nlp = make_nlp(scope="sents", confidence=True, spans_key="x")
     nlp.add_pipe("sentencizer", first=True)

@@ -101,6 +101,33 @@ def test_senseless_values_set_on_the_component(nlp, name):
         assert nlp.config == config
 
 
+@pytest.mark.parametrize(
+    "name, values, code, expected",
+    [
+        ("scope", ["sentence"], "HS042", "sents"),
+        ("encoding", ["BIOES"], "HS042", "BILUO"),
+        ("outside", ["all"], "HS042", "token"),
+        ("pattern_selection", ["gain"], "HS342", "count.*train anew"),
+        ("length_smoothing", [1], "HS342", "0.*train anew"),
+        ("max_order", [-1], "HS043", "from 0"),
+        ("pattern_min_count", [0], "HS043", "from 1"),
+        ("pattern_max", [-1], "HS043", "from 0"),
+        ("explicit_length", [0], "HS043", "from 1"),
+        ("max_length", [0], "HS043", "from 1"),
+        ("collective", [-1.0], "HS043", "at least 0"),
+        ("temperature", [0.0, -1.0], "HS043", "a number above 0"),
+        ("threads", [0, -1], "HS043", "from 1"),
+        ("min_confidence", [-0.1, 1.1], "HS043", "from 0 to 1"),
+        ("spans_threshold", [0.0, -0.1, 1.1], "HS043", "above 0"),
+    ],
+)
+def test_values_just_out_of_range(name, values, code, expected):
+    for value in values:
+        message = rf"{code}.*{name} is {value!r}.*expected.*{expected}"
+        with pytest.raises(ValueError, match=message):
+            make_nlp(**{name: value})
+
+
 def refused_by_config(config, message):
     with pytest.raises(ValueError, match=message):
         spacy.blank("en").add_pipe("hosemi", config=config)

@@ -14,7 +14,7 @@ from spacy_hosemi import core
 
 from .. import oracles
 from ..core.problems import as_core
-from ..helpers import make_nlp, make_trained, triples
+from ..helpers import make_trained, triples
 from ..strategies import problems_nLD
 from .test_answers import CONFIGS, PIPES, UNITS, distributions, doc_of, pipe_of
 from .test_serialize import THROUGH
@@ -141,9 +141,3 @@ def test_models_without_these_keys(tmp_path):
     config = (tmp_path / "config.cfg").read_text("utf8")
     (tmp_path / "config.cfg").write_text(config.replace("temperature = 1.0\n", ""))
     assert spacy.load(tmp_path).get_pipe("hosemi").temperature == 1.0
-
-
-@pytest.mark.parametrize("temperature", [0.0, -1.0])
-def test_out_of_range(temperature):
-    with pytest.raises(ValueError, match="HS043.*temperature.*a number above 0"):
-        make_nlp(temperature=temperature)

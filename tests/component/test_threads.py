@@ -14,7 +14,6 @@ from spacy_hosemi.prediction.records import find_records
 from ..helpers import (
     TRAIN,
     make_doc,
-    make_nlp,
     make_trained,
     parse,
     remembered,
@@ -223,9 +222,3 @@ def test_not_saved_with_what_was_learnt(nlp, tmp_path):
     nlp.to_disk(tmp_path)
     config = {"components.hosemi.threads": 3}
     assert spacy.load(tmp_path, config=config).get_pipe("hosemi").threads == 3
-
-
-@pytest.mark.parametrize("threads", [0, -1])
-def test_threads_out_of_range(threads):
-    with pytest.raises(ValueError, match="HS043.*threads"):
-        make_nlp(threads=threads)
