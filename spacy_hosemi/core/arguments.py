@@ -42,8 +42,7 @@ def check_flag(name: str, value: object) -> None:
 def check_whole(
     name: str, value: object, low: int, high: int, message: str = Errors.HS026
 ) -> int:
-    """RETURNS (int): The value. RAISES (TypeError, ValueError): HS026, or the message
-    given, if it is no whole number from low to high."""
+    """Returns an int. Raises HS026, or `message`, unless it is from low to high."""
     if is_whole(value) and low <= value <= high:  # type: ignore[operator]
         return int(value)  # type: ignore[call-overload]
     kind = ValueError if is_whole(value) else TypeError
@@ -54,8 +53,7 @@ def check_whole(
 def check_number(
     name: str, value: object, low: float, high: float, message: str = Errors.HS026
 ) -> float:
-    """RETURNS (float): The value. RAISES (TypeError, ValueError): HS026, or the message
-    given, if it is no number from low to high."""
+    """Returns a float. Raises HS026, or `message`, unless it is from low to high."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if is_number and low <= value <= high:  # type: ignore[operator]
         return float(value)  # type: ignore[arg-type]

@@ -121,16 +121,8 @@ _NO_CELLS = np.zeros(0, CELLS)
 
 
 class ManyPotentials(Sequence[Potentials]):
-    """Potentials of several documents, without entries, in the same arrays. Those of
-    one document are made when they are asked for.
-
-    inside, start, end (float64 [n, L]): Of all documents, n tokens together.
-    length, tail, pattern: As of `Potentials`, the same for all documents.
-    borders (List[int] [D + 1]): The first token of each document, and n.
-    cells (CELLS [K]): Document by document, in tokens of each; by default none.
-    cell_borders (Optional[List[int]] [D + 1]): The first cell of each document, and K;
-        None: there are none.
-    """
+    """Potentials of D documents without entries in the same arrays, made on demand;
+    document d has tokens borders[d] to borders[d + 1] - 1, and likewise cells."""
 
     entries = None
 
@@ -199,21 +191,15 @@ class Constraints:
 
 
 def check_document(automaton: object, potentials: object) -> None:
-    """Done once, by the functions that `core` exports.
-
-    RAISES (TypeError): HS019 objects of other classes.
-    """
+    """Raises HS019 for other classes; called by the functions that `core` exports."""
     check_kind("automaton", automaton, PatternAutomaton)
     check_kind("potentials", potentials, Potentials)
 
 
 def check_potentials(automaton: PatternAutomaton, potentials: Potentials) -> Potentials:
-    """Shapes, types and numbers, as C-contiguous float64; copies only what it must.
-
-    RETURNS (Potentials): Ready for the kernels, which only read it.
-    RAISES (ValueError): HS010 shape; HS011 a score that is out of range; HS013 cells.
-    RAISES (TypeError): HS012 type.
-    """
+    """Returns potentials as C-contiguous float64, copying only what it must. Raises
+    HS010 for a shape, HS011 for a score out of range, HS013 for cells, HS012 for a
+    type."""
     n_labels, n_columns = automaton.n_labels, automaton.n_columns
     arrays = {
         name: _as_floats(f"potentials.{name}", getattr(potentials, name))

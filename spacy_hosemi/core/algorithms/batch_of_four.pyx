@@ -18,10 +18,7 @@ cdef Py_ssize_t MANY = 2**31 - 1
 
 
 cdef class BatchOfFour(Task):
-    """Up to four documents, and what is asked of them.
-
-    automaton (PatternAutomaton): Of all documents.
-    """
+    """Up to four documents of one automaton, and what is asked of each."""
 
     def __init__(self, automaton):
         self.tables = TablesX4(automaton)
@@ -40,10 +37,8 @@ cdef class BatchOfFour(Task):
         self.are_paths = True
 
     cdef ask_for_decisions(self, expected_f1, bint answers=True):
-        """Ask for the path with the highest expected F1; see `core.mbr`.
-
-        answers: Whether its score and the probabilities of its spans are asked for.
-        """
+        """Ask for the path with the highest expected F1, as `core.mbr` finds it, and
+        with `answers` for its score and the probabilities of its spans."""
         self.ask_for_paths()
         self.answers = answers
         self.decides = True
@@ -128,8 +123,7 @@ cdef class BatchOfFour(Task):
         return segments, probs, self.path_score[lane]
 
     cdef bint set_up(self, Py_ssize_t alone):
-        """Prepare to run: all lanes, or only lane `alone` if it is not -1. RETURNS:
-        whether the weights permit it."""
+        """Prepare all lanes, or lane `alone` >= 0; returns whether weights permit."""
         cdef Py_ssize_t begin = 0, end = len(self.numbers), k, lowest = 1
         cdef bint lists = self.decides or self.listing is not None
         if alone >= 0:
@@ -160,8 +154,7 @@ cdef class BatchOfFour(Task):
                 self.answer(<Chart>self.tables.chart[a], a)
 
     cdef void answer(self, Chart chart, Py_ssize_t lane) noexcept nogil:
-        """The probabilities that are asked for of a document; of a path those of its
-        spans, and its score."""
+        """The probabilities asked for of a document; of a path its score, too."""
         cdef Py_ssize_t g, k, state = 0
         cdef double total, score
         cdef Listed* row
@@ -201,12 +194,9 @@ cdef class BatchOfFour(Task):
     cdef double _list(
         self, Chart chart, Py_ssize_t lane, double p, SpanLists listing
     ) noexcept nogil:
-        """List what is at least that probable, as `Marginals.segments_above` finds it:
-        a start is followed while its segment may not have ended yet. With `decides`
-        spans and their probabilities, else segments and their scores.
-
-        RETURNS: How many are expected, of those that may be listed.
-        """
+        """List what is at least that probable, as `Marginals.segments_above` does; with
+        `decides` spans and probabilities, else segments and scores. Returns how many
+        are expected."""
         cdef Py_ssize_t k = self.number[lane], u, j, g
         cdef double open_, prob, more, score, n_expected = 0.0
         cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
@@ -262,8 +252,7 @@ cdef class BatchOfFour(Task):
     cdef bint _fill(
         self, Chart chart, Py_ssize_t lane, bint by_token
     ) noexcept nogil:
-        """Ask for the best set with outside between its spans. RETURNS: whether that is
-        possible."""
+        """Ask for the best set with outside between; returns whether it is possible."""
         cdef Py_ssize_t k, at = 0, state = 0
         cdef double total = 0.0
         cdef Candidate span

@@ -133,8 +133,7 @@ cdef BestPath _ready_for_tokens(automaton, potentials, constraints):
 
 
 cdef BestPath _load(automaton, potentials, constraints, bint defer=True):
-    """A document in the tables of an earlier one if there are any: to allocate them
-    takes as long as the sweep of a short document. defer: see `load`."""
+    """Loads a document into the tables of an earlier one: allocating takes long."""
     cdef BestPath best = spare_path(automaton.layout)
     best.backward.load(automaton, potentials, constraints, defer)
     return best

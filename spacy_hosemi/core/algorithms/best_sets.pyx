@@ -33,8 +33,7 @@ cdef double FIRST = 0.05, STEP = 0.25
 
 
 cdef double first_least(double expected_f1) noexcept nogil:
-    """RETURNS: The least probability of spans to list first; expected_f1: see
-    `BestSet.find`."""
+    """Returns the least probability of spans to list first, see `BestSet.find`."""
     return FIRST if expected_f1 < 0.0 else max(0.5 * expected_f1, _LEAST)
 
 
@@ -88,13 +87,8 @@ cdef class BestSet:
         double n_expected,
         double expected_f1,
     ) noexcept nogil:
-        """Choose the best set of spans.
-
-        spans: [n] with their probabilities as scores, no span twice.
-        n_expected: How many spans are expected.
-        expected_f1: The F1 at which a span costs that much; below 0: the F1 of the set
-            is to be the highest.
-        """
+        """Choose, of n spans with probabilities as scores, the set that gains most at
+        an `expected_f1` of 0 or above, else the one of highest F1."""
         cdef Py_ssize_t k, n_tried
         cdef double reached
         self.n_chosen, self.ratio = 0, max(expected_f1, 0.0)
@@ -207,15 +201,8 @@ cdef double _f1(const Candidate* span, Py_ssize_t n, double n_expected) noexcept
 
 
 def best_set(spans, double n_expected, expected_f1):
-    """The best set of spans, without overlaps.
-
-    spans (List[Tuple[int, int, int, float]]): Start, end, label and probability; no
-        span twice.
-    n_expected (float): How many spans are expected.
-    expected_f1 (Optional[float]): See `core.mbr`.
-    RETURNS (Tuple[List[Tuple[int, int, int]], float]): From left to right; and the F1
-        that is given or reached: above half of it a probability pays.
-    """
+    """Returns the best set of spans (start, end, label, probability) from left to
+    right, and the F1 that is given or reached; above half of it a probability pays."""
     cdef SpanLists listed = SpanLists()
     cdef BestSet found = BestSet()
     for start, end, label, prob in spans:

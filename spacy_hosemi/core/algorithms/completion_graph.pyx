@@ -23,10 +23,8 @@ from ..sweeps.backward cimport swept
 
 
 cdef class CompletionGraph:
-    """The nodes that some path has come to, their best completions and their heaps.
-
-    A node is *within* a segment, or between two.
-    """
+    """The nodes that some path has come to, within a segment or between two, their best
+    completions and their heaps."""
 
     def __cinit__(self, *args):
         self.boundary = self.state = self.label = self.next = self.after = None
@@ -120,8 +118,7 @@ cdef class CompletionGraph:
         return goes_on
 
     cdef tuple _choose(self, Py_ssize_t node):
-        """The best segment from a node between two. RETURNS: boundary, state and kind
-        of the next node."""
+        """Returns boundary, state and kind of the node after the best segment."""
         cdef Py_ssize_t u = self.boundary[node], i, y, q, best
         cdef double worth
         self._set_values(u, self.state[node])
@@ -221,11 +218,8 @@ cdef class CompletionGraph:
     # options
 
     cdef tuple option(self, Py_ssize_t node, Py_ssize_t rank, Py_ssize_t k):
-        """A detour at a node, the cheapest one first.
-
-        k: How many are of interest.
-        RETURNS: The node that it leads to; label.
-        """
+        """Returns the detour of a rank among the k cheapest ones: the node that it
+        leads to, and label."""
         if self.options[node] is None:
             self.options[node] = self._options(node)[:k]
         _, label, end, state, is_within = self.options[node][rank]
@@ -259,10 +253,8 @@ cdef class CompletionGraph:
     # paths
 
     cdef tuple path(self, tuple taken):
-        """A segmentation and its score, from left to right.
-
-        taken: Detours before, node, the node that it leads to and label; or ().
-        """
+        """Returns a segmentation from left to right and its score. `taken`: detours
+        before, node, the node that it leads to and label; or ()."""
         cdef list detours = []
         cdef Py_ssize_t at = 0, node, target, label
         while taken:

@@ -33,15 +33,8 @@ cdef double LEAST_GAIN = 1e-12
 
 
 def best_f1(posterior, automaton, potentials, constraints, expected_f1):
-    """The segmentation with the highest expected F1.
-
-    posterior (Marginals): Of the document.
-    automaton (PatternAutomaton), potentials (Potentials), constraints
-        (Optional[Constraints]): Of the document.
-    expected_f1 (Optional[float]): See `core.mbr`.
-    RETURNS (List[Tuple[int, int, int]]): As `viterbi` gives them; [] if nothing is
-        possible.
-    """
+    """Returns the segmentation of highest expected F1 for the posterior (Marginals) of
+    a document, as `viterbi` gives it; [] if nothing is possible."""
     if posterior.log_z == -np.inf:
         return []
     cdef DecisionSearch search = DecisionSearch(
@@ -61,8 +54,7 @@ def best_f1(posterior, automaton, potentials, constraints, expected_f1):
 
 
 def most_correct(posterior, automaton, potentials, constraints):
-    """The segmentation with the highest expected number of correct spans; arguments and
-    result as of `best_f1`."""
+    """Returns the segmentation with most expected correct spans, as `best_f1`."""
     if posterior.log_z == -np.inf:
         return []
     cdef DecisionSearch search = DecisionSearch(
@@ -107,8 +99,7 @@ cdef class DecisionSearch:
         self.are_known = True
 
     cdef double list_spans(self, double least) except? -1.0:
-        """List the spans of at least this probability. RETURNS: How many are expected
-        in all."""
+        """List spans of at least this probability; returns how many are expected."""
         self.spans.clear()
         self.spans.p = least
         cdef double n_expected = self.posterior.list_spans(self.spans)
@@ -123,8 +114,7 @@ cdef class DecisionSearch:
             raise MemoryError
 
     cdef list possible_filling(self):
-        """RETURNS: The best set with outside between its spans; [] if that is not
-        possible."""
+        """Returns the best set with outside between its spans; [] if not possible."""
         for segments in _fillings(self.best_set.segments(), self.n_tokens):
             if segments and self.posterior.is_possible(segments):
                 return segments
@@ -169,16 +159,10 @@ cdef class DecisionSearch:
         return segments
 
     cdef list choose(self, double ratio, double other):
-        """The possible segmentation whose spans gain most together.
-
-        If others gain nothing, first try spans with a gain above 0, with outside
-        between them. If that is not possible, decode with the gain of others on each
-        span; a cell adds the rest to those whose gain is known. With `-COST`, which is
-        more than all gains, others are part of the answer only where nothing else is
-        possible.
-
-        other: What a span gains that is not listed.
-        """
+        """Returns the possible segmentation whose spans gain most, one not listed
+        `other`. If `other` is 0, spans with a gain above 0 and outside between them are
+        tried first. Else each span of a decoding has `other`, and cells add the rest;
+        with `-COST` others are taken only where nothing else is possible."""
         cdef Py_ssize_t i, y
         cdef double[:, ::1] start
         if other <= 0.0:
@@ -271,9 +255,8 @@ def _free(automaton, potentials):
 
 
 def _fillings(spans, n_tokens):
-    """RETURNS (List[List[Tuple[int, int, int]]]): Spans from left to right, with
-    outside between them: first in one segment per gap, the usual form, then token by
-    token."""
+    """Returns spans from left to right with outside between them: first in one segment
+    per gap, the usual form, then token by token."""
     starts = [0, *[end for _, end, _ in spans]]
     ends = [*[start for start, _, _ in spans], n_tokens]
     gaps = [(start, end, 0) for start, end in zip(starts, ends) if start < end]

@@ -11,12 +11,7 @@ from ..potentials import CELLS, check_constraints
 
 
 cdef class GoldConstraints:
-    """The constraints of some of D documents.
-
-    automaton (PatternAutomaton): L labels.
-    sizes (Sequence[int]): Tokens of each document.
-    constraints (Sequence[Optional[Constraints]]): None: the document has none.
-    """
+    """The constraints of some of D documents; a document with None has none."""
 
     def __init__(self, automaton, sizes, constraints):
         allowed = [np.zeros((0, automaton.n_labels), bool)]

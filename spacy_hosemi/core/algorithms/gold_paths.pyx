@@ -12,22 +12,11 @@ LARGEST = 4_000_000
 
 
 cdef class GoldPaths:
-    """Segmentations of documents, or what they must satisfy.
-
-    automaton (PatternAutomaton): L labels, without observed patterns.
-    sizes (Sequence[int]): Tokens of each of D documents.
-    golds (Sequence[Union[List[Tuple[int, int, int]], Constraints, None]]): Segments
-        (start, end, label index) of each document, from left to right, covering every
-        token; or what its segmentation must satisfy; None: it is left out.
-    borders (Sequence[int]): Of the blocks: block b has the documents borders[b] to
-        borders[b + 1] - 1. In a block those with segments come first, and of each kind
-        the longest.
-    needs (int64 [D, 3]): How many cells each document has, how many segments of two or
-        more tokens these make explicit, and how many begin there; or more.
-
-    is_chosen (bool [D]): Which documents are not left out: also where label rules do
-        not permit the segments, or tables would be very large.
-    """
+    """Segmentations of D documents, from left to right, or what they must satisfy; None
+    leaves one out. Block b has documents borders[b] to borders[b + 1] - 1: in it those
+    with segments come first, and of each kind the longest. `needs` (int64 [D, 3]): at
+    most how many cells a document has, how many longer segments these make explicit,
+    and how many of these begin there."""
 
     def __init__(self, automaton, sizes, golds, borders, needs=None):
         n_documents = len(sizes)
@@ -99,11 +88,7 @@ cdef class GoldPaths:
                 self.last_state[d] = <int>state
 
     def set_weights(self, pattern, length, tail):
-        """Take other weights.
-
-        pattern (float64 [M]), length (float64 [L, 1]), tail (float64 [L]): As those of
-            `Potentials`.
-        """
+        """Take other weights: float64 [M], [L, 1] and [L], as those of `Potentials`."""
         none = np.zeros((0, self.automaton.n_labels))
         self.potentials = Potentials(
             none, none, none, length, tail, np.zeros(0, CELLS), pattern, None

@@ -46,12 +46,9 @@ def kbest(automaton, potentials, k, constraints=None):
 
 
 cdef class PathQueue:
-    """Paths that may be the next ones, the cheapest first.
-
-    items: Cost of all detours of a path, number, cost without the last one; which that
-        is: entry of a heap (-1: its node has an earlier option), node, rank; and those
-        before it: `path` takes them.
-    """
+    """Paths that may be next, the cheapest first. An item is the cost of all detours, a
+    number, the cost without the last one; that one: entry of a heap (-1: its node has
+    an earlier option), node, rank; and those before it."""
 
     cdef CompletionGraph graph
     cdef list items

@@ -20,15 +20,8 @@ from .lattice_graph cimport LatticeGraph
 
 
 cdef class Lattice:
-    """Given segments of several documents, and the groups that they form.
-
-    table (StateTable): Of an automaton.
-    pattern (float64 [M]): Weights of its patterns.
-    first (int32 [N + 1]): The segments of document d are first[d] to first[d + 1] - 1.
-    sizes (int32 [N]): Its tokens.
-    starts, ends, labels (int32 [K]): Segments, in each document sorted by their ends.
-    RAISES (ValueError): HS113 segments that are not so.
-    """
+    """Segments of N documents and the groups that they form: of document d first[d] to
+    first[d + 1] - 1, sorted by their ends. Raises HS113 if they are not so."""
 
     cdef readonly object table
     cdef LatticeGraph graph
@@ -96,14 +89,9 @@ cdef class Lattice:
         self.group[n_groups] = <int32_t>self.starts.shape[0]
 
     def sums(self, const double[::1] scores, kept=None):
-        """Sums over all segmentations of each document.
-
-        scores (float64 [K]): Of each segment; -inf forbids.
-        kept (Optional[uint8 [K]]): Which segments there are; None: all.
-        RETURNS (Tuple[float64 [N], float64 [K], float64 [P, L], float64 [P]]): log Z of
-            each document, -inf where there is no segmentation; the probability of each
-            segment; expected steps, and ends by state.
-        """
+        """Returns log Z of each document [N] (-inf: no segmentation), the probability
+        of each segment [K], expected steps [P, L] and ends [P]. `scores` [K]: -inf
+        forbids; `kept` (uint8 [K] or None): which segments there are."""
         cdef const unsigned char[::1] mask = kept
         cdef double[::1] log_z = np.empty(self.sizes.shape[0])
         cdef double[::1] prob, ends
@@ -117,15 +105,10 @@ cdef class Lattice:
         return tuple(map(np.asarray, (log_z, prob, counts, ends)))
 
     def solve(self, const double[::1] scores, const int32_t[::1] order):
-        """Probabilities and the best segmentation of each document.
-
-        scores (float64 [K]): Of each segment; -inf forbids.
-        order (int32 [K]): Among equals the first segment with the smallest order goes,
-            then the longest, as in `viterbi`.
-        RETURNS (Tuple[float64 [K], int32 [B], float64 [N]]): The probability of each
-            segment; the best segments, from left to right in each document; their
-            score, -inf where there is no segmentation.
-        """
+        """Returns the probability of each segment [K], the best segments from left to
+        right [B] and their score by document [N], -inf where there is none. Among
+        equals that with the smallest `order` [K] goes first, then the longest, as in
+        `viterbi`."""
         cdef double[::1] found = np.empty(self.sizes.shape[0])
         cdef double[::1] prob, ends
         cdef double[:, ::1] counts
@@ -176,15 +159,9 @@ cdef class Lattice:
     def kbest(
         self, Py_ssize_t d, const double[::1] scores, const int32_t[::1] order, k
     ):
-        """The k best segmentations of one document.
-
-        d (int): Which document.
-        scores (float64 [K]), order (int32 [K]): As for `solve`.
-        k (int): How many; fewer if no more are possible.
-        RETURNS (List[Tuple[List[int], float]]): Segments from left to right, score;
-            distinct, best first, equal ones by the rule of `solve`.
-        RAISES (ValueError): HS113 no such document.
-        """
+        """Returns the k best segmentations of document d, best first, as segments from
+        left to right and score; equal ones by the rule of `solve`. Raises HS113 if
+        there is no such document."""
         cdef Py_ssize_t g
         self._check_scores(scores, None)
         if not 0 <= d < self.sizes.shape[0]:

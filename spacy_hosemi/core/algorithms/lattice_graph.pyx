@@ -21,13 +21,8 @@ from libc.stdlib cimport free, realloc
 
 
 class StateTable:
-    """The next state for each state and label, and the weights of the step.
-
-    automaton (PatternAutomaton): L labels, P states, without observed patterns.
-
-    next (int32 [P, L]): -1: the grammar forbids it.
-    edge, final_edge (int32 [P, L], int32 [P]): Whose patterns are completed; -1: none.
-    """
+    """The next state [P, L] (-1: forbidden) and the edges (-1: none) whose patterns are
+    completed by each step [P, L] and at the end [P]; without observed patterns."""
 
     def __init__(self, automaton):
         n_labels = automaton.n_labels
@@ -61,11 +56,8 @@ class StateTable:
         ]
 
     def weights(self, pattern):
-        """Weights of all patterns that are completed at once.
-
-        pattern (float64 [M]): Of each.
-        RETURNS (Tuple[float64 [P, L], float64 [P]]): For each step, and at the end.
-        """
+        """Returns weights of the patterns completed by a step [P, L] and the end
+        [P]."""
         automaton = self.automaton
         own = np.append(pattern, 0.0)[automaton.edge_pattern]
         of_edge = np.zeros(len(own) + 1)
@@ -75,11 +67,8 @@ class StateTable:
         return of_edge[self.edge], np.where(self.is_final, final, -np.inf)
 
     def counts(self, steps, final):
-        """Transpose of `weights`: how often each pattern is completed.
-
-        steps (float64 [P, L]), final (float64 [P]): Expected counts.
-        RETURNS (float64 [M])
-        """
+        """Returns counts of patterns [M] from those of edges: the transpose of
+        `weights`."""
         automaton = self.automaton
         n_edges = len(automaton.edge_pattern)
         of_edge = np.zeros(n_edges + 1)
@@ -95,13 +84,8 @@ class StateTable:
 
 
 cdef class LatticeGraph:
-    """Nodes and arcs of one document at a time.
-
-    table (StateTable): Of an automaton.
-    pattern (float64 [M]): Weights of its patterns.
-    start, end, label (int32 [G]): Groups of segments of all documents.
-    most_tokens (int): Of the longest document.
-    """
+    """Nodes and arcs of one document at a time; start, end, label (int32 [G]) are
+    groups of segments of all documents."""
 
     def __init__(self, table, pattern, start, end, label, most_tokens):
         self.next = table.next
@@ -278,15 +262,10 @@ cdef class LatticeGraph:
         return path
 
     cdef list best_completions(self, list options, k):
-        """After `build`: the k best segmentations.
-
-        Of each node, from the right, the k best completions: those of its arcs merged,
-        each of which begins one of the completions of the node that it reaches.
-
-        options (List[List[Tuple[tuple, int, float]]]): For each group its segments:
-            what decides between equal scores, number, score.
-        RETURNS (List[Tuple[List[int], float]]): Segments from left to right, score.
-        """
+        """After `build`: returns the k best segmentations, segments from left to right
+        and score. Those of a node come from the k best of the nodes that its arcs
+        reach, merged. `options` has for each group its segments: what decides ties,
+        number, score."""
         cdef Py_ssize_t a, s, g, n = self.n_tokens
         cdef list arcs = [[] for _ in range(self.n_nodes)]
         cdef list best = [None] * self.n_nodes

@@ -34,11 +34,8 @@ cdef Cell[::1] _NO_CELLS = np.zeros(0, CELLS)
 
 
 cdef class Likelihoods(Task):
-    """Every n-th block of some, as a task. Its tables are used again.
-
-    gold (GoldPaths): What is known of the segmentations.
-    which, n_tasks (int): Of n tasks this is the one for blocks which, which + n, ..
-    """
+    """Computes blocks which, which + n_tasks, .. as a task; its tables are used
+    again."""
 
     cdef GoldPaths gold
     cdef Py_ssize_t which, n_tasks, begin, end
@@ -85,21 +82,11 @@ cdef class Likelihoods(Task):
         first_cell=np.zeros(0, np.int64),
         cell_at=0,
     ):
-        """Take scores of tokens by role, which the derivatives of the losses replace.
-        Those of documents that are left out stay.
-
-        begin, end (int): Blocks; at (int): the first token of the arrays.
-        start, inside, last (float64 [n, L]): Of all tokens of these blocks.
-        within (float64 [n, L]): Likewise; [0, L]: there is no such role.
-        loss (float64 [D]), done (uint8 [D]): Of each document of the corpus its loss;
-            done becomes 1, or else the document has to be done alone.
-        pattern (float64 [end - begin, M]), length (float64 [end - begin, L]):
-            Derivatives, by block; 0 before.
-        cells (CELLS): Of all documents of these blocks, one after the other; scores,
-            which derivatives replace.
-        first_cell (int64 [D + 1]): Of each document of the corpus; empty: none has
-            cells. cell_at (int): The first one of the array.
-        """
+        """Take scores by role of the tokens of blocks begin .. end - 1 (float64 [n,
+        L]), and cells; derivatives replace them, but for documents left out. `loss` and
+        `done` are by document of the corpus: where done stays 0, it has to be done
+        alone. Derivatives of patterns [blocks, M] and lengths [blocks, L] are 0 before.
+        `at` and `cell_at` are the first token and cell of the arrays."""
         self.begin, self.end = begin, end
         self.at = at
         self.first, self.inside, self.last, self.within = start, inside, last, within
@@ -277,8 +264,7 @@ cdef class Likelihoods(Task):
     cdef void _finish(
         self, Py_ssize_t block, Py_ssize_t d, Py_ssize_t a
     ) noexcept nogil:
-        """From expected counts to derivatives; how many segments of each label are
-        expected."""
+        """From expected counts to derivatives, and expected segments of each label."""
         cdef Py_ssize_t k, y, m, n = self.tables.n_tokens[a]
         cdef Py_ssize_t at = self.gold.first[d] - self.at
         cdef Cell[::1] cells = self._cells_of(d)

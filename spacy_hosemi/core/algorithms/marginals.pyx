@@ -79,21 +79,9 @@ def marginals_of(automaton, potentials, constraints=None):
 def marginal_steps(
     automaton, potentials, constraints, asked, answer, double p=0.0, first_end=None
 ):
-    """An answer from `marginals` of each of some documents, without counts, in steps.
-
-    automaton (PatternAutomaton): Of all documents.
-    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
-    asked (List[int]): Which documents.
-    answer (Callable): (document, Marginals) -> anything.
-    p (float): If above 0, tasks list the spans of at least this probability, for
-        `Marginals.list_spans`.
-    first_end (Optional[Dict[int, int]]): Of documents whose answers ask for the
-        probabilities of some segments, or labels of some tokens, alone: where the first
-        of these end. The backward sweep ends there, too.
-    YIELDS (Task): Work without the GIL, which must be done before the next step.
-    RETURNS (List): The answer for each document in `asked`.
-    RAISES: As `log_partition`.
-    """
+    """Returns `answer(document, Marginals)`, without counts, of each document in
+    `asked`, and yields tasks. With p > 0 they list spans for `Marginals.list_spans`;
+    `first_end` has, by document, the boundary at which the backward sweep may end."""
     found, first_end = [], first_end or {}
     for at in range(0, len(asked), PER_TASK):
         some = asked[at : at + PER_TASK]
@@ -239,12 +227,8 @@ cdef class Marginals:
         return sorted(found.spans(0, found.n)), bool(found.is_cut)
 
     def list_spans(self, SpanLists found):
-        """List the spans of at least the probability that a list has, for `core.mbr`.
-
-        found (SpanLists): Empty; given the spans, in any order, as `segments_above`
-            finds them without outside.
-        RETURNS (float): `n_spans`.
-        """
+        """List spans of at least the probability that an empty list has, in any order,
+        for `core.mbr`. Returns `n_spans`."""
         cdef ForwardBackward sweeps = self._sweeps
         cdef SpanLists known = sweeps.spans
         cdef const double[:, :] starts
@@ -312,12 +296,8 @@ cdef class Marginals:
 
 
 cdef class MarginalsOfEach(Task):
-    """`marginals` of a few documents, without counts, as a task.
-
-    automaton (PatternAutomaton): Of all documents.
-    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
-    first_end (List[int]): Of each; and p (float): See `marginal_steps`.
-    """
+    """`marginals` of a few documents, without counts, as a task; p and first_end (of
+    each) as in `marginal_steps`."""
 
     cdef list sweeps
     cdef ForwardBackward last

@@ -65,18 +65,9 @@ def mbr_steps(
     constraints: Sequence[Constraints | None],
     expected_f1: float | None,
 ) -> Steps[tuple[list[Segments], list[PathAnswer | None]]]:
-    """`mbr` of each document, with "f1", in steps.
-
-    automaton (PatternAutomaton): Of all documents.
-    potentials (Sequence[Potentials]), constraints (Sequence[Optional[Constraints]]): Of
-        each.
-    expected_f1 (Optional[float]): Of all, or None, see `mbr`.
-    YIELDS (Task): Work without the GIL, which must be done before the next step.
-    RETURNS (Tuple[List[Segments], List[Optional[PathAnswer]]]): Of each document; what
-        is known of the segmentation, if it was found together with that, see
-        `path_steps`.
-    RAISES (ValueError): HS026 expected_f1; and as `log_partition`.
-    """
+    """Returns `mbr` of each document, with "f1", and its `PathAnswer` where it was
+    found together with that; yields tasks. Raises HS026 if expected_f1 is not from 0 to
+    1."""
     _check_f1(expected_f1)
     answers = yield from decision_steps(automaton, potentials, constraints, expected_f1)
     found = [answer[0] if answer else [] for answer in answers]

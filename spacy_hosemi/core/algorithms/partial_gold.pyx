@@ -16,10 +16,7 @@ from .gold_paths cimport GoldPaths
 
 
 cdef class PartialGold:
-    """Memory for the documents of a corpus.
-
-    gold (GoldPaths): Of the corpus.
-    """
+    """Memory for the documents of a corpus."""
 
     def __init__(self, GoldPaths gold):
         n_labels = gold.automaton.n_labels

@@ -26,16 +26,9 @@ cdef Py_ssize_t LARGE = 1_000_000
 
 
 cdef class PathBatch(Task):
-    """The best segmentations of some documents.
-
-    automaton (PatternAutomaton), potentials (ManyPotentials): Of the documents, of n
-        tokens together.
-    batch (Optional[BatchOfFour]): Of the automaton, without documents: it is asked for
-        paths or decisions; None: Viterbi's, without probabilities.
-
-    is_ready (bool): Whether the task may be done. If not, or if `found` gives nothing,
-        each document has to be done alone.
-    """
+    """The best segmentations of documents of n tokens together: decisions or paths of
+    `batch` if there is one, else Viterbi's, without probabilities. If not `is_ready`,
+    or if `found` returns None, each document has to be done alone."""
 
     cdef readonly bint is_ready
     cdef Chart shared
@@ -82,8 +75,7 @@ cdef class PathBatch(Task):
         self.is_ready = batch is None or self._reserve(room)
 
     cdef bint _read_cells(self, potentials, Room* room):
-        """Measure the documents. RETURNS: whether their cells are sound, and not too
-        many."""
+        """Returns whether the cells of the documents are sound, and not too many."""
         cdef Py_ssize_t d, i, j
         cdef Py_ssize_t n_docs = self.n_segments.shape[0]
         self.cells, self.has_cells = potentials.cells, len(potentials.cells) > 0
@@ -156,8 +148,7 @@ cdef class PathBatch(Task):
         return True
 
     cdef Py_ssize_t _place(self, Py_ssize_t i, Py_ssize_t end) noexcept nogil:
-        """Place some documents of the order, and what is asked of them. RETURNS: the
-        tokens of the longest."""
+        """Place documents and what is asked of them; returns tokens of the longest."""
         cdef Py_ssize_t a, d, at, lowest = self.probability.shape[0]
         self.batch.asked.clear()
         for a in range(N_LANES):
@@ -195,8 +186,7 @@ cdef class PathBatch(Task):
         self.batch.after_asked[lane] = self.batch.asked.n
 
     cdef bint _read(self, Py_ssize_t d, Py_ssize_t lane) noexcept nogil:
-        """The path of a document, and the probabilities of its spans and of all of it.
-        RETURNS: Whether there is one."""
+        """Write path and probabilities of a document; returns whether there is one."""
         cdef Py_ssize_t k, at = self.borders[d]
         cdef double score
         cdef Listed* row

@@ -11,15 +11,9 @@ from ..chart.columns cimport Entry
 
 
 cdef double add_path(Chart chart, segments, gradient, double times):
-    """Add the counts of a segmentation to a gradient, multiplied by `times`.
-
-    chart (Chart): Without constraints.
-    segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
-        right, covering every token.
-    gradient (Potentials): Added to; its cells and entries are those of the chart, with
-        other scores.
-    RETURNS: The score of the segmentation; where that is -inf, nothing is added.
-    """
+    """Add the counts of a segmentation, times `times`, to a gradient whose cells and
+    entries are those of the chart, which has no constraints. Returns its score; where
+    that is -inf, nothing is added."""
     cdef double total = chart.path_score(segments)
     if total == -INFINITY:
         return total

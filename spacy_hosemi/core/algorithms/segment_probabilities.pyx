@@ -31,25 +31,14 @@ N_SPARE, SMALL = 4, 1_000_000
 
 
 def segment_probabilities(automaton, potentials, segments, constraints):
-    """Probabilities of some segments of each document; see `marginals`.
-
-    automaton (PatternAutomaton): Of all documents.
-    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
-    segments (List[List[Tuple[int, int, int]]]): (start, end, label index) of each, in
-        any order.
-    RETURNS (List[List[float]]): In [0, 1].
-    RAISES (ValueError): HS021, HS024 segments; and as `marginals`.
-    """
+    """Returns the probability of each of some segments (start, end, label), by
+    document. Raises HS021 for a label and HS024 for offsets that do not exist."""
     return finish(probability_steps(automaton, potentials, segments, constraints))[0]
 
 
 def probability_steps(automaton, potentials, segments, constraints):
-    """`segment_probabilities`, in steps, with log Z.
-
-    YIELDS (Task): Work without the GIL, which must be done before the next step.
-    RETURNS (Tuple[List[List[float]], List[Optional[float]]]): In [0, 1]; log Z of each
-        document, None where no segments are asked for.
-    """
+    """Returns what `segment_probabilities` does, and log Z of each document, None where
+    it has no segments; yields tasks, each to be done before the next step."""
     cdef BatchOfFour batch = _batch(automaton)
     asked = [k for k in range(len(potentials)) if segments[k]]
     log_z = [None] * len(potentials)
@@ -66,8 +55,7 @@ def probability_steps(automaton, potentials, segments, constraints):
 
 
 def _first_end(segments):
-    """RETURNS (int): The least end of segments; 0 if it is none, which `marginals` says
-    later."""
+    """Returns the least end of segments; 0 if it is none, as `marginals` says."""
     ends = [segment[1] for segment in segments]
     return min(ends) if all(is_whole(end) and end > 0 for end in ends) else 0
 
@@ -77,13 +65,8 @@ def _probabilities(segments, k, posterior):
 
 
 def log_partition_as_asked(automaton, potentials, constraints):
-    """Log Z of a document, the same bits as `probability_steps` finds it with.
-
-    automaton (PatternAutomaton), potentials (Potentials), constraints
-        (Optional[Constraints]): As of `log_partition`.
-    RETURNS (float): In nats; -inf if no segmentation is possible.
-    RAISES: As `log_partition`.
-    """
+    """Returns log Z of a document, the same bits as of `probability_steps`; -inf if no
+    segmentation is possible."""
     cdef BatchOfFour batch = _batch(automaton)
     log_z = [None]
     batch.ask_for_segments()
@@ -94,18 +77,10 @@ def log_partition_as_asked(automaton, potentials, constraints):
 
 
 def probable_segments(automaton, potentials, segments, constraints, double p):
-    """Segments that are probable, and what they bring to a score; see `marginals`.
-
-    automaton (PatternAutomaton): Of all documents, without observed patterns.
-    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
-    segments (List[List[Tuple[int, int, int]]]): (start, end, label index) of those that
-        are listed in any case.
-    p (float): Least probability; 0: all that no score of -inf forbids.
-    RETURNS (Tuple[int32 [N + 1], int32 [K, 3], float64 [K]]): Those of document d are
-        first[d] to first[d + 1] - 1: start, end and label, by end, then start, then
-        label; and scores, see `Marginals.scores_of`.
-    RAISES (ValueError): HS118 observed patterns; and as `segment_probabilities`.
-    """
+    """Returns borders int32 [N + 1], segments int32 [K, 3] (start, end, label, sorted
+    by end, start, label) and their scores [K]: those of probability p or more, and
+    those in `segments`; p = 0: all that no -inf forbids. Raises HS118 if the automaton
+    has observed patterns."""
     cdef SpanLists listing = SpanLists(p)
     cdef BatchOfFour batch
     sizes = np.array([len(x.inside) for x in potentials], np.int64)
@@ -124,17 +99,8 @@ def probable_segments(automaton, potentials, segments, constraints, double p):
 
 
 def path_steps(automaton, potentials, paths, constraints):
-    """What is known of one segmentation of each document, in steps.
-
-    automaton (PatternAutomaton): Of all documents.
-    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
-    paths (List[List[Tuple[int, int, int]]]): (start, end, label index) of segments that
-        cover all tokens; or nothing.
-    YIELDS (Task): Work without the GIL, which must be done before the next step.
-    RETURNS (List[Optional[PathAnswer]]): None: there is no path, or the document cannot
-        stand beside others.
-    RAISES (ValueError): As `segment_probabilities`.
-    """
+    """Returns a `PathAnswer` for the path of each document, which covers all tokens;
+    None where there is no path, or it cannot stand beside others. Yields tasks."""
     cdef BatchOfFour batch = _batch(automaton)
     batch.ask_for_paths()
     asked = [k for k in range(len(potentials)) if paths[k]]
@@ -142,15 +108,9 @@ def path_steps(automaton, potentials, paths, constraints):
 
 
 def best_path_steps(automaton, potentials, *, bint has_probabilities=True):
-    """The best segmentations of documents that nothing limits, and how probable they
-    are, in steps.
-
-    automaton (PatternAutomaton), potentials (ManyPotentials): Of the documents.
-    has_probabilities (bool): Whether these are asked for.
-    YIELDS (Task): As `path_steps`.
-    RETURNS (Optional[Tuple]): See `PathBatch.found`, the same bits as of `viterbi` and
-        `path_steps`; None: at least one of them has to be done alone.
-    """
+    """Returns the best segmentations of documents without constraints as
+    `PathBatch.found`, the same bits as `viterbi` and `path_steps`; None if at least one
+    has to be done alone. Yields tasks."""
     cdef BatchOfFour batch = None
     if not _are_small(automaton, potentials, has_probabilities):
         return None
@@ -163,13 +123,7 @@ def best_path_steps(automaton, potentials, *, bint has_probabilities=True):
 def best_decision_steps(
     automaton, potentials, expected_f1, *, bint has_probabilities=True
 ):
-    """The same with the segmentations of the highest expected F1.
-
-    automaton (PatternAutomaton), potentials (ManyPotentials): Of the documents.
-    expected_f1 (Optional[float]): See `core.mbr`.
-    has_probabilities (bool), YIELDS, RETURNS: As of `best_path_steps`; the same bits as
-        of `mbr` and `path_steps`.
-    """
+    """Returns the same for the highest expected F1: the bits of `mbr`, `path_steps`."""
     cdef BatchOfFour batch
     if not _are_small(automaton, potentials, True):
         return None
@@ -200,17 +154,10 @@ cdef bint _are_small(automaton, potentials, bint stand_side_by_side):
 
 
 def decision_steps(automaton, potentials, constraints, expected_f1):
-    """The segmentation of each document with the highest expected F1, in steps.
-
-    automaton (PatternAutomaton): Of all documents.
-    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
-    expected_f1 (Optional[float]): See `core.mbr`.
-    YIELDS (Task): Work without the GIL, which must be done before the next step.
-    RETURNS (List[Optional[PathAnswer]]): Empty: no span is probable at all, so one
-        segmentation is as good as another; None: outside is not possible between the
-        best spans, nothing is, or the document cannot stand beside others.
-    RAISES (ValueError): As `log_partition`.
-    """
+    """Returns a `PathAnswer` for the segmentation of highest expected F1 of each
+    document: empty if no span is probable, None where outside is not possible between
+    the best spans, nothing is, or the document cannot stand beside others. Yields
+    tasks."""
     cdef BatchOfFour batch
     if automaton.observed:
         return [None] * len(potentials)
@@ -230,9 +177,8 @@ def _solved(batch, potentials, segments, constraints, asked):
 def _side_by_side(
     BatchOfFour batch, potentials, segments, constraints, asked, log_z=None
 ):
-    """YIELDS: tasks. RETURNS: For each document that the batch can do what was asked;
-    None for others. Where there is a list for them, it is given log Z of those that
-    were done."""
+    """Returns for each document what was asked, None for those that have to stand
+    alone, and writes log Z into `log_z` if it is a list. Yields tasks."""
     cdef list found = [None] * len(potentials)
     automaton = batch.tables.automaton
     # Those of about the same length stand side by side.

@@ -61,24 +61,12 @@ def viterbi(automaton, potentials, constraints=None, method="auto"):
 
 
 def viterbi_each(automaton, potentials, constraints):
-    """`viterbi` of each document; eight at a time are decoded without the GIL.
-
-    automaton (PatternAutomaton): Of all documents.
-    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
-    RETURNS (List[Tuple[segments, score]]): In the order of the documents.
-    """
+    """Returns `viterbi` of each document, decoded eight at a time without the GIL."""
     return finish(viterbi_steps(automaton, potentials, constraints))
 
 
 def viterbi_steps(automaton, potentials, constraints, method="auto"):
-    """`viterbi` of each document, in steps.
-
-    automaton (PatternAutomaton): Of all documents.
-    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
-    method (str): As for `viterbi`.
-    YIELDS (Task): Work without the GIL, which must be done before the next step.
-    RETURNS (List[Tuple[segments, score]]): In the order of the documents.
-    """
+    """Returns `viterbi` of each document; yields tasks to do before the next step."""
     found = []
     for at in range(0, len(potentials), N_TOGETHER):
         some = slice(at, at + N_TOGETHER)
@@ -122,14 +110,8 @@ def add_counts(automaton, potentials, segments, gradient, times=1.0):
 
 
 def add_all_counts(automaton, potentials, counted, gradient):
-    """`add_counts` of several segmentations of one document, which is loaded once.
-
-    automaton (PatternAutomaton), potentials (Potentials): As for `add_counts`.
-    counted (List[Tuple[segments, float]]): Each, and by what its counts are multiplied.
-    gradient (Potentials): In the shapes of the potentials; changed in place.
-    RETURNS (List[float]): The score of each; where that is -inf, nothing is added.
-    RAISES (ValueError): As `add_counts`.
-    """
+    """Returns the score of each (segments, times), -inf where nothing is added:
+    `add_counts` of several segmentations of one document, loaded once."""
     check_document(automaton, potentials)
     cdef Histories histories = histories_of(automaton)
     cdef Entry[::1] counts = None

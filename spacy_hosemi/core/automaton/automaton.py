@@ -181,12 +181,8 @@ class PatternAutomaton:
     def arcs_above(
         self, edges: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """For each of some edges, the arcs that complete what the edge completes.
-
-        edges (int32 [K]): Distinct.
-        RETURNS (Tuple[int32 [E + 1], int32 [N]]): first and arc: those of edge e are
-            arc[first[e]:first[e + 1]].
-        """
+        """Returns first [E + 1] and arc [N]: the arcs that complete what edge e (of K
+        distinct ones) completes are arc[first[e]:first[e + 1]]."""
         is_asked = np.zeros(len(self.edge_suffix) + 1, bool)  # -1: no suffix
         is_asked[edges] = True
         edge, arc = self.arc_edge, np.arange(len(self.arc_edge), dtype=np.int32)
@@ -274,13 +270,9 @@ class PatternAutomaton:
     def observed_read(
         self, labels: NDArray[np.int32], first: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-        """Which observed patterns segments complete, whatever the grammar says.
-
-        labels (int32 [K]): Label indices of the segments of documents, concatenated.
-        first (intp [D + 1]): The first segment of each document, and K.
-        RETURNS (Tuple[intp [N], int64 [N]]): A segment and the column of a pattern that
-            it completes, in any order.
-        """
+        """Returns a segment and the column of a pattern that it completes, for each
+        such pair in any order, whatever the grammar says. `first` (intp [D + 1]): the
+        first segment of each document, and K."""
         keys, target, column_of = self._endings
         width = self.n_labels + 1
         doc = np.repeat(np.arange(len(first) - 1), np.diff(first))

@@ -27,17 +27,9 @@ Arrays = dict[str, Any]
 
 
 class SuffixTree:
-    """Label histories that patterns distinguish, and the edges between them.
-
-    n_labels (int): L.
-    keys (Sequence[Key]): Of patterns.
-    observed_keys (Sequence[Key]): Of observed patterns.
-
-    keys (List[Key]): `^`, the labels, all proper prefixes of patterns and the observed
-        patterns, short before long. The parent of each is its longest proper suffix.
-    edges (Dict[Key, int]): The number of each edge `(*history, label)`. An edge has a
-        greater number than the edge of its suffix.
-    """
+    """Label histories that patterns distinguish, short before long, and the numbers of
+    the edges `(*history, label)` between them, greater than that of their suffix. The
+    parent of a key is its longest proper suffix."""
 
     def __init__(
         self, n_labels: int, keys: Sequence[Key], observed_keys: Sequence[Key]
@@ -298,12 +290,9 @@ def pattern_keys(
 def observed_endings(
     labels: tuple[str, ...], observed: Iterable[tuple[str, ...]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Observed patterns as a trie from their last name to the first.
-
-    RETURNS (Tuple[int64 [A], int64 [A], int64 [A + 1]]): Of each arc node * (L + 1) +
-        label, ascending, and the node where it goes; of each node the column of the
-        pattern that begins there, -1 if none does. Node 0 is the end.
-    """
+    """Returns observed patterns as a trie from last name to first: of each arc node *
+    (L + 1) + label, ascending, and its target; of each node its pattern's column, or
+    -1."""
     width = len(labels) + 1
     index = {name: y for y, name in enumerate((*labels, BEGIN))}
     arcs: dict[int, int] = {}

@@ -126,10 +126,7 @@ def compile_grammar(labels: Iterable[str], rules: Iterable[str]) -> LabelGrammar
 
 
 def check_forms(name: str, rules: Iterable[str]) -> None:
-    """Check rules whose labels are not known yet.
-
-    RAISES (ValueError): HS070 a rule that cannot be read, whatever the labels are.
-    """
+    """Raises HS070 if a rule cannot be read, whatever the labels are."""
     for i, rule in enumerate(rules):
         if not any(splits(rule.split())):
             args = {"name": f"{name}[{i}]", "found": shown(rule), "expected": "a rule"}

@@ -57,11 +57,8 @@ class PatternTrie:
         return np.array([self._nodes[self._key(z)] for z in patterns], np.int32)
 
     def places(self, patterns: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
-        """Where patterns are complete.
-
-        RETURNS (Tuple[int32 [M], int32 [M]]): The node, for a pair that of its first
-            name; and the last name, L + 1 for $.
-        """
+        """Returns where patterns are complete: nodes [M], of a pair that of its first
+        name, and last names [M], L + 1 for $."""
         keys = [self._key(z[:1] if len(z) == 2 else z) for z in patterns]
         at = [self._nodes[key] for key in keys]
         return np.array(at, np.int32), np.array(

@@ -111,13 +111,8 @@ _Linked = tuple[int, Any]
 
 
 def _readings_from(words: list[str], names: list[list[str]]) -> list[list[_Linked]]:
-    """Read labels that are joined by "or", a label may contain "or" itself.
-
-    words (List[str]): A rule.
-    names (List[List[str]]): The words of each label.
-    RETURNS (List[List[_Linked]]): The readings of words[i:]; two of them, if there are
-        more, are enough to know that there is not one only.
-    """
+    """Returns up to two readings of words[i:] for each i; two tell that there is not
+    only one. A label (words of each: `names`) may contain "or" itself."""
     found: list[list[_Linked]] = [[] for _ in range(len(words) + 1)]
     for i in reversed(range(len(words))):
         for y, end in _labels_at(words, i, names):
@@ -130,8 +125,7 @@ def _readings_from(words: list[str], names: list[list[str]]) -> list[list[_Linke
 
 
 def _readings_up_to(words: list[str], names: list[list[str]]) -> list[list[_Linked]]:
-    """RETURNS (List[List[_Linked]]): As `_readings_from`, of words[:i], the last label
-    first."""
+    """Returns readings of words[:i] as `_readings_from`, the last label first."""
     found: list[list[_Linked]] = [[] for _ in range(len(words) + 1)]
     for i in range(len(words)):
         before: list[Any] = found[i - 1] if i and words[i - 1] == "or" else []

@@ -14,13 +14,8 @@ Key = tuple[int, ...]
 
 
 class SuffixSums:
-    """Nodes of which each sums earlier ones.
-
-    keys (Sequence[Key]): Label histories, the nodes of the suffix tree.
-    suffixes (Sequence[Key]): The parent of each.
-    n_inputs (int): Nodes 0 .. n_inputs - 1 are given; node n_inputs + v sums
-        `inputs[v]`.
-    """
+    """Sums of earlier nodes: nodes 0 .. n_inputs - 1 are given, node n_inputs + v sums
+    `inputs[v]`; suffixes has the parent of each key in the suffix tree."""
 
     def __init__(
         self, keys: Sequence[Key], suffixes: Sequence[Key], n_inputs: int
@@ -52,8 +47,8 @@ class SuffixSums:
             self._subtree[key] = self._node([self._id(key), *self._all(key)])
 
     def mass(self, state: Key, y: int, edges: Container[Key]) -> int | None:
-        """The node that sums all states that use the edge `(*state, y)`; None: no state
-        does. edges (Container[Key]): All edges."""
+        """Returns the node of all states that use `(*state, y)`; None: no state
+        does."""
         return self._node([self._id(state), *self._below(state, y, edges)])
 
     def sum_of(self, nodes: Iterable[int]) -> int:

@@ -52,8 +52,7 @@ cdef class CellLists:
         const int32_t[::1] group,
         const double[::1] tail,
     ) noexcept nogil:
-        """RETURNS: How many long segments these cells make explicit, at most; arguments
-        as of `set`."""
+        """Returns how many long segments these cells make explicit, at most."""
         cdef Py_ssize_t k, i, g, size, total = 0
         cdef Py_ssize_t n = cells.shape[0] if given is None else given.shape[0]
         for k in range(n):

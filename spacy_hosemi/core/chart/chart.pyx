@@ -44,11 +44,8 @@ cdef class Chart:
             self.cells.forget()
 
     cdef cell_gradient(self, const double[::1] counts):
-        """The cells as they were given, with expected counts as scores.
-
-        counts (float64 [K]): One for each merged cell.
-        RETURNS (CELLS): A copy.
-        """
+        """Returns a copy of the given cells with expected counts [K], one for each
+        merged cell, as scores."""
         given = self.cells_as_given
         if not len(given):
             return given.copy()
@@ -98,10 +95,8 @@ cdef class Chart:
     cdef Py_ssize_t segments_starting_at(
         self, Py_ssize_t u, Py_ssize_t g, double[::1] score
     ) noexcept nogil:
-        """Fill in the scores of the explicit segments of 1, 2, .. tokens from u.
-
-        RETURNS: How many there are.
-        """
+        """Writes scores of explicit segments of 1, 2, .. tokens from u; returns how
+        many."""
         cdef Py_ssize_t d, j, last = min(self.horizon(u, g), self.n_tokens - u)
         cdef double more = 0.0
         for d in range(1, last + 1):

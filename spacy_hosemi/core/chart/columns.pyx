@@ -17,11 +17,8 @@ _NO_ENTRIES = np.zeros(0, ENTRIES)
 
 
 cdef entries_of(potentials, Py_ssize_t n_tokens, Py_ssize_t n_columns):
-    """The entries of potentials, as the kernels read them.
-
-    RETURNS (ENTRIES): Not a copy, if they are so already.
-    RAISES (ValueError): HS010, HS011, HS025. (TypeError): HS012.
-    """
+    """Returns the entries as the kernels read them, not a copy if they are so already.
+    Raises HS010 to HS012, HS025 as `check_potentials`."""
     entries = potentials.entries
     cdef const Entry[::1] records
     if entries is None:
@@ -37,13 +34,8 @@ cdef entries_of(potentials, Py_ssize_t n_tokens, Py_ssize_t n_columns):
 cdef double[:, ::1] scores_of_groups(
     automaton, const double[:, ::1] dense, const Entry[::1] entries, Py_ssize_t role
 ):
-    """What each group reads in one role.
-
-    dense (float64 [n, L] or [n, C]): Of labels, or of all columns.
-    entries (Entry [K]): Those of other roles are left alone.
-    role (int): An index of ROLES.
-    RETURNS (float64 [n, G])
-    """
+    """Returns what each group reads in one role [n, G]: `dense` [n, L] or [n, C], and
+    the entries of the role."""
     cdef const Py_ssize_t[::1] first
     cdef const int32_t[::1] group, label = automaton.group_label
     first, group = automaton.readers
@@ -66,12 +58,8 @@ cdef double[:, ::1] scores_of_groups(
 
 
 def columns_of_groups(automaton, const double[:, :] counts, Py_ssize_t n_columns):
-    """Transpose of what `scores_of_groups` does with dense columns.
-
-    counts (float64 [G, n]): Of groups.
-    n_columns (int): L or C.
-    RETURNS (float64 [n, n_columns]): Of columns.
-    """
+    """Returns counts of columns [n, n_columns] from those of groups [G, n]: the
+    transpose of `scores_of_groups`."""
     if not automaton.observed:
         return np.ascontiguousarray(counts.T)
     cdef const Py_ssize_t[::1] first
@@ -88,11 +76,7 @@ def columns_of_groups(automaton, const double[:, :] counts, Py_ssize_t n_columns
 
 
 def set_entry_counts(automaton, Entry[::1] entries, role, const double[:, :] counts):
-    """Write expected counts as the scores of the entries of one role.
-
-    entries (ENTRIES [K]): Changed in place.
-    counts (float64 [G, n]): Of the role.
-    """
+    """Write expected counts of a role [G, n] as the scores of its entries [K]."""
     cdef const Py_ssize_t[::1] first
     cdef const int32_t[::1] group
     first, group = automaton.readers

@@ -60,13 +60,9 @@ cdef class DPTables:
         bint backward=True,
         Py_ssize_t n_more=0,
     ):
-        """Tables for a document in one of the domains, all of them in one array; to be
-        filled by `clear`.
-
-        in_logs: Whether the entries are logarithms.
-        forward, backward: Which sweeps are to come.
-        n_more: Rows for further tables, to be taken with `take_rows`.
-        """
+        """Allocate tables for a document and the sweeps to come, all in one array,
+        which `clear` fills; `n_more` rows for further tables are taken with
+        `take_rows`."""
         cdef Py_ssize_t rows = chart.n_tokens + 1, n_states = chart.n_states
         cdef Py_ssize_t n_groups = chart.n_groups, n_lengths = chart.n_lengths
         cdef Py_ssize_t n_weights = n_groups * n_lengths

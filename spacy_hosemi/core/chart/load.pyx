@@ -39,12 +39,9 @@ cdef Chart make_chart(automaton, potentials, constraints):
 cdef load_document(
     Chart chart, automaton, potentials, constraints, bint defer=False
 ):
-    """Take a document. Arrays of the last one, which had the same automaton, are used
-    again if they are large enough.
-
-    defer: Leave to `finish_loading` what goes through all scores, if the document
-        permits; until then `first` is not known.
-    """
+    """Take a document into arrays of the last one, of the same automaton, if they are
+    large enough. With `defer`, `finish_loading` goes through the scores; until then
+    `first` is not known."""
     _use(chart, automaton)
     cdef bint is_read = _read(chart, potentials)
     chart.is_deferred = defer and is_read and _can_defer(chart, potentials, constraints)
@@ -55,12 +52,8 @@ cdef load_document(
 
 
 cdef Chart read_together(automaton, potentials):
-    """What several documents share.
-
-    potentials (ManyPotentials): Of the documents.
-    RETURNS (Chart): For `share`, once `finish_loading` has made it ready; None where
-        each has to be loaded alone.
-    """
+    """Returns what several documents share, for `share` after `finish_loading`; None
+    where each has to be loaded alone."""
     cdef Chart shared = Chart()
     _use(shared, automaton)
     if not _read(shared, potentials) or not _can_defer(shared, potentials, None):
@@ -72,11 +65,7 @@ cdef Chart read_together(automaton, potentials):
 
 
 cdef share(Chart chart, Chart shared, Room room):
-    """Make ready for `move_to`.
-
-    shared: Of documents that are read together.
-    room: For the largest of them.
-    """
+    """Make ready for `move_to`, in room for the largest of the documents."""
     _use(chart, shared.automaton)
     chart.length, chart.given_tail = shared.length, shared.given_tail
     chart.pattern_weight = shared.pattern_weight
@@ -116,8 +105,7 @@ cdef void move_to(
     Py_ssize_t end,
     const Cell[::1] cells,
 ) noexcept nogil:
-    """Take a document, for which there is room: its tokens among all of them, and its
-    cells."""
+    """Take a document for which there is room: its tokens among all, and its cells."""
     chart.n_tokens = chart.cells.n_tokens = end - start
     chart.first, chart.more = shared.first[start:end], shared.more[start:end]
     chart.end = shared.end[start:end]
@@ -147,8 +135,7 @@ cdef bint _can_defer(Chart chart, potentials, constraints):
 
 
 cdef bint finish_loading(Chart chart) noexcept nogil:
-    """Check and add the scores of a deferred document. RETURNS: whether all are numbers
-    below +inf."""
+    """Add the scores of a deferred document; returns whether all are below +inf."""
     if not _has_numbers(chart):
         return False
     _add(chart.inside, chart.start, chart.first)
@@ -159,8 +146,7 @@ cdef bint finish_loading(Chart chart) noexcept nogil:
 
 
 cdef bint _read(Chart chart, potentials):
-    """Views of the arrays. RETURNS: whether shapes are right, and nothing to
-    convert."""
+    """Views of the arrays; returns whether shapes are right, nothing to convert."""
     cdef Py_ssize_t n_labels = chart.n_labels
     cdef Py_ssize_t n_columns = n_labels + len(chart.automaton.observed)
     inside, start, end = potentials.inside, potentials.start, potentials.end

@@ -20,13 +20,8 @@ from ..potentials import CELLS, ENTRIES, without_entries
 
 
 cdef class ArcsOf:
-    """For each edge, the arcs that complete what it completes: they are
-    arc[first[e]:first[e + 1]].
-
-    first (int32 [E + 1]), arc (int32): Of the edges of observed patterns.
-    in_place, out_place (int32): Where the schedules of `PatternAutomaton` have each of
-        these arcs: arcs_in, arcs_out.
-    """
+    """The arcs that complete what edge e of observed patterns does are arc[first[e]:
+    first[e + 1]]; schedules arcs_in, arcs_out have them at in_place, out_place."""
 
 
 cdef ArcsOf arcs_of(automaton):
@@ -56,21 +51,14 @@ def _places(schedule, n_arcs):
 
 
 cdef class ObservedArcs:
-    """The observed patterns that are active at each token u, those with entries there:
-    numbers first[u] to first[u + 1] - 1.
-
-    automaton (PatternAutomaton): `PatternAutomaton.unsplit`.
-    potentials (Potentials): All other scores, for it.
-    edge (int32 [F]): The edge that completes it. All edges with this edge as a suffix
-        complete it too.
-    score (float64 [F]): The sum of its entries, in nats.
-    place (int32 [K]): The active pattern of each entry.
-    """
+    """The observed patterns active at each token u, numbers first[u] to first[u + 1] -
+    1: the edge that completes each (as all edges with this suffix do), the sum of its
+    entries as a score, and for each entry its pattern's place."""
 
 
 cdef ObservedArcs observed_arcs_of(automaton, potentials):
-    """RETURNS (ObservedArcs): None without observed patterns, where anything but
-    entries at starts has a score for them, or where the potentials are not sound."""
+    """Returns None without observed patterns, where they have scores but entries at
+    starts, or where potentials are not sound."""
     cdef ObservedArcs made
     cdef const Entry[::1] entries
     cdef Py_ssize_t n_labels, n_columns

@@ -21,12 +21,8 @@ cdef int _compare(const void* a, const void* b) noexcept nogil:
 
 
 cdef class SpanLists:
-    """Segments of documents with their scores or probabilities, either found by a task
-    or given to it, which then fills in the probabilities.
-
-    p (float): See `probable_segments`.
-    limit (int): At most this many are listed, the best ones; 0: all.
-    """
+    """Segments with scores or probabilities, found by a task or given to it; p as in
+    `probable_segments`; at most `limit` are listed, the best ones; 0: all."""
 
     def __cinit__(self, p=0.0, limit=0):
         self.p, self.limit = p, limit
@@ -101,8 +97,7 @@ cdef class SpanLists:
         self.n_open += 1
 
     cdef list spans(self, Py_ssize_t first, Py_ssize_t after):
-        """RETURNS (List[Tuple[int, int, int, float]]): Start, end, label and score of
-        those from first on, before after."""
+        """Returns start, end, label and score of those from first on, before after."""
         cdef Py_ssize_t k
         cdef Listed row
         found = []

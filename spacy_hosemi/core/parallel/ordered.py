@@ -26,14 +26,9 @@ def in_order(
     work: Callable[[Batch], Steps[Result]],
     n_threads: int,
 ) -> Iterator[tuple[Batch, Callable[[], Result]]]:
-    """Batches, and how to get the result of each.
-
-    stream (Iterable[Batch]): Read a little ahead, if there are several threads.
-    work (Callable): Makes the result of a batch.
-    n_threads (int): 1: nothing is done before the result is asked for.
-    YIELDS (Tuple[Batch, Callable[[], Result]]): In the order of the stream; the
-        function raises what was raised in the work.
-    """
+    """Yields each batch and a function that returns its result, or raises what was
+    raised in the work, in order; several threads read a little ahead, one does nothing
+    before it is asked."""
     if n_threads == 1:
         for batch in stream:
             yield batch, partial(_finished, work, batch)

@@ -36,11 +36,8 @@ cdef class Task:
 
 
 cdef class Workers:
-    """Threads for tasks, in a `with` statement.
-
-    n_threads (int): How many; 0: the thread that waits for a task runs it. Only one
-        other thread may use this object.
-    """
+    """Threads for tasks, in a `with` statement; with 0 the thread that waits runs them.
+    Only one other thread may use this object."""
 
     def __cinit__(self, n_threads):
         cdef Py_ssize_t k
@@ -157,8 +154,8 @@ cdef class Workers:
         PyThread_release_lock(self.lock)
 
     cdef bint _do_next(self) noexcept nogil:
-        """Run the oldest task that has not begun, without the lock. RETURNS: Whether
-        there was one."""
+        """Run the oldest task not begun, without the lock. Returns whether one was
+        left."""
         cdef PyObject* task
         if self.n_waiting == 0:
             return False

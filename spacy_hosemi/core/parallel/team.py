@@ -9,11 +9,7 @@ from .tasks import Task, Workers
 
 
 class Team:
-    """Does tasks that do not wait for each other.
-
-    n (int): Threads, the one that calls `run` included.
-    workers (Optional[Workers]): The others; None: there are none.
-    """
+    """Does tasks in any order on the calling thread and the workers."""
 
     def __init__(self, n: int = 1, workers: Workers | None = None) -> None:
         self.n, self._workers = n, workers

@@ -30,14 +30,10 @@ cdef Backward swept(automaton, potentials, constraints, bint maximum):
 
 @cython.final
 cdef class Backward:
-    """What can follow after each boundary and state of a document.
-
-    maximum (bool): Score of the best completion; else log of their summed exp(score).
-    keep_beta (bool): Whether beta is kept for all boundaries of a large document, too,
-        instead of made again when asked for: faster, for another n |P| numbers.
-
-    total: Of the whole document.
-    """
+    """What can follow each boundary and state: with `maximum` the score of the best
+    completion, else log of their sum. `keep_beta` keeps beta at all boundaries of a
+    large document too: faster, for another n |P| numbers. `total` is of the whole
+    document."""
 
     def __init__(self, *, bint maximum, bint keep_beta=False):
         self.chart, self.tables = Chart(), DPTables()
@@ -221,10 +217,8 @@ cdef class Backward:
     cdef Py_ssize_t ends_from(
         self, Py_ssize_t u, Py_ssize_t q, double[::1] value
     ) noexcept nogil:
-        """What the segments from u of 1, 2, .. tokens and all behind them are worth.
-
-        The last one may stand for all beyond the horizon. RETURNS: how many.
-        """
+        """Returns how many segments of 1, 2, .. tokens start at u, the last perhaps for
+        all beyond the horizon, and writes what each and all behind it are worth."""
         cdef Py_ssize_t g = self.chart.layout.state_group[q], d
         cdef Py_ssize_t n = self.chart.segments_starting_at(u, g, value)
         cdef Py_ssize_t j = u + self.chart.horizon(u, g) + 1

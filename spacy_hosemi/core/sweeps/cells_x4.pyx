@@ -73,8 +73,8 @@ cdef void _keys_of(
 
 
 cdef bint settle(TablesX4 tables, Py_ssize_t j) noexcept nogil:
-    """From exponents to weights; what is negligible in its group is dropped. RETURNS:
-    whether all are in range."""
+    """From exponents to weights without negligible ones. Returns if all are in
+    range."""
     cdef Py_ssize_t a
     cdef bint settled = True
     for a in range(N_LANES):

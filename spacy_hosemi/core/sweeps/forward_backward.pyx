@@ -301,10 +301,8 @@ cdef class ForwardBackward:
     cdef void add_spans(
         self, const double[:, :] starts, SpanLists spans, bint outside
     ) noexcept nogil:
-        """Add to a list what `Marginals.segments_above` lists.
-
-        starts (float64 [n, L]): P(a segment of the label starts at a token).
-        """
+        """Add what `Marginals.segments_above` lists; starts [n, L] are
+        probabilities."""
         cdef double p = spans.p, total, score, more
         cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
         cdef Py_ssize_t j, u, g, y, i, k, n_left

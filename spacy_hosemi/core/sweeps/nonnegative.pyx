@@ -43,12 +43,9 @@ cdef class Ladder:
 
 
 cdef Ladder ladder_of(Chart chart, potentials, method):
-    """That of the last document, if the patterns have the same weights.
-
-    method (str): "auto" or "nonnegative".
-    RETURNS (Ladder): None where it is not valid, or would not pay, for "auto".
-    RAISES (ValueError): HS104 where it is not valid, for "nonnegative".
-    """
+    """Returns the last document's ladder if the weights are the same; None where "auto"
+    finds it invalid or too dear. Raises HS104 where it is not valid, for
+    "nonnegative"."""
     cdef Layout layout = chart.layout
     cdef Ladder ladder = layout.ladder
     if ladder is None or ladder.edge_weights is not chart.edge_weights:
@@ -126,10 +123,8 @@ def _make_schedule(Chart chart):
 
 
 cdef _add_terms(Chart chart, Py_ssize_t q, list slots, list edges):
-    """The edges of a state down to the first suffix that is a state, and that one.
-
-    That is the longest proper suffix, unless the grammar cannot be there with it.
-    """
+    """Add the edges of a state down to the first suffix that is a state, the longest
+    unless the grammar cannot be there with it."""
     cdef Layout layout = chart.layout
     cdef Py_ssize_t k, y, edge, target, n_keys = layout.suffix_key.shape[0]
     cdef Py_ssize_t key = layout.state_key[q], rule = layout.state_rule[q]

@@ -27,10 +27,8 @@ cdef bint end_row(Chart chart, DPTables tables) noexcept nogil:
 cdef bint fill_end(
     Chart chart, double z_rest, double* beta, Py_ssize_t step
 ) noexcept nogil:
-    """beta[n, p] = exp(weight of the patterns that end in $ after p) / Z.
-
-    RETURNS: whether it can be trusted.
-    """
+    """beta[n, p] = exp(weight of the patterns that end in $ after p) / Z; returns
+    whether it can be trusted."""
     cdef Py_ssize_t p
     cdef double x, last = INFINITY, weight = 0.0
     for p in range(chart.n_states):

@@ -33,8 +33,8 @@ cdef class TablesX4:
         self.keeps_counts = False
 
     cdef Chart load(self, Py_ssize_t lane, potentials, constraints):
-        """Take a document. RETURNS: its chart; None if its weights of patterns are not
-        those of the first one."""
+        """Returns the chart of a document; None if pattern weights differ from
+        others'."""
         cdef Chart chart = self.charts[lane]
         load_document(chart, self.automaton, potentials, constraints, defer=True)
         if lane == 0:
@@ -56,13 +56,8 @@ cdef class TablesX4:
     cdef bint set_up(
         self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint finds_starts
     ):
-        """Make ready to be run.
-
-        begin, end: The lanes that have documents.
-        lowest: The first boundary whose beta is read.
-        finds_starts: Whether it is found how probable starts are.
-        RETURNS: Whether the weights permit it.
-        """
+        """Make lanes begin .. end - 1 ready to be run, `lowest` being the first
+        boundary whose beta is read. Returns whether the weights permit it."""
         cdef Py_ssize_t a
         cdef Chart chart
         self.longest, self.keeps_counts = 0, False
@@ -87,13 +82,8 @@ cdef class TablesX4:
         return self.weights.representable
 
     cdef bint reserve(self, Chart chart, Py_ssize_t longest, bint keeps_counts):
-        """Make ready for many documents, whose rows `place` takes.
-
-        chart: Of any document with the same weights of patterns and lengths.
-        longest: The tokens of the longest one.
-        keeps_counts: Whether their expected counts are asked for.
-        RETURNS: Whether the weights permit it.
-        """
+        """Make ready for documents of up to `longest` tokens, of the chart's weights,
+        which `place` takes. Returns whether the weights permit it."""
         cdef Py_ssize_t a
         self.weights = arc_weights_of(chart, in_logs=False)
         self.longest, self.lowest, self.has_cells = longest, 0, False
@@ -236,8 +226,8 @@ cdef class TablesX4:
     cdef Py_ssize_t _list_places(
         self, Py_ssize_t lane, const int32_t[::1] start, int32_t* room
     ) noexcept nogil:
-        """List the places of long cells of a lane by their start. RETURNS: How many
-        numbers that takes."""
+        """List places of a lane's long cells by start; returns how many numbers they
+        need."""
         cdef Py_ssize_t p, u, n = self.n_tokens[lane], n_places = start.shape[0]
         cdef int32_t* place = room + n + 2
         self.first_place[lane], self.placed[lane] = room, place

@@ -36,16 +36,8 @@ cdef double SLACK = 1e-14
 
 
 def groups_left(automaton, potentials, constraints=None):
-    """Which groups of states bounds leave at each token.
-
-    automaton (PatternAutomaton): L labels, M patterns; its `group_label` has the label
-        of each group.
-    potentials (Potentials): n tokens; log scores, -inf forbids.
-    constraints (Optional[Constraints]): What a segmentation may contain.
-    RETURNS (Optional[List[List[int]]]): Of each token; None where they leave more than
-        half of all, or there are too many states or no tokens.
-    RAISES: As `log_partition`.
-    """
+    """Returns the groups of states that bounds leave at each token; None where they
+    leave more than half, or there are too many states or no tokens."""
     cdef Chart chart = make_chart(automaton, potentials, constraints)
     cdef ArcTable arcs = arc_table_of(chart)
     cdef Bounds bounds = Bounds(chart.n_tokens, chart.n_groups)
@@ -62,10 +54,7 @@ cdef class ArcTable:
 
 
 cdef ArcTable arc_table_of(Chart chart):
-    """Those of the last document, if the patterns have the same weights.
-
-    RETURNS (ArcTable): None if there would be too many.
-    """
+    """Returns the last document's if weights are the same; None: there are too many."""
     cdef Layout layout = chart.layout
     cdef ArcTable known = layout.arc_table
     if chart.n_labels * chart.n_states > MOST_ARCS:
@@ -108,10 +97,8 @@ cdef ArcTable _make_arc_table(Chart chart):
 
 
 cdef class Bounds:
-    """The groups that are left at token i: group[first[i]:first[i + 1]].
-
-    n_tokens (int), n_groups (int): The largest document.
-    """
+    """The groups left at token i: group[first[i]:first[i + 1]]; for n_tokens or
+    fewer."""
 
     def __init__(self, Py_ssize_t n_tokens, Py_ssize_t n_groups):
         self.forward = np.empty((n_tokens, n_groups))
@@ -126,11 +113,8 @@ cdef class Bounds:
     cdef bint find(
         self, Chart chart, ArcTable arcs, int32_t[:, ::1] path
     ) noexcept nogil:
-        """Find the groups of a document of one token or more.
-
-        path (int32 [n or more, 3 or more]): Work space.
-        RETURNS: Whether at most half of all are left; if not, forget it.
-        """
+        """Find the groups of a document, with int32 [n, 3] work space. Returns whether
+        at most half are left; if not, forget it."""
         cdef double least
         self._set_lengths(chart)
         self._set_gain(chart)

@@ -26,10 +26,7 @@ ROOM = 256
 
 
 cdef class Events:
-    """Entries and pattern weights of one document.
-
-    histories (Histories): Of the automaton.
-    """
+    """Entries and pattern weights of one document."""
 
     def __init__(self, Histories histories):
         cdef Py_ssize_t n = histories.n_labels + 1
@@ -42,12 +39,8 @@ cdef class Events:
         self.first = np.empty(0, np.int32)
 
     cdef bint load(self, Chart chart, const Entry[::1] entries, potentials):
-        """Take a document, whose labels the chart knows.
-
-        entries (ENTRIES): Those of the potentials.
-        potentials (Potentials): Of all columns.
-        RETURNS: Whether its patterns can be decoded by entries.
-        """
+        """Take a document, whose labels the chart knows. Returns whether its patterns
+        can be decoded by entries."""
         cdef Py_ssize_t n_columns = chart.n_labels + self.histories.of_observed.shape[0]
         self.n_tokens = chart.n_tokens
         try:
@@ -87,11 +80,8 @@ cdef class Events:
         return are_sorted
 
     cdef bint _set_weights(self):
-        """Set the weights of pairs and of longer patterns.
-
-        RETURNS: Whether all are numbers, no long one is below 0, and so few are above
-            it that going through all states takes longer.
-        """
+        """Set the weights of pairs and longer patterns. Returns whether all are
+        numbers, no long one is below 0, and few enough are above it."""
         cdef Py_ssize_t k, m, end = self.histories.n_labels
         cdef const int32_t* last = NULL
         cdef double weight

@@ -18,10 +18,7 @@ cdef class Histories:
     cdef bint is_read(
         self, const Entry* entry, const int32_t* segments, Py_ssize_t k
     ) noexcept nogil:
-        """Whether segment k reads an entry at one of its tokens.
-
-        segments (int32 [K, 3]): Start, end and label of each.
-        """
+        """Returns whether segment k of [K, 3] reads an entry at one of its tokens."""
         cdef Py_ssize_t c = entry.column - self.n_labels
         if entry.role == 1 and entry.position != segments[3 * k]:
             return False
@@ -47,10 +44,7 @@ cdef class Histories:
 
 
 cdef Histories histories_of(automaton):
-    """Those of an automaton, made on the first call.
-
-    RETURNS (Histories): None with a grammar, or without observed patterns.
-    """
+    """Returns the histories; None with a grammar or without observed patterns."""
     if not automaton.observed or automaton.grammar is not None:
         return None
     if automaton.histories is None:
@@ -101,12 +95,7 @@ cdef bint has_sparse_columns(automaton, potentials):
 
 
 cdef class ActiveEntries:
-    """The entries that segmentations of one document read.
-
-    histories (Histories): Of the automaton.
-    entries (ENTRIES): Of all columns; checked.
-    n_tokens (int): Of the document.
-    """
+    """The checked entries, of all columns, that segmentations of one document read."""
 
     def __init__(self, Histories histories, const Entry[::1] entries, n_tokens):
         cdef Py_ssize_t n = n_tokens
@@ -119,12 +108,8 @@ cdef class ActiveEntries:
         self.segments = self.covers + n
 
     cdef double find(self, list segments) except? -1.0:
-        """Find the entries that a segmentation reads.
-
-        segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
-            right, covering every token.
-        RETURNS: The sum of their scores.
-        """
+        """Find the entries that a segmentation, covering every token, reads. Returns
+        the sum of their scores."""
         cdef Py_ssize_t i, k, u, j, y
         self.n_found = 0
         if not self.entries.shape[0]:

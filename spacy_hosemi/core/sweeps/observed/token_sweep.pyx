@@ -30,10 +30,7 @@ from .histories cimport Histories
 
 @cython.final
 cdef class TokenSweep:
-    """The best segmentation of one document, token by token.
-
-    histories (Histories): Of the automaton.
-    """
+    """The best segmentation of one document, token by token."""
 
     def __init__(self, Histories histories):
         cdef Py_ssize_t n = histories.n_labels + 1, k
