@@ -120,7 +120,7 @@ def test_a_document_too_large_goes_to_the_error_handler(monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("spacy_hosemi.component.predict.prediction_steps", fail)
+    monkeypatch.setattr("spacy_hosemi.component.predict._decoder_with", fail)
     monkeypatch.setattr(type(pipe), "predict", predict_few)
     nlp.set_error_handler(lambda name, _, docs, e: seen.append((name, len(docs[0]), e)))
     assert [doc.text for doc in nlp.pipe(texts)] == [texts[0], texts[2]]

@@ -26,9 +26,9 @@ def describe(
     keys "start:end:label" of its spans, in characters, and its number of characters.
     Raises IndexError if a span is not within its document.
 
-    tokens: ORTH, SPACY and LENGTH of each token of all documents. first: the first token
-    of each document, and n. n_spans, spans: see `Predictions`; no two overlap. names and
-    numbers in the vocabulary are those of labels, by their index.
+    tokens: ORTH, SPACY and LENGTH of each token of all documents. first: the first
+    token of each document, and n. n_spans, spans: see `Predictions`; no two overlap.
+    names and numbers in the vocabulary are those of labels, by their index.
     """
     cdef Py_ssize_t n = tokens.shape[1], d, i, k = 0, i_first, i_end, at, start, end
     cdef uint64_t number
@@ -47,7 +47,8 @@ def describe(
             k += 1
             start, end = i_first + <Py_ssize_t>span[0], i_first + <Py_ssize_t>span[1]
             if not i_first <= start < end <= i_end:
-                raise IndexError(f"span {span[0]} to {span[1]} of {i_end - i_first} tokens")
+                place = f"{span[0]} to {span[1]}"
+                raise IndexError(f"span {place} of {i_end - i_first} tokens")
             name, number = names[span[2]], numbers[span[2]]
             for i in range(start, end):
                 columns_[i, 0], columns_[i, 1] = INSIDE, number
