@@ -29,15 +29,15 @@ INSTALLED = Path(spacy_hosemi.__file__).parent
 # What was measured last. These only fall: whoever deletes lowers them. Calls are those
 # of Python functions, changes those from one module to another.
 CEILINGS = {
-    "package: lines": 60_484,
-    "package: lines of code": 42_821,
+    "package: lines": 59_934,
+    "package: lines of code": 42_800,
     "package: files": 407,
     "package: classes": 367,
-    "package: names of two classes": 3,
+    "package: names of two classes": 0,
     "package: classes that must go": 7,
     "package: longest Python file": 400,
     "package: longest other file": 600,
-    "tests: lines": 53_957,
+    "tests: lines": 53_955,
     "benchmarks: lines": 12_811,
     "predict: modules": 21,
     "predict: changes": 36,
