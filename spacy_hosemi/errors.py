@@ -495,8 +495,8 @@ class Errors(metaclass=_Coded):
         "file; expected two files. Give one of them another path."
     )
     HS331 = (
-        "the number of different documents with entities is {found}; expected at least "
-        "{expected}, since settings are chosen by folds of documents."
+        "the number of different documents with spans in doc.ents is {found}; expected "
+        "at least {expected}, since settings are chosen by folds of documents."
     )
     HS332 = "the config that tune begins with cannot be trained: {reason}"
     HS334 = (
