@@ -112,7 +112,7 @@ def _read(span: Span) -> tuple[str, Record | None]:
 
 
 def _compute_spans(doc: Doc, name: str, record: Record) -> None:
-    """Stores the probabilities of spans, which a record lacks."""
+    """Stores each span's probability, if known, in the record."""
     if (source := _posterior(doc, name, record)) is None:
         return
     spans, posterior = source

@@ -42,10 +42,10 @@ def read_examples(
     nlp: Language | None,
     pipe: HighOrderSemiCRF,
 ) -> list[Example]:
-    """Returns what `HighOrderSemiCRF.fit` is given as examples, in their order.
+    """Makes spaCy's examples of what `HighOrderSemiCRF.fit` is given, in order.
 
-    Raises HS180 if documents or pairs of a text and its spans have no nlp; HS182 for
-    something else, or for spans that do not fit their text; HS231 for no iterable."""
+    Raises HS180 if nlp is None, and not all are spaCy's examples; HS182 for an item of
+    another type, or spans that do not fit their text; HS231 for no iterable."""
     items = _list(
         examples,
         "a list of spaCy's examples, of documents with entities, or of pairs "
@@ -148,7 +148,7 @@ def check_pair(pair: Any, name: str) -> Annotated:
 
 
 def _triple(span: Any) -> Any:
-    """Returns start, end and label, as annotation tools or readers of files have it."""
+    """Returns start, end, label of a mapping or `LabeledSpan`; else `span` as it is."""
     if isinstance(span, Mapping):
         return span.get("start"), span.get("end"), span.get("label")
     return span[:3] if isinstance(span, LabeledSpan) else span

@@ -68,7 +68,7 @@ class _Records(ResultSink):
         self._records.append(record_of(doc, line.number, *args))
 
     def fail(self, line: Line, message: str) -> None:
-        """See `ResultSink`."""
+        """Stores the fault."""
         self._faults.append(Fault(line.path, line.line, message))
 
 

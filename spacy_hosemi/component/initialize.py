@@ -307,7 +307,7 @@ def read_sources(
     is_clean: bool,
 ) -> None:
     """Store the entries of all lists and the rows of all tables, and forget what was
-    read before. Raises HS035 for another list or table than the model has."""
+    read before. Raises HS035 unless these are exactly those of the model."""
     lists = extractor.gazetteers
     if callable(gazetteers):
         gazetteers = gazetteers(lists.settings)

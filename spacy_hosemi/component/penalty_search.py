@@ -82,7 +82,7 @@ class Trial:
 
     @property
     def record_accuracy(self) -> float | None:
-        """The share of exact documents, see `record_accuracy_of`."""
+        """Returns the share of documents with all spans right."""
         return record_accuracy_of(self.counts)
 
     @property

@@ -123,9 +123,9 @@ _Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 def differences(
     scores: Sequence[tuple[_Score, NDArray[np.float64]]], n_draws: int, seed: int
 ) -> list[Difference]:
-    """Returns the difference of each score by the paired bootstrap, all of them on the
-    same draws. `scores`: what makes scores of sums over D documents, and what is
-    summed, float64 [D, C]."""
+    """Compares two pipelines by scores, all on the same draws of the paired bootstrap.
+    `scores`: for each, a function of counts summed over D documents, and these counts,
+    float64 [D, C]."""
     rng, n = np.random.default_rng(seed), len(scores[0][1])
     of_draws: list[list[NDArray[np.float64]]] = [[] for _ in scores]
     for start in range(0, n_draws, _TOGETHER):

@@ -83,8 +83,8 @@ NO_SEGMENTS = Segments(
 
 @dataclass(frozen=True)
 class _Plan:
-    """Has templates that read the same kind of segments, with the list and the last
-    arguments of `segment_keys` for each, and the SEGMENT_ATTRIBUTES that they read."""
+    """Has the templates for one kind of segments: number and list of each (-1: no
+    list), what `segment_keys` takes from `seeds` on, and SEGMENT_ATTRIBUTES to read."""
 
     templates: Ints
     lists: Ints

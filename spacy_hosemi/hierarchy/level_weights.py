@@ -166,7 +166,7 @@ class LevelVector:
         return np.concatenate([matrix, self.learnt(pattern)])
 
     def learnt(self, pattern: Floats) -> Floats:
-        """Returns the values of trained patterns, from the values of all."""
+        """Returns the entries of `pattern` whose weights are trained."""
         return pattern[: len(self._learnt)][self._learnt]
 
     def vector(self) -> Floats:

@@ -1,10 +1,10 @@
 """The active features of documents, as rows of the weights.
 
-Features of tokens that speak for label patterns have weights in the columns of
-*observed* patterns, the label patterns that are seen in training: one counts where the
-segment that reads it completes the pattern. In the role transition the first token of
-the segment is read, in the role transition_inside each of them. Features times patterns
-are many, so there are weights only for the pairs that occur in the gold.
+Features in the transition roles have weights for *observed* patterns, the label
+patterns that training has seen; each pattern has a column. A weight counts where a
+segment with the feature completes the pattern. The role transition reads the first
+token of the segment, transition_inside all its tokens. Only pairs of a feature and a
+pattern that occur in the gold have a weight, because all pairs would be too many.
 """
 
 from __future__ import annotations
@@ -190,9 +190,9 @@ def known_segments(segments: Segments, table: RowTable) -> SegmentRows:
 
 
 def in_documents(rows: AnyRows, first: Ints) -> tuple[AnyRows, Ints]:
-    """Converts positions in concatenated documents, whose first tokens are given, to
-    positions in each document. Returns the rows, by document, and the document of each
-    [K]."""
+    """Turns positions in concatenated documents into positions in each. Returns the
+    rows sorted by document, and the document of each [K]. `first`: where documents
+    begin."""
     columns = dict(vars(rows))
     counting = [name for name in ("start", "end", "position") if name in columns]
     doc = doc_of(columns[counting[0]], first)

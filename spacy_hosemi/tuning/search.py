@@ -73,10 +73,9 @@ class Search:
     kind (str): See `candidates`.
     seed (int): Of the sample and of the folds.
 
-    candidates (List[Changes]), results (List[CandidateResult]): To judge, and judged so
-        far; first the config as it is.
-    docs (List[Doc]), n_documents (int): By which they are judged, and how many there
-        are.
+    candidates (List[Changes]), results (List[CandidateResult]): All to judge, and those
+        judged so far. The first changes nothing.
+    docs (List[Doc]), n_documents (int): The sample that judges, of how many.
 
     Raises ValueError if the config has no fit by L-BFGS (HS254), or there are too few
     documents (HS331).

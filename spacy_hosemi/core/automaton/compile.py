@@ -260,7 +260,7 @@ def _schedule(
 def pattern_keys(
     labels: tuple[str, ...], patterns: tuple[tuple[str, ...], ...]
 ) -> list[Key]:
-    """RAISES (ValueError): HS002 to HS005."""
+    """Returns patterns as ids of labels. RAISES (ValueError): HS002 to HS005."""
     ids = {label: y for y, label in enumerate(labels)}
     ids[BEGIN], ids[END] = len(labels), len(labels) + 1
     keys: dict[Key, None] = {}

@@ -125,8 +125,8 @@ class DocScorer:
         return DocScorer(state, self._is_single, self._neural)
 
     def of_encoder(self, docs: Sequence[Doc]) -> Sequence[Potentials] | None:
-        """Returns what the tok2vec adds to the scores of all instances of documents;
-        None if there is none."""
+        """Returns the tok2vec's scores of documents, or of all their sentences; None
+        without a tok2vec."""
         if not self.has_encoder:
             return None
         return self._add_neural(docs, [zeros(self.state, len(doc)) for doc in docs])

@@ -159,8 +159,8 @@ def with_rows(
     n_labels: int,
     group: NDArray[np.uint8] | None = None,
 ) -> dict[str, Any]:
-    """Returns the fields of a `WeightState` that follow from the features and their
-    pairs; without groups [R] those that the names say."""
+    """Returns the fields table, names, group, pairs and n_whole of a `WeightState`. If
+    `group` is None, it follows from the names."""
     if group is None:
         group = penalty_groups_of(names)
     return {
