@@ -101,7 +101,7 @@ class SampleTrainings:
         self.max_evaluations = 1.1 * self._fit.get("max_iter", MAX_ITER)
 
     def sample(self, n_tokens: float) -> list[Doc]:
-        """Returns so many that they have at least these tokens, or all."""
+        """Returns the first documents with `n_tokens` together, or all."""
         docs, n = [], 0
         for doc in self.order:
             if n >= n_tokens:

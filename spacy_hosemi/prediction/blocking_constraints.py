@@ -31,8 +31,8 @@ def blocking_constraints(
     """Says why no segmentation of an instance has a span, or does not have it.
 
     search (Callable): `best_with` or `best_without`, which finds nothing.
-    RETURNS (List[str]): What is in force, each of which would have to go alone; all of
-        the rules if no single one of these is enough.
+    RETURNS (List[str]): Each constraint that blocks the span alone; all rules together
+        if no single rule does.
     """
     inventory, grammar = decoder.inventory, decoder.automaton.grammar
     borders = borders_of(batch.tokens[k], inventory)

@@ -91,8 +91,8 @@ class ScoreDifference:
         return {(segments[k], c) for k, c in zip(where.tolist(), columns.tolist())}
 
     def labels(self) -> tuple[list[int], list[int]]:
-        """RETURNS (Tuple[List[int], List[int]]): The labels of segments of both, with
-        those before and behind of which patterns may consist, which are the same."""
+        """RETURNS (Tuple[List[int], List[int]]): The labels where the segmentations
+        differ, and their common labels beside these, as far as patterns reach."""
         longest = max(map(len, self.scoring.automaton.patterns), default=0)
         paths = self.first, self.second
         before = _n_common(*paths) - longest

@@ -15,7 +15,7 @@ from .training_set import Floats, Trainable, TrainingSet
 
 
 class FitFiles:
-    """Writes the log, and the checkpoint every so many seconds.
+    """Writes the log, and the checkpoint every `checkpoint_every` seconds.
 
     RAISES (ValueError): HS270 the folder of a file does not exist; HS300 `log` is
         another file; HS301 both files are one.

@@ -44,8 +44,8 @@ class FitProgress:
         of other documents (Prechelt 1998, "Early stopping - but when?"), "patience"; it
         does so where `TrainingSet.watch` is set.
     max_iter (int): The most iterations.
-    n_small (int): It has converged when so many iterations have lowered the objective
-        by at most the tolerance: one step may be short by chance.
+    n_small (int): A fit has converged after this many iterations that each lowered the
+        objective by at most the tolerance: one step may be short by chance.
 
     best (float64): The best weights so far, as the optimizer has them.
     n_steps (int): Iterations so far, with those of earlier runs.

@@ -232,7 +232,7 @@ def sharing(batch: Trainable, threads: int) -> Iterator[Team]:
 
 
 def check_finite(batch: Trainable, value: float, steps: int) -> None:
-    """Raises ValueError HS057 if the loss is not a number, after so many steps."""
+    """Raises ValueError HS057 if the loss after `steps` steps is not a number."""
     if not np.isfinite(value):
         raise ValueError(_not_a_number(batch, value, steps))
 

@@ -161,8 +161,8 @@ def keep_observed(state: WeightState) -> tuple[WeightState, Ints]:
 def count_docs(
     state: WeightState, rows: Ints, in_docs: Counts, n_docs: int
 ) -> WeightState:
-    """Returns a state that counts more training documents: `n_docs` of them, in
-    `in_docs` [K] of which each of these features [K] occurs."""
+    """Returns a state that counts `n_docs` more training documents; each feature of
+    `rows` [K] occurs in `in_docs` [K] of them."""
     counts = state.counts if state.counts.flags.writeable else state.counts.copy()
     counts[rows] += in_docs
     return replace(state, counts=counts, n_docs=state.n_docs + n_docs)

@@ -122,7 +122,7 @@ def pack_counts(counts: NDArray[Any]) -> NDArray[Any]:
 
 
 def pack_names(names: Sequence[str]) -> bytes:
-    """Returns names, none of which has a line end, as they are stored."""
+    """Returns names as they are stored; no name may have a line end."""
     return zlib.compress("\n".join(names).encode("utf8", "surrogatepass"))
 
 

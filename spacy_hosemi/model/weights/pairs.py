@@ -81,8 +81,8 @@ class WeightPairs:
         return np.searchsorted(self.first, slots, side="right") - 1, slots
 
     def merged(self, other: WeightPairs, n_columns: int) -> tuple[WeightPairs, Places]:
-        """Returns the pairs of both, of which the other has as many rows or more, and
-        before which of the present ones each new one is; all columns are below
+        """Returns the pairs of both, and the place among the present pairs before which
+        each new pair stands. The other has as many rows or more; all columns are below
         n_columns."""
         old, new = self._keys(n_columns), other._keys(n_columns)
         new = np.setdiff1d(new, old, assume_unique=True)
