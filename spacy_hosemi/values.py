@@ -1,8 +1,8 @@
 """Kinds of values that settings have, and the one check of all settings.
 
 `read` checks every block of the config: the settings of the component and those of
-features, gazetteers, tables, hierarchy, objective and fits. A kind says in words which
-values it takes; messages and the reference of the config quote these words.
+features, gazetteers, tables, hierarchy, objective and fits. A kind is the values it
+takes in words, which messages and the reference of the config quote, and a function.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any
 
 from .errors import Errors
 
@@ -28,175 +28,148 @@ class Unfit(Exception):
     """The value is not of the kind."""
 
 
-class Kind(Protocol):
-    """What a setting may be."""
+@dataclass(frozen=True)
+class Kind:
+    """What a setting may be.
 
-    @property
-    def expected(self) -> str:
-        """The values in words, for messages and the reference of the config."""
-        ...
+    expected (str): The values in words, for messages and the reference of the config.
+    read (Callable[[Any], Any]): Returns a value as a plain number, text, tuple or dict;
+        raises Unfit if it is not of this kind.
+    choices (Optional[Tuple[Any, ...]]): All values, if it is a choice.
+    """
 
-    def read(self, value: Any) -> Any:
-        """Returns the value, as a plain number, text, tuple or dict. Raises Unfit if it
-        is not of this kind."""
-        ...
+    expected: str
+    read: Callable[[Any], Any]
+    choices: tuple[Any, ...] | None = None
 
 
-class Choice:
-    """One of a few values."""
+def choice(values: tuple[Any, ...]) -> Kind:
+    """Returns the kind: one of a few values."""
 
-    def __init__(self, values: tuple[Any, ...]) -> None:
-        self.values = values
-        one_of = "one of " if len(values) > 1 else ""
-        self.expected = one_of + ", ".join(map(_quoted, values))
-
-    def read(self, value: Any) -> Any:
-        for choice in self.values:
-            if type(value) is type(choice) and value == choice:  # True is not 1
-                return choice
+    def read(value: Any) -> Any:
+        for x in values:
+            if type(value) is type(x) and value == x:  # True is not 1
+                return x
         raise Unfit
 
-
-class Flag:
-    """True or false."""
-
-    expected = "true or false"
-
-    def read(self, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise Unfit
-        return value
+    one_of = "one of " if len(values) > 1 else ""
+    return Kind(one_of + ", ".join(map(_quoted, values)), read, values)
 
 
-class Whole:
-    """A whole number; neither 1.0 nor "1" is one."""
+def integer(least: int = 0, most: int = MANY) -> Kind:
+    """Returns the kind: a whole number; neither 1.0 nor "1" is one."""
 
-    def __init__(self, least: int = 0, most: int = MANY) -> None:
-        self.least, self.most = least, most
-        self.expected = f"a whole number from {least} to {most}"
-
-    def read(self, value: Any) -> int:
+    def read(value: Any) -> int:
         is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if not is_whole or not self.least <= value <= self.most:
+        if not is_whole or not least <= value <= most:
             raise Unfit
         return int(value)
 
+    return Kind(f"a whole number from {least} to {most}", read)
 
-class Number:
-    """A finite number, from `least` (or `above`) to `most` (or `below`)."""
 
-    def __init__(
-        self,
-        least: float | None = None,
-        most: float | None = None,
-        above: float | None = None,
-        below: float | None = None,
-    ) -> None:
-        self.limits = {"at least": least, "above": above}
-        self.limits |= {"at most": most, "below": below}
-        if least is not None and most is not None:
-            self.expected = f"a number from {least:g} to {most:g}"
-        else:
-            limits = (f"{x} {y:g}" for x, y in self.limits.items() if y is not None)
-            self.expected = f"a number {' and '.join(limits)}".strip()
+def number(
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+) -> Kind:
+    """Returns the kind: a finite number from `least` (or `above`) to `most` (or
+    `below`)."""
 
-    def read(self, value: Any) -> float:
+    def read(value: Any) -> float:
         if not isinstance(value, Real) or isinstance(value, bool):
             raise Unfit
         try:
-            number = float(value)
+            x = float(value)
         except OverflowError:
             raise Unfit from None
-        least, above, most, below = self.limits.values()
         is_within = (
-            math.isfinite(number)
-            and (least is None or number >= least)
-            and (above is None or number > above)
-            and (most is None or number <= most)
-            and (below is None or number < below)
+            math.isfinite(x)
+            and (least is None or x >= least)
+            and (above is None or x > above)
+            and (most is None or x <= most)
+            and (below is None or x < below)
         )
         if not is_within:
             raise Unfit
-        return number
+        return x
+
+    if least is not None and most is not None:
+        return Kind(f"a number from {least:g} to {most:g}", read)
+    limits = {"at least": least, "above": above, "at most": most, "below": below}
+    texts = [f"{word} {x:g}" for word, x in limits.items() if x is not None]
+    return Kind(f"a number {' and '.join(texts)}".strip(), read)
 
 
-class Text:
-    """Text that is not empty, and that UTF-8 can encode: files are written in it."""
-
-    expected = "text that is not empty"
-
-    def read(self, value: Any) -> str:
-        if not isinstance(value, str) or not value:
-            raise Unfit
-        try:
-            value.encode("utf8")
-        except UnicodeEncodeError:
-            raise Unfit from None
-        return str.__str__(value)  # of a subclass, plain text
+def _read_flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Unfit
+    return value
 
 
-class FilePath:
-    """The path of a file, as text or as a `Path`; it is read as text."""
-
-    expected = "the path of a file"
-
-    def read(self, value: Any) -> str:
-        text = Text().read(os.fspath(value) if isinstance(value, PathLike) else value)
-        if "\0" in text:
-            raise Unfit
-        return text
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise Unfit
+    try:
+        value.encode("utf8")  # files are written in it
+    except UnicodeEncodeError:
+        raise Unfit from None
+    return str.__str__(value)  # of a subclass, plain text
 
 
-class ListOf:
-    """A list of values of one kind."""
+def _read_path(value: Any) -> str:
+    text = _read_text(os.fspath(value) if isinstance(value, PathLike) else value)
+    if "\0" in text:
+        raise Unfit
+    return text
 
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
-        self.expected = f"a list, and in it {kind.expected}"
 
-    def read(self, value: Any) -> tuple[Any, ...]:
+FLAG = Kind("true or false", _read_flag)
+TEXT = Kind("text that is not empty", _read_text)
+FILE_PATH = Kind("the path of a file", _read_path)  # text or a `Path`, read as text
+
+
+def list_of(kind: Kind) -> Kind:
+    """Returns the kind: a list of values of one kind."""
+
+    def read(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, (list, tuple)):
             raise Unfit
-        return tuple(map(self.kind.read, value))
+        return tuple(map(kind.read, value))
+
+    return Kind(f"a list, and in it {kind.expected}", read)
 
 
-class ByName:
-    """One value for all names, or a block with one for some of them."""
+def by_name(kind: Kind) -> Kind:
+    """Returns the kind: one value for all names, or a block with some of them."""
 
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
-        self.expected = f"{kind.expected}, or a block with one for each of some names"
-
-    def read(self, value: Any) -> Any:
+    def read(value: Any) -> Any:
         if not isinstance(value, Mapping):
-            return self.kind.read(value)
+            return kind.read(value)
         if not all(isinstance(name, str) for name in value):
             raise Unfit
-        return {name: self.kind.read(x) for name, x in value.items()}
+        return {name: kind.read(x) for name, x in value.items()}
+
+    words = f"{kind.expected}, or a block with one for each of some names"
+    return Kind(words, read)
 
 
-class OrWord:
-    """A value of a kind, or one word."""
+def or_word(word: str, kind: Kind) -> Kind:
+    """Returns the kind: a value of another kind, or one word."""
+    words = f'{kind.expected}, or "{word}"'
 
-    def __init__(self, word: str, kind: Kind) -> None:
-        self.word, self.kind = word, kind
-        self.expected = f'{kind.expected}, or "{word}"'
+    def read(value: Any) -> Any:
+        is_word = isinstance(value, str) and value == word
+        return word if is_word else kind.read(value)
 
-    def read(self, value: Any) -> Any:
-        if isinstance(value, str) and value == self.word:
-            return self.word
-        return self.kind.read(value)
+    return Kind(words, read)
 
 
-class OrNull:
-    """A value of a kind, or null."""
-
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
-        self.expected = f"{kind.expected}, or null"
-
-    def read(self, value: Any) -> Any:
-        return None if value is None else self.kind.read(value)
+def or_null(kind: Kind) -> Kind:
+    """Returns the kind: a value of another kind, or null."""
+    words = f"{kind.expected}, or null"
+    return Kind(words, lambda value: None if value is None else kind.read(value))
 
 
 @dataclass(frozen=True)
@@ -218,8 +191,8 @@ def read(name: str, kind: Kind, value: Any, message: str | None = None) -> Any:
         return kind.read(value)
     except Unfit:
         pass
-    if message is None and isinstance(kind, Choice):
-        message, expected = Errors.HS042, str(kind.values)
+    if message is None and kind.choices is not None:
+        message, expected = Errors.HS042, str(kind.choices)
     else:
         message, expected = message or Errors.HS043, kind.expected
     raise ValueError(message.format(name=name, found=_Shown(value), expected=expected))

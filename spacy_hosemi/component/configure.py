@@ -14,22 +14,22 @@ from ..hierarchy.projection import make_projection
 from ..labels.label_schema import LabelSchema, read_schema
 from ..prediction.thresholds import check_labels
 from ..training.objectives import Objective, is_smooth
-from ..values import Choice, Unfit, read
+from ..values import Kind, Unfit, choice, read
 from .settings import LEARNT, NAMES, Settings, check_tree, list_settings
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
 
 
-class _FunctionKind:
-    """Reads the setting objective, see `Kind`."""
+def _read_function(value: Any) -> Any:
+    if not callable(value):
+        raise Unfit
+    return value
 
-    expected = "a function, such as @misc = spacy_hosemi.log_likelihood.v1 makes"
 
-    def read(self, value: Any) -> Any:
-        if not callable(value):
-            raise Unfit
-        return value
+_OBJECTIVE = Kind(
+    "a function, such as @misc = spacy_hosemi.log_likelihood.v1 makes", _read_function
+)
 
 
 def change_setting(pipe: HighOrderSemiCRF, name: str, value: Any) -> None:
@@ -39,7 +39,7 @@ def change_setting(pipe: HighOrderSemiCRF, name: str, value: Any) -> None:
         features, labels or label tree do not allow it; HS150 the weights depend on
         it. The component is as it was then.
     """
-    read("the name of a setting", Choice(NAMES), name)
+    read("the name of a setting", choice(NAMES), name)
     settings, old = pipe.settings.changed(name, value), getattr(pipe.settings, name)
     check(pipe, settings, pipe.objective)
     new = getattr(settings, name)
@@ -79,7 +79,7 @@ def _set_attribute(name: str, pipe: HighOrderSemiCRF, value: Any) -> None:
 def check(pipe: HighOrderSemiCRF, settings: Settings, objective: Objective) -> None:
     """Raise HS043 for an objective, HS090 or HS118 for settings that the features or
     the label tree of a component do not allow."""
-    read("objective", _FunctionKind(), objective)
+    read("objective", _OBJECTIVE, objective)
     if pipe.hierarchy is not None:
         lists = pipe.trainer.weights.state.extractor.gazetteers.settings
         check_tree(settings, is_smooth(objective), lists)

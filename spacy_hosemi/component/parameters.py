@@ -13,35 +13,30 @@ from ..core import Potentials
 from ..errors import Errors
 from ..model.weights.penalty_groups import by_penalty_group
 from ..model.weights.state import Floats
-from ..values import ByName, Unfit, read
+from ..values import Kind, Unfit, by_name, read
 from .examples import check_examples, read_gold_corpus
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
 
 
-class _Vector:
-    """Reads an array of numbers, see `Kind`."""
-
-    expected = "an array of numbers, as get_weights gives it"
-
-    def read(self, value: Any) -> Floats:
-        try:
-            return np.asarray(value, np.float64)
-        except (TypeError, ValueError):
-            raise Unfit from None
+def _read_vector(value: Any) -> Floats:
+    try:
+        return np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        raise Unfit from None
 
 
-class _Least:
-    """Reads a number from 0 to infinity, see `Kind`."""
+def _read_least(value: Any) -> float:
+    """Returns a number from 0 to infinity."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not value >= 0.0:
+        raise Unfit
+    return float(value)
 
-    expected = "a number at least 0"
 
-    def read(self, value: Any) -> float:
-        is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not is_number or not value >= 0.0:
-            raise Unfit
-        return float(value)
+_VECTOR = Kind("an array of numbers, as get_weights gives it", _read_vector)
+_LEAST = Kind("a number at least 0", _read_least)
 
 
 def get_loss(
@@ -79,7 +74,7 @@ def set_weights(pipe: HighOrderSemiCRF, weights: Floats) -> None:
     RAISES (ValueError): HS043 no numbers; HS055 wrong length.
     """
     with pipe.published.change():
-        pipe.trainer.weights.set_vector(read("weights", _Vector(), weights))
+        pipe.trainer.weights.set_vector(read("weights", _VECTOR, weights))
 
 
 def prune(pipe: HighOrderSemiCRF, below: float | Mapping[str, float] = 0.0) -> None:
@@ -95,7 +90,7 @@ def prune(pipe: HighOrderSemiCRF, below: float | Mapping[str, float] = 0.0) -> N
     RAISES (ValueError): HS043 below 0; HS054 unknown group; HS118 labels in a
         tree.
     """
-    values = by_penalty_group("below", read("below", ByName(_Least()), below))
+    values = by_penalty_group("below", read("below", by_name(_LEAST), below))
     with pipe.published.change():
         if pipe.trainer.is_initialized:
             pipe.trainer.prune(values, pipe.settings.cfg)

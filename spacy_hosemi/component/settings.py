@@ -20,20 +20,20 @@ from ..hierarchy.hierarchy import Hierarchy
 from ..labels.inventory import ENCODINGS, OUTSIDES
 from ..prediction.decoder import DecodingOptions
 from ..prediction.decodings import DECODINGS
-from ..prediction.guarantee import Guarantee, GuaranteeKind
-from ..prediction.thresholds import Thresholds, ThresholdsKind, write_thresholds
+from ..prediction.guarantee import GUARANTEE, Guarantee
+from ..prediction.thresholds import THRESHOLDS, Thresholds, write_thresholds
 from ..values import (
-    Choice,
-    Flag,
+    FLAG,
+    TEXT,
     Kind,
-    ListOf,
-    Number,
-    OrNull,
     Setting,
-    Text,
     Unfit,
-    Whole,
     as_lists,
+    choice,
+    integer,
+    list_of,
+    number,
+    or_null,
     read,
 )
 
@@ -47,19 +47,19 @@ MAX_LENGTH = 10_000
 MAX_THREADS = 1024
 
 
-class FieldNames:
-    """Reads the setting export_fields, see `Kind`; it has pairs, since labels may be no
-    keys of a config."""
+def _read_export_fields(value: Any) -> tuple[tuple[str, str], ...]:
+    """Returns pairs, since labels may be no keys of a config."""
+    pairs = [*value.items()] if isinstance(value, Mapping) else value
+    pairs = list_of(list_of(TEXT)).read(pairs)
+    if not all(len(pair) == 2 and pair[1] in KEYS for pair in pairs):
+        raise Unfit
+    return pairs
 
-    expected = "[label, field] for some labels, with field one of " + ", ".join(KEYS)
 
-    def read(self, value: Any) -> tuple[tuple[str, str], ...]:
-        pairs = [*value.items()] if isinstance(value, Mapping) else value
-        pairs = ListOf(ListOf(Text())).read(pairs)
-        if not all(len(pair) == 2 and pair[1] in KEYS for pair in pairs):
-            raise Unfit
-        return pairs
-
+EXPORT_FIELDS = Kind(
+    "[label, field] for some labels, with field one of " + ", ".join(KEYS),
+    _read_export_fields,
+)
 
 # What a setting decides, and with it all that follows here. Where it is the weights, it
 # cannot change after initialization.
@@ -86,13 +86,13 @@ class Settings:
     """
 
     scope: str = _key(
-        Choice(SCOPES),
+        choice(SCOPES),
         "doc",
         "What one segmentation covers: the whole document, or one sentence.",
         WEIGHTS,
     )
     clean_text: bool = _key(
-        Flag(),
+        FLAG,
         True,
         "Whether features read the clean form of each word (NFKC, without invisible "
         "characters and hyphens at line ends) and step over whitespace. Not with a "
@@ -100,105 +100,105 @@ class Settings:
         WEIGHTS,
     )
     encoding: str = _key(
-        Choice(ENCODINGS),
+        choice(ENCODINGS),
         "segments",
         "How spans are coded: as labelled segments (semi-Markov), or as tags of single "
         "tokens (linear chain).",
         WEIGHTS,
     )
     outside: str = _key(
-        Choice(OUTSIDES),
+        choice(OUTSIDES),
         "run",
         "How text outside all spans is segmented: in maximal runs, token by token, or "
         "not at all, because every token is in a span.",
         WEIGHTS,
     )
     max_order: int = _key(
-        Whole(0, MAX_ORDER),
+        integer(0, MAX_ORDER),
         2,
         "Order of the label patterns: the longest has max_order + 1 labels.",
         WEIGHTS,
     )
     pattern_min_count: int = _key(
-        Whole(1),
+        integer(1),
         1,
         "How often a pattern of three or more labels must occur in training to have a "
         "weight.",
         WEIGHTS,
     )
     pattern_max: int | None = _key(
-        OrNull(Whole(0)),
+        or_null(integer(0)),
         None,
         "At most this many patterns of three or more labels; null: no limit.",
         WEIGHTS,
     )
     pattern_selection: str = _key(
-        Choice(("count",)),
+        choice(("count",)),
         "count",
         "Which patterns those are: the most frequent ones; there is no other choice.",
         WEIGHTS,
         Errors.HS342,
     )
     observed_order: int = _key(
-        Whole(0, MAX_ORDER),
+        integer(0, MAX_ORDER),
         0,
         "Above 0: features in the roles transition and transition_inside have weights "
         "for the label patterns up to this order that occur in training.",
         WEIGHTS,
     )
     observed_patterns: tuple[tuple[str, ...], ...] = _key(
-        ListOf(ListOf(Text())),
+        list_of(list_of(TEXT)),
         (),
         'Longer label patterns with such weights. "*" matches any label; "*1", "*2", '
         "... any label too, but the same one wherever the number occurs.",
         WEIGHTS,
     )
     observed_min_count: int = _key(
-        Whole(1),
+        integer(1),
         1,
         "How often a feature must occur with a label pattern for such a weight.",
         WEIGHTS,
     )
     observed_max: int | None = _key(
-        OrNull(Whole(1)),
+        or_null(integer(1)),
         None,
         "Each feature has such weights for at most this many label patterns, those it "
         "occurs with most; null: no limit.",
         WEIGHTS,
     )
     label_rules: tuple[str, ...] = _key(
-        ListOf(Text()),
+        list_of(TEXT),
         (),
         'What the labels of a document must satisfy, such as "author at most once".',
         WEIGHTS,
     )
     explicit_length: int = _key(
-        Whole(1, MAX_LENGTH),
+        integer(1, MAX_LENGTH),
         1,
         "Above 1: each length of a segment up to this one has a weight for each label.",
         WEIGHTS,
     )
     length_smoothing: int = _key(
-        Choice((0,)),
+        choice((0,)),
         0,
         "Weights of lengths are not smoothed; there is no other choice.",
         WEIGHTS,
         Errors.HS342,
     )
     max_length: int | None = _key(
-        OrNull(Whole(1, MAX_LENGTH)),
+        or_null(integer(1, MAX_LENGTH)),
         None,
         "Longest span in tokens; null: no limit.",
         WEIGHTS,
     )
     decoding: str = _key(
-        Choice(tuple(DECODINGS)),
+        choice(tuple(DECODINGS)),
         "viterbi",
         "; ".join(f'"{x.name}": {x.meaning}' for x in DECODINGS.values()) + ".",
         SPANS,
     )
     expected_f1: float | None = _key(
-        OrNull(Number(0.0, 1.0)),
+        or_null(number(0.0, 1.0)),
         0.8,
         'For decoding = "mbr": the F1 that you expect over all documents; spans that '
         "are more probable than half of it are chosen. null: each document has an "
@@ -206,56 +206,56 @@ class Settings:
         SPANS,
     )
     collective: float = _key(
-        Number(least=0.0),
+        number(least=0.0),
         0.0,
         "Above 0: a second pass, in which a word counts with this weight for the same "
         "word elsewhere in the document.",
         PROBABILITIES,
     )
     spans_key: str | None = _key(
-        OrNull(Text()),
+        or_null(TEXT),
         None,
         "Also write the spans to doc.spans[spans_key], with their probabilities in "
         'attrs["scores"].',
         NO_PREDICTION,
     )
     incorrect_spans_key: str | None = _key(
-        OrNull(Text()),
+        or_null(TEXT),
         None,
         "A group of doc.spans in training documents: its spans are known not to be "
         "entities with their label.",
         NO_PREDICTION,
     )
     spans_threshold: float | None = _key(
-        OrNull(Number(above=0.0, most=1.0)),
+        or_null(number(above=0.0, most=1.0)),
         None,
         "Write all spans with at least this probability to doc.spans[spans_key], not "
         "the entities; they may overlap.",
         NO_PREDICTION,
     )
     confidence: bool = _key(
-        Flag(),
+        FLAG,
         False,
         "Compute the probability of each entity with the prediction; otherwise it is "
         "computed when span._.confidence is read.",
         NO_PREDICTION,
     )
     min_confidence: Thresholds = _key(
-        ThresholdsKind(),
+        THRESHOLDS,
         0.0,
         "Drop entities that are less probable: one number, or numbers by label, as "
         "keys or in pairs; labels that are not named keep all entities.",
         SPANS,
     )
     temperature: float = _key(
-        Number(above=0.0),
+        number(above=0.0),
         1.0,
         "Divides all scores before probabilities are computed: values above 1 make the "
         "model less sure. Viterbi finds the same segmentation.",
         PROBABILITIES,
     )
     threads: int = _key(
-        Whole(1, MAX_THREADS),
+        integer(1, MAX_THREADS),
         1,
         "Threads of nlp.pipe: one does what needs Python's lock, the others compute "
         "scores, best segmentations and probabilities.",
@@ -263,14 +263,14 @@ class Settings:
     )
 
     guarantee: Guarantee | None = _key(
-        OrNull(GuaranteeKind()),
+        or_null(GUARANTEE),
         None,
         "The threshold above which records or spans need no eye, and what is promised "
         "of them; null: none was chosen.",
         NO_PREDICTION,
     )
     export_fields: tuple[tuple[str, str], ...] | None = _key(
-        OrNull(FieldNames()),
+        or_null(EXPORT_FIELDS),
         None,
         "For each label the field of BibTeX that it is, for `hosemi parse` with the "
         "formats bib and csl; null: those of common labels, such as author and title.",

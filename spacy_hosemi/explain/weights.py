@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..component.pipe import HighOrderSemiCRF
 from ..model.weights.state import Floats, WeightState
-from ..values import Choice, read
+from ..values import choice, read
 
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -320,7 +320,7 @@ def _top_columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[int]:
     if not labels:
         return list(range(len(inventory.names)))
     below = levels.tree.names if levels else []
-    names = Choice(tuple(dict.fromkeys([*inventory.names, *inventory.labels, *below])))
+    names = choice(tuple(dict.fromkeys([*inventory.names, *inventory.labels, *below])))
     for label in labels:
         read("label", names, label)
     return [
@@ -351,7 +351,7 @@ def _matching(weights: WeightState, role: str | None, text: str) -> Mask:
     names = weights.names
     if role is not None:
         roles = sorted({x.partition(":")[0] for x in names})
-        read("role", Choice(tuple(roles)), role)
+        read("role", choice(tuple(roles)), role)
     prefix = "" if role is None else f"{role}:"
     return np.array([n.startswith(prefix) and text in n for n in names], np.bool_)
 

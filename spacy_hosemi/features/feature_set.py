@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from ..errors import Errors
-from ..values import Choice, Flag, ListOf, Setting, Text, Whole, read, read_all
+from ..values import FLAG, TEXT, Setting, choice, integer, list_of, read, read_all
 from .attributes import KNOWN, is_extension
 from .functions import Functions
 from .gazetteers.matches import (
@@ -42,20 +42,20 @@ MAX_WIDTH = 10**9
 _NUMBERS = (
     Setting(
         "min_count",
-        Whole(1),
+        integer(1),
         2,
         "How often a feature must occur in training to have weights.",
     ),
     Setting(
         "width",
-        Whole(1, MAX_WIDTH),
+        integer(1, MAX_WIDTH),
         6,
         "The longest segment, in tokens, that templates in the role whole read; "
         "templates of lists read all segments.",
     ),
     Setting(
         "all_labels",
-        Flag(),
+        FLAG,
         True,
         "Whether a feature has a weight for every label, or only for the labels it "
         "occurs with in training.",
@@ -75,20 +75,20 @@ _WHERE = {
 SETTINGS = (
     Setting(
         "preset",
-        Choice(tuple(PRESETS)),
+        choice(tuple(PRESETS)),
         "default",
         "The templates to begin with: for general text, fields of records, names in "
         'running text, or Chinese characters; "none": no templates.',
     ),
     Setting(
         "pieces",
-        Flag(),
+        FLAG,
         False,
         "Read also the spaces around tokens, and further to both sides of borders: for "
         "tokens that are pieces of words, as the field tokenizer makes them.",
     ),
     *(
-        Setting(role, ListOf(Text()), (), f"Templates to add, which are read {where}.")
+        Setting(role, list_of(TEXT), (), f"Templates to add, which are read {where}.")
         for role, where in _WHERE.items()
     ),
     *_NUMBERS,

@@ -28,7 +28,7 @@ from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc, Span, Token
 
 from ..errors import Errors
-from ..values import Choice, read
+from ..values import choice, read
 from .attributes import KNOWN, is_extension
 from .kernels.key_table import template_keys
 
@@ -107,9 +107,9 @@ class Functions:
         self.check_names(())
         key = "features.function_roles"
         for name, of_name in by_name.items():
-            read(key, Choice(tuple(self.functions)), name)
+            read(key, choice(tuple(self.functions)), name)
             for role in of_name or [""]:
-                read(f"{key}.{name}", Choice(FUNCTION_ROLES), role)
+                read(f"{key}.{name}", choice(FUNCTION_ROLES), role)
         self.roles = {name: by_name.get(name, DEFAULT_ROLES) for name in self.functions}
         self._caches: dict[int, _Cache] = {}  # of threads, see `once`
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 from spacy.util import load_language_data, registry
 
 from ..errors import Errors
-from ..values import Choice, read
+from ..values import choice, read
 
 NAMES = ("cluster", "frequency", "case")
 
@@ -42,7 +42,7 @@ def make_lookups_reader(
         table.
     RAISES (ValueError): HS077 unknown name.
     """
-    read("name", Choice(NAMES), name, Errors.HS077)
+    read("name", choice(NAMES), name, Errors.HS077)
     reader = {"cluster": _clusters, "frequency": _frequencies, "case": _cases}[name]
     return partial(reader, lang)
 

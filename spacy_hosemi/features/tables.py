@@ -17,7 +17,7 @@ from spacy.strings import hash_string  # type: ignore[attr-defined]
 
 from ..errors import Errors
 from ..text.clean import clean_word
-from ..values import Choice, ListOf, Setting, Whole, read_all
+from ..values import Setting, choice, integer, list_of, read_all
 
 ATTRIBUTES = ("ORTH", "LOWER", "NORM", "SHAPE", "PREFIX", "SUFFIX")
 VALUE, PREFIX = "VALUE", "PREFIX"
@@ -42,11 +42,11 @@ MAX_PREFIX = 1000
 # The block of a table in [components.hosemi.model.tables].
 SETTINGS = (
     Setting(
-        "attr", Choice(ATTRIBUTES), "LOWER", "Which attribute of a word is looked up."
+        "attr", choice(ATTRIBUTES), "LOWER", "Which attribute of a word is looked up."
     ),
     Setting(
         "prefixes",
-        ListOf(Whole(1, MAX_PREFIX)),
+        list_of(integer(1, MAX_PREFIX)),
         (),
         "Numbers of first characters of a value, each read as a feature of its own.",
     ),

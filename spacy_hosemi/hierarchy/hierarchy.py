@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import Errors
-from ..values import Number, OrNull, Setting, Text, Whole, read_all
+from ..values import TEXT, Setting, integer, number, or_null, read_all
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Hierarchy:
 SETTINGS = (
     Setting(
         "separator",
-        OrNull(Text()),
+        or_null(TEXT),
         "/",
         "What separates the names of a label that is a path from the top, such as "
         '"Person/Artist"; null: [initialize.components.hosemi.hierarchy] reads the '
@@ -30,20 +30,20 @@ SETTINGS = (
     ),
     Setting(
         "threshold",
-        Number(0.0, 1.0),
+        number(0.0, 1.0),
         0.001,
         "Segments less probable than this are not refined, except those of the best "
         "segmentation. 0: all are refined, which is exact and slow; 1: only those.",
     ),
     Setting(
         "l2_growth",
-        Number(least=0.0),
+        number(least=0.0),
         1.0,
         "The l2 of the fit is multiplied by this on each level below the top.",
     ),
     Setting(
         "exact_up_to",
-        Whole(0),
+        integer(0),
         140,
         "Trees of at most this many labels are decoded over all labels at once: "
         "exactly, whatever the threshold, as fast as labels without a tree. Larger "

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors
-from ..values import Choice
+from ..values import choice
 from ..values import read as check
 
 Ints = NDArray[np.int32]
@@ -224,7 +224,7 @@ def make_tree_reader(
         child has two parents, HS119 a line is malformed, and what opening the file
         raises.
     """
-    check("second_parent", Choice(SECOND_PARENT), second_parent)
+    check("second_parent", choice(SECOND_PARENT), second_parent)
 
     def read() -> dict[str, str]:
         parents: dict[str, str] = {}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
-from ..values import Choice, read
+from ..values import choice, read
 
 OUTSIDE = "O"
 ANY = "*"  # in observed_patterns
@@ -40,8 +40,8 @@ class LabelInventory:
     def __init__(
         self, labels: Iterable[str], encoding: str = "segments", outside: str = "run"
     ) -> None:
-        read("encoding", Choice(ENCODINGS), encoding)
-        read("outside", Choice(OUTSIDES), outside)
+        read("encoding", choice(ENCODINGS), encoding)
+        read("outside", choice(OUTSIDES), outside)
         self.labels = tuple(labels)
         check_names(self.labels)
         self.encoding = encoding

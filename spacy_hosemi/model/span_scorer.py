@@ -23,7 +23,7 @@ from ..features import (
     Tables,
     make_features,
 )
-from ..values import ByName, Number, Setting, read_all
+from ..values import Setting, by_name, number, read_all
 from .active_features import Rows, read_docs
 from .tok2vec import add_scores, make_output
 from .weights.penalty_groups import by_penalty_group
@@ -36,14 +36,14 @@ L2 = float | dict[str, float]
 SETTINGS = (
     Setting(
         "l2",
-        ByName(Number(least=0.0)),
+        by_name(number(least=0.0)),
         0.1,
         "Online training: weight of half the squared norm, for all weights or by "
         "group: a role such as inside, or transition, pattern, length.",
     ),
     Setting(
         "learn_rate_scale",
-        Number(least=0.0),
+        number(least=0.0),
         100.0,
         "Online training: the learn rate of the optimizer is multiplied by this.",
     ),

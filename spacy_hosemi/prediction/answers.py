@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import Warnings
 from ..labels.inventory import Span
-from ..values import Whole, read
+from ..values import integer, read
 from .posterior import AnyPosterior, Option, max_listed
 
 
@@ -41,7 +41,7 @@ def most_probable(posterior: AnyPosterior | None, k: int) -> list[Alternative]:
 
     RAISES (ValueError): HS043 k; HS060 no segmentation is possible.
     """
-    k = read("k", Whole(1), k)
+    k = read("k", integer(1), k)
     best: list[Option] = [(0.0, ())]
     options = [] if posterior is None else posterior.options(k)
     best = reduce(lambda left, right: _best_pairs(left, right, k), options, best)

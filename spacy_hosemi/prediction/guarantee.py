@@ -7,7 +7,7 @@ from dataclasses import asdict, astuple, dataclass, fields
 from math import sqrt
 from typing import Any, Literal
 
-from ..values import Choice, ListOf, Number, Text, Unfit, Whole
+from ..values import TEXT, Kind, Unfit, choice, integer, list_of, number
 
 # What the keys mean; another meaning gets another number.
 VERSION = 1
@@ -130,66 +130,57 @@ class Guarantee:
         return {"version": VERSION, **values}
 
 
-class GuaranteeKind:
-    """The kind of the setting guarantee."""
-
-    expected = (
-        f"what `hosemi guarantee` of this version writes (version {VERSION}), or null"
-    )
-
-    def read(self, value: Any) -> Guarantee:
-        """See `Kind`."""
-        if isinstance(value, Guarantee):
-            return value
-        names = {"version", *(x.name for x in fields(Guarantee))}
-        if not isinstance(value, Mapping) or {"usual", *value} != names:
-            raise Unfit
-        Choice((VERSION,)).read(value["version"])
-        share, count = Number(above=0.0, below=1.0), Whole()
-        threshold = value["record_threshold"]
-        limits = tuple(map(_read_limit, ListOf(_LIMIT).read(value["span_limits"])))
-        usual = value.get("usual")  # models of early 0.2.0 lack it
-        if (threshold is None) == (not limits):
-            raise Unfit
-        return Guarantee(
-            share.read(value["error"]),
-            share.read(value["delta"]),
-            Text().read(value["digest"]),
-            count.read(value["n_tested"]),
-            count.read(value["n_accepted"]),
-            None if threshold is None else _SHARE.read(threshold),
-            limits,
-            None if usual is None else _read_usual(_USUAL.read(usual)),
-        )
-
-
-_SHARE = Number(0.0, 1.0)
-
-
-class _Triple:
-    """A list of three values, named `expected`."""
-
-    def __init__(self, expected: str) -> None:
-        self.expected = expected
-
-    def read(self, value: Any) -> Any:
-        if not isinstance(value, (list, tuple)) or len(value) != 3:
-            raise Unfit
+def _read_guarantee(value: Any) -> Guarantee:
+    if isinstance(value, Guarantee):
         return value
+    names = {"version", *(x.name for x in fields(Guarantee))}
+    if not isinstance(value, Mapping) or {"usual", *value} != names:
+        raise Unfit
+    choice((VERSION,)).read(value["version"])
+    error = number(above=0.0, below=1.0)
+    threshold = value["record_threshold"]
+    limits = list_of(Kind("[label, threshold, most]", _read_limit))
+    usual = value.get("usual")  # models of early 0.2.0 lack it
+    guarantee = Guarantee(
+        error.read(value["error"]),
+        error.read(value["delta"]),
+        TEXT.read(value["digest"]),
+        _COUNT.read(value["n_tested"]),
+        _COUNT.read(value["n_accepted"]),
+        None if threshold is None else _SHARE.read(threshold),
+        limits.read(value["span_limits"]),
+        None if usual is None else _read_usual(usual),
+    )
+    if (threshold is None) == (not guarantee.span_limits):
+        raise Unfit
+    return guarantee
 
 
-_LIMIT, _USUAL = _Triple("[label, threshold, most]"), _Triple("[limit, n_below, n]")
+_SHARE, _COUNT = number(0.0, 1.0), integer()
 
 
-def _read_limit(row: Sequence[Any]) -> SpanLimit:
-    label, threshold, most = row
-    label = label if label == "" else Text().read(label)
-    return SpanLimit(label, _SHARE.read(threshold), Whole(1).read(most))
+def _read_limit(value: Any) -> SpanLimit:
+    label, threshold, most = _triple(value)
+    label = label if label == "" else TEXT.read(label)
+    return SpanLimit(label, _SHARE.read(threshold), integer(1).read(most))
 
 
-def _read_usual(row: Sequence[Any]) -> Usual:
-    limit, n_below, n = row
-    usual = Usual(_SHARE.read(limit), Whole().read(n_below), Whole().read(n))
+def _read_usual(value: Any) -> Usual:
+    limit, n_below, n = _triple(value)
+    usual = Usual(_SHARE.read(limit), _COUNT.read(n_below), _COUNT.read(n))
     if usual.n_below > usual.n:
         raise Unfit
     return usual
+
+
+def _triple(value: Any) -> Sequence[Any]:
+    if not isinstance(value, (list, tuple)) or len(value) != 3:
+        raise Unfit
+    return value
+
+
+# The kind of the setting guarantee.
+GUARANTEE = Kind(
+    f"what `hosemi guarantee` of this version writes (version {VERSION}), or null",
+    _read_guarantee,
+)

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 
 from ..labels.inventory import Span
 from ..labels.partial import NOTHING, PartialLabels
-from ..values import Whole, read
+from ..values import integer, read
 from .answers import most_probable
 from .decoder import Decoder
 from .existing_entities import read_existing
@@ -41,7 +41,7 @@ def ranked(
     later (Sequence[Tuple[int, int, str]]): Entities that came after the prediction.
     RAISES (ValueError): HS043 k; HS060 no segmentation is possible.
     """
-    k = read("k", Whole(1), k)
+    k = read("k", integer(1), k)
     existing = read_existing(doc, decoder.options.name) or NOTHING
     shown = [*existing.required, *later]
     (predicted,) = decoder.predict([doc])

@@ -9,7 +9,7 @@ from typing import Any
 from thinc.api import Config
 
 from ..errors import Errors
-from ..values import Number, Text, Unfit
+from ..values import TEXT, Kind, Unfit, number
 
 
 class LabelThresholds(dict[str, float]):
@@ -31,7 +31,7 @@ Thresholds = float | dict[str, float]
 # What a config may have: pairs, since its keys cannot be all labels.
 ThresholdsConfig = Thresholds | list[list[Any]]
 
-_LABEL, _SHARE = Text(), Number(0.0, 1.0)
+_SHARE = number(0.0, 1.0)
 
 
 def least_of(thresholds: Thresholds, label: str) -> float:
@@ -39,28 +39,28 @@ def least_of(thresholds: Thresholds, label: str) -> float:
     return thresholds.get(label, 0.0) if isinstance(thresholds, Mapping) else thresholds
 
 
-class ThresholdsKind:
-    """The kind of the setting min_confidence; pairs are for labels that cannot be keys
-    of a config."""
+def _read_thresholds(value: Any) -> Thresholds:
+    """Returns a number, or `LabelThresholds`; raises ValueError HS101 if a label cannot
+    be a key of a config, for which there are pairs."""
+    if isinstance(value, LabelThresholds):
+        return value
+    if not isinstance(value, (Mapping, list, tuple)):
+        return _SHARE.read(value)
+    pairs = [*value.items()] if isinstance(value, Mapping) else value
+    if not all(isinstance(x, (list, tuple)) and len(x) == 2 for x in pairs):
+        raise Unfit
+    read_pairs = ((TEXT.read(y), _SHARE.read(least)) for y, least in pairs)
+    thresholds = LabelThresholds(read_pairs)
+    if isinstance(value, Mapping) and write_thresholds(thresholds) != thresholds:
+        expected = [[label, least] for label, least in thresholds.items()]
+        raise ValueError(Errors.HS101.format(found=thresholds, expected=expected))
+    return thresholds
 
-    expected = "a number from 0 to 1, or [label, number] for each of some labels"
 
-    def read(self, value: Any) -> Thresholds:
-        """RETURNS (Union[float, LabelThresholds]): See `Kind`. RAISES (ValueError):
-        HS101 a label is no key."""
-        if isinstance(value, LabelThresholds):
-            return value
-        if not isinstance(value, (Mapping, list, tuple)):
-            return _SHARE.read(value)
-        pairs = [*value.items()] if isinstance(value, Mapping) else value
-        if not all(isinstance(x, (list, tuple)) and len(x) == 2 for x in pairs):
-            raise Unfit
-        read_pairs = ((_LABEL.read(y), _SHARE.read(least)) for y, least in pairs)
-        thresholds = LabelThresholds(read_pairs)
-        if isinstance(value, Mapping) and write_thresholds(thresholds) != thresholds:
-            expected = [[label, least] for label, least in thresholds.items()]
-            raise ValueError(Errors.HS101.format(found=thresholds, expected=expected))
-        return thresholds
+# The kind of the setting min_confidence.
+THRESHOLDS = Kind(
+    "a number from 0 to 1, or [label, number] for each of some labels", _read_thresholds
+)
 
 
 def write_thresholds(thresholds: Thresholds) -> ThresholdsConfig:

@@ -25,7 +25,7 @@ from spacy.vocab import Vocab
 from ..core.arguments import shown
 from ..errors import Errors
 from ..msgpack import read_msgpack
-from ..values import Flag, Setting, read_all
+from ..values import FLAG, Setting, read_all
 from .pieces import SeenWords
 
 REGISTERED = "spacy_hosemi.FieldTokenizer.v1"
@@ -33,7 +33,7 @@ REGISTERED = "spacy_hosemi.FieldTokenizer.v1"
 SETTINGS = (
     Setting(
         "split_digits",
-        Flag(),
+        FLAG,
         True,
         "Whether a token ends where letters and digits meet.",
     ),

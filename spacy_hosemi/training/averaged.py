@@ -30,7 +30,7 @@ from ..model.weights.vector import (
     write_dense_gradient,
 )
 from ..model.weights.weights import Weights
-from ..values import ByName, Flag, Number, Setting, Whole, read_all
+from ..values import FLAG, Setting, by_name, integer, number, read_all
 from .lbfgs import Fit, size_of
 from .objectives import is_zero
 from .progress import bar_of
@@ -48,26 +48,26 @@ _NO_PAIRS = np.zeros(0, np.int32)
 SETTINGS = (
     Setting(
         "n_passes",
-        Whole(1),
+        integer(1),
         10,
         "At most this many passes over the corpus; a pass without a step is the last.",
     ),
     Setting(
         "rate",
-        ByName(Number(above=0.0)),
+        by_name(number(above=0.0)),
         1.0,
         "Weights change by this times the gradient of a document; or by group: a role "
         "such as inside, or transition, pattern, length.",
     ),
-    Setting("seed", Whole(0), 0, "Seed of the order of the documents."),
+    Setting("seed", integer(0), 0, "Seed of the order of the documents."),
     Setting(
         "nonnegative",
-        Flag(),
+        FLAG,
         False,
         "No weight of a label pattern of three or more labels, nor of its features, is "
         "ever below 0: decoding is faster.",
     ),
-    Setting("progress", Flag(), True, "Show a progress bar on stderr."),
+    Setting("progress", FLAG, True, "Show a progress bar on stderr."),
 )
 
 

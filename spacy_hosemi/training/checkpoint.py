@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, Warnings
-from ..values import Flag, Kind, Number, OrNull, Unfit, Whole
+from ..values import FLAG, Kind, Unfit, integer, number, or_null
 
 Floats = NDArray[np.float64]
 
@@ -197,28 +197,25 @@ def _to_part(k: int, about: Any, arrays: Mapping[str, Any]) -> SavedFit:
     return SavedFit(weights=weights, **values)
 
 
-class _Mapped:
-    """A mapping from text, to text or to anything."""
+def _read_block(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Unfit
+    return value
 
-    def __init__(self, is_text: bool) -> None:
-        self.is_text = is_text
-        self.expected = "a mapping from text to text" if is_text else "a mapping"
 
-    def read(self, value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise Unfit
-        if self.is_text and not all(isinstance(x, str) for x in value.values()):
-            raise Unfit
-        return value
+def _read_texts(value: Any) -> dict[str, str]:
+    if not all(isinstance(x, str) for x in _read_block(value).values()):
+        raise Unfit
+    return value  # type: ignore[no-any-return]
 
 
 # What is said of a part.
 _KINDS: dict[str, Kind] = {
-    "n_iterations": Whole(),
-    "loss": OrNull(Number()),
-    "is_done": Flag(),
-    "settings": _Mapped(is_text=False),
-    "identity": _Mapped(is_text=True),
+    "n_iterations": integer(),
+    "loss": or_null(number()),
+    "is_done": FLAG,
+    "settings": Kind("a mapping", _read_block),
+    "identity": Kind("a mapping from text to text", _read_texts),
 }
 
 

@@ -18,14 +18,14 @@ from ..errors import Errors
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.penalty_groups import by_penalty_group
 from ..values import (
-    ByName,
-    FilePath,
-    Flag,
-    Number,
-    OrNull,
-    OrWord,
+    FILE_PATH,
+    FLAG,
     Setting,
-    Whole,
+    by_name,
+    integer,
+    number,
+    or_null,
+    or_word,
     read_all,
 )
 from .fit_files import FitFiles
@@ -71,7 +71,7 @@ TRIAL_TOLERANCE = 10.0
 SETTINGS = (
     Setting(
         "l2",
-        OrWord("auto", ByName(Number(least=0.0))),
+        or_word("auto", by_name(number(least=0.0))),
         0.1,
         "Weight of half the squared norm (1 / sigma^2), for all weights or by group: "
         "a role such as inside, or transition, pattern, length. "
@@ -80,64 +80,64 @@ SETTINGS = (
     ),
     Setting(
         "border_factor",
-        Number(least=0.0),
+        number(least=0.0),
         1.0,
         "Multiplies l2 for features of the borders of segments, start and end.",
     ),
     Setting(
         "choose_decoding",
-        Flag(),
+        FLAG,
         True,
         'With l2 = "auto": choose decoding and expected_f1, too.',
     ),
-    Setting("l1", Number(least=0.0), 0.0, "Weight of the sum of absolute values."),
-    Setting("max_iter", Whole(1), 1000, "At most this many iterations."),
+    Setting("l1", number(least=0.0), 0.0, "Weight of the sum of absolute values."),
+    Setting("max_iter", integer(1), 1000, "At most this many iterations."),
     Setting(
         "tolerance",
-        Number(least=0.0),
+        number(least=0.0),
         1e-4,
         "Stop when a second iteration lowers the objective by less than this share of "
         "it; with l1 or nonnegative, when the first one does.",
     ),
     Setting(
         "patience",
-        OrNull(Whole(1)),
+        or_null(integer(1)),
         None,
         "Stop after this many iterations without a better F1 on the documents of "
         "`dev`, and keep the weights that were best there. It looks every 10 "
         "iterations, and with labels in a tree on the last level only.",
     ),
-    Setting("progress", Flag(), True, "Show a progress bar on stderr."),
+    Setting("progress", FLAG, True, "Show a progress bar on stderr."),
     Setting(
         "nonnegative",
-        Flag(),
+        FLAG,
         False,
         "No weight of a label pattern of three or more labels, nor of its features, is "
         "below 0: decoding is faster.",
     ),
     Setting(
         "threads",
-        Whole(1, MOST_THREADS),
+        integer(1, MOST_THREADS),
         1,
         "Threads that share each iteration; the weights are the same for any number.",
     ),
     Setting(
         "log",
-        OrNull(FilePath()),
+        or_null(FILE_PATH),
         None,
         "A file for the course of the fit, as lines of JSON; an earlier log goes, "
         "unless the fit goes on by `checkpoint`.",
     ),
     Setting(
         "checkpoint",
-        OrNull(FilePath()),
+        or_null(FILE_PATH),
         None,
         "A file (.npz) for the best weights so far. If the file is there, the fit goes "
         "on from them.",
     ),
     Setting(
         "checkpoint_every",
-        Number(least=0.0),
+        number(least=0.0),
         60.0,
         "Seconds between two writings of the file checkpoint; it is written at the end "
         "and at Ctrl-C, too.",

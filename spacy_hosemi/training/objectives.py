@@ -18,7 +18,7 @@ from ..core.algorithms.marginals import marginals_of
 from ..core.algorithms.viterbi import add_all_counts
 from ..errors import Errors
 from ..labels.gold import Gold
-from ..values import Number, Setting, read_all
+from ..values import Setting, number, read_all
 
 Objective = Callable[[PatternAutomaton, Potentials, Gold], tuple[float, Potentials]]
 
@@ -77,7 +77,7 @@ def is_smooth(objective: Objective) -> bool:
 SETTINGS = (
     Setting(
         "margin",
-        Number(least=0.0),
+        number(least=0.0),
         0.0,
         "What each token with a wrong label adds to the score of another segmentation, "
         "so that the gold must win by that; 0: the perceptron.",

@@ -9,7 +9,7 @@ from spacy.tokens import DocBin
 from thinc.api import Config
 
 from spacy_hosemi.prediction.thresholds import (
-    ThresholdsKind,
+    THRESHOLDS,
     least_of,
     write_thresholds,
 )
@@ -123,7 +123,7 @@ def test_an_unknown_label_in_a_saved_config(tmp_path):
 def test_any_label_survives_a_config(thresholds):
     config = Config({"hosemi": {"min_confidence": write_thresholds(thresholds)}})
     loaded = Config().from_str(config.to_str())["hosemi"]["min_confidence"]
-    assert ThresholdsKind().read(loaded) == thresholds
+    assert THRESHOLDS.read(loaded) == thresholds
     for label, threshold in thresholds.items():
         assert least_of(thresholds, label) == threshold
     assert least_of(thresholds, "another") == 0.0

@@ -31,8 +31,8 @@ from spacy_hosemi.formats.records import (
     Segmentation,
 )
 from spacy_hosemi.prediction.guarantee import (
+    GUARANTEE,
     Guarantee,
-    GuaranteeKind,
     SpanLimit,
     Usual,
 )
@@ -190,7 +190,7 @@ def test_verdicts():
 
 @pytest.mark.parametrize("given", [OF_RECORDS, OF_SPANS])
 def test_what_a_config_has(given):
-    kind, cfg = GuaranteeKind(), given.to_cfg()
+    kind, cfg = GUARANTEE, given.to_cfg()
     assert kind.read(srsly.json_loads(srsly.json_dumps(cfg))) == given
     bad = [
         {},
@@ -215,7 +215,7 @@ def test_a_model_of_early_versions():
     """Without what is usual nothing is said to depart from it."""
     cfg = OF_RECORDS.to_cfg()
     del cfg["usual"]
-    assert GuaranteeKind().read(cfg) == replace(OF_RECORDS, usual=None)
+    assert GUARANTEE.read(cfg) == replace(OF_RECORDS, usual=None)
     assert not replace(OF_RECORDS, usual=None).departs(100, 100)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 
 from ...errors import Errors
-from ...values import Choice, Number, read
+from ...values import choice, number, read
 from ..kernels.ngram_windows import GRAM, BagIndex
 from ..kernels.trie import SHARED
 
@@ -61,12 +61,12 @@ def make_fuzzy(settings: Mapping[str, Any] | None) -> Fuzzy | None:
         )
     fuzzy = Fuzzy(**settings)
     is_edit = fuzzy.similarity == "edit"
-    threshold = Number(above=0.0, most=1.0)
+    threshold = number(above=0.0, most=1.0)
     if is_edit:
-        threshold = Number(least=LEAST_EDIT, most=1.0)
+        threshold = number(least=LEAST_EDIT, most=1.0)
     for name, kind in (
-        ("similarity", Choice(SIMILARITIES)),
-        ("units", Choice(UNITS[1:] if is_edit else UNITS)),
+        ("similarity", choice(SIMILARITIES)),
+        ("units", choice(UNITS[1:] if is_edit else UNITS)),
         ("threshold", threshold),
     ):
         read(f"fuzzy.{name}", kind, getattr(fuzzy, name), Errors.HS034)

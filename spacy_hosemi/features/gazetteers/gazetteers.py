@@ -22,7 +22,7 @@ from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc
 
 from ...errors import Errors
-from ...values import Choice, Number, OrNull, Setting, Text, read_all
+from ...values import TEXT, Setting, choice, number, or_null, read_all
 from ..doc_batch import borders_of
 from ..kernels.trie import SHARED, EntryFinder, Trie
 from ..word_cache import doc_of
@@ -67,23 +67,23 @@ class Gazetteer:
 
 # The block of a list in [components.hosemi.model.gazetteers], without fuzzy.
 SETTINGS = (
-    Setting("attr", Choice(ATTRIBUTES), "ALNUM", "What is compared with the entries."),
+    Setting("attr", choice(ATTRIBUTES), "ALNUM", "What is compared with the entries."),
     Setting(
         "mode",
-        Choice(MODES),
+        choice(MODES),
         "feature",
         'A match is evidence, weighted by training; or, with "hard", an exact match is '
         "also an entity in prediction, whatever the scores.",
     ),
     Setting(
         "dropout",
-        Number(least=0.0, below=1.0),
+        number(least=0.0, below=1.0),
         0.0,
         "The probability that an entry is ignored in a training document.",
     ),
     Setting(
         "label",
-        OrNull(Text()),
+        or_null(TEXT),
         None,
         'The label of those entities; null unless mode = "hard".',
     ),

@@ -15,7 +15,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from ...errors import Errors
-from ...values import Choice, read
+from ...values import choice, read
 
 Names = Callable[[Any, str], Iterator[str | None]]
 
@@ -81,7 +81,7 @@ def make_package_reader(name: str, lang: str = "en") -> Callable[[], Iterator[st
         ValueError HS191 if the package is not installed.
     RAISES (ValueError): HS190 unknown name.
     """
-    read("name", Choice(tuple(SOURCES)), name, Errors.HS190)
+    read("name", choice(tuple(SOURCES)), name, Errors.HS190)
     return partial(_read, name, lang)
 
 
