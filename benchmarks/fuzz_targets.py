@@ -374,13 +374,11 @@ def _checkpoint_bytes() -> bytes:
     found = io.BytesIO()
     part = checkpoint.SavedFit(
         n_iterations=1,
-        loss=2.0,
-        is_done=False,
-        settings={},
+        converged_with=None,
         identity={"weights": "2"},
         weights=np.zeros(2),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        checkpoint._save(found, [part])
+        checkpoint.write_parts(found, [part])
     return found.getvalue()

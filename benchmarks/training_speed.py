@@ -123,9 +123,10 @@ def fit_ours(
     began, memory = [], [resident_mb()]
     step = fit_progress.FitProgress.step
 
-    def timed_step(self: Any, *position: Any) -> None:
-        step(self, *position)
+    def timed_step(self: Any, *position: Any) -> bool:
+        is_last = step(self, *position)
         steps.append((time.process_time(), time.perf_counter(), self.loss))
+        return is_last
 
     def timed_fit(batch: Any) -> Any:
         pattern = batch.weights.state.pattern

@@ -250,7 +250,7 @@ def _make_search(pipe: HighOrderSemiCRF, fit: Any) -> tuple[PenaltySearch | None
     at the scores of dev."""
     if not isinstance(fit, Lbfgs):
         return None, False
-    is_watched = fit.files.log is not None or fit.settings["patience"] is not None
+    is_watched = fit.log is not None or fit.settings["patience"] is not None
     if fit.l2 is not None:
         return None, is_watched
     is_on_tokens = pipe.settings.encoding != "segments"

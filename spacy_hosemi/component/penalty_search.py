@@ -129,7 +129,7 @@ class TrialsOnly(Lbfgs):
         **settings: Any,
     ) -> None:
         fit = make_lbfgs("auto", **settings)
-        super().__init__(None, fit.settings, fit.files)
+        super().__init__(None, fit.settings)
         self.path, self.n_folds, self.seed = tuple(path), n_folds, seed
         self.trials: tuple[Trial, ...] = ()
         self.best: Trial | None = None

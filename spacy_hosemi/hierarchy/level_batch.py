@@ -32,7 +32,7 @@ Ints = NDArray[np.int32]
 class LevelBatch:
     """The loss of one level on a corpus, and its gradient by the weights of the level.
 
-    step (Step): The level with its K candidates.
+    step (Step): The level, from 2, with its K candidates.
     agreed (bool [K]): Whether each agrees with the gold.
     weights (LevelVector): The weights of the level.
     gold (PartialNodes): Of the corpus.
@@ -50,7 +50,7 @@ class LevelBatch:
         l2_scale: float,
         gold: PartialNodes,
     ) -> None:
-        self._step, self._gold = step, gold
+        self._step, self._gold, self.level = step, gold, step.level
         self._agreed = agreed.view(np.uint8)
         self.watch: Watch | None = None
         self.is_last = step.level == level_weights.state.tree.n_levels

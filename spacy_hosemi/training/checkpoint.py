@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+import time
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, Warnings
-from ..values import FLAG, Kind, Unfit, integer, number, or_null
+from ..values import Unfit
 
 Floats = NDArray[np.float64]
 
@@ -31,56 +31,53 @@ Floats = NDArray[np.float64]
 FORMAT = 3
 
 
-class _Unusable(Exception):
-    """Why a file is no file of a fit."""
-
-
 @dataclass(frozen=True)
 class SavedFit:
     """Where one minimization was when the file was written.
 
     weights (float64 [N]): The best ones.
-    settings (Dict[str, Any]): What it minimized.
     identity (Dict[str, str]): Of its weights, see `TrainingSet.identity`.
     n_iterations (int): Iterations so far.
-    loss (Optional[float]): The objective at the weights, in nats; None: not yet known.
-    is_done (bool): Whether the minimization had converged.
+    converged_with (Optional[Dict[str, Any]]): The settings with which it had converged.
     """
 
     weights: Floats
-    settings: dict[str, Any]
     identity: dict[str, str]
     n_iterations: int
-    loss: float | None
-    is_done: bool
+    converged_with: dict[str, Any] | None
 
 
 class Checkpoint:
-    """One file, which is replaced as a whole at each `write`; it need not exist."""
+    """One file, which is replaced as a whole at each `write`; it need not exist. It is
+    due again `every` so many seconds."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, every: float = 60.0) -> None:
         self.path = path
+        self._every, self._written = every, time.monotonic()
         self._parts: list[SavedFit] = []
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the file is as old as it may get."""
+        return time.monotonic() - self._written >= self._every
+
     def read(self) -> None:
-        """Reads the file, if there is one.
-
-        RAISES (ValueError): HS271 it is damaged, or another file.
-        """
+        """Reads the file, if there is one; raises ValueError HS271 if it is damaged, or
+        another file."""
         self._parts = []
-        if self.path.exists():
-            try:
-                self._parts = _read_parts(self.path)
-            except _Unusable as e:
-                message = Errors.HS271.format(path=str(self.path), reason=e)
-                raise ValueError(message) from None
+        if not self.path.exists():
+            return
+        try:
+            self._parts = _read_parts(self.path)
+        except Unfit as e:
+            message = Errors.HS271.format(path=str(self.path), reason=e)
+            raise ValueError(message) from None
 
-    def part(self, index: int, identity: Mapping[str, str]) -> SavedFit | None:
-        """Returns where the minimization of this index was, if the file says so.
-
-        identity (Dict[str, str]): Of the present weights.
-        RAISES (ValueError): HS272 the file has weights of other features or labels.
-        """
+    def begin(self, index: int, identity: Mapping[str, str]) -> SavedFit | None:
+        """Returns where the minimization of this index was, if the file says so; raises
+        ValueError HS272 if the file has weights of other features or labels than those
+        of this identity."""
+        self._written = time.monotonic()
         if index >= len(self._parts):
             return None
         saved = self._parts[index]
@@ -91,15 +88,14 @@ class Checkpoint:
 
     def write(self, index: int, part: SavedFit) -> None:
         """Replaces the file: an earlier one stays whole until this one is. The
-        minimizations after this one are forgotten.
-
-        WARNS (UserWarning): HSW62 the file cannot be written, as on a full disk.
-        """
+        minimizations after this one are forgotten. Warns by HSW62 if the file cannot be
+        written, as on a full disk."""
+        self._written = time.monotonic()
         self._parts[index:] = [part]
         beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
             with beside.open("wb") as file:
-                _save(file, self._parts)
+                write_parts(file, self._parts)
             os.replace(beside, self.path)
         except OSError as e:
             message = Warnings.HSW62.format(path=str(self.path), reason=e)
@@ -124,34 +120,33 @@ def of_documents(contents: Iterable[tuple[NDArray[Any], ...]]) -> str:
     return f"{len(digests)} documents ({digest(*digests)})"
 
 
-def _save(file: Any, parts: list[SavedFit]) -> None:
-    about = [{name: getattr(part, name) for name in _KINDS} for part in parts]
-    text = json.dumps({"format": FORMAT, "parts": about})
-    weights: Any = {f"weights_{k}": part.weights for k, part in enumerate(parts)}
-    np.savez(file, about=np.array(text), **weights)
+def write_parts(file: Any, parts: list[SavedFit]) -> None:
+    """Writes an archive of NumPy: JSON about all parts, and the weights of each."""
+    about = [{**vars(part)} for part in parts]
+    weights: Any = {f"weights_{k}": x.pop("weights") for k, x in enumerate(about)}
+    text = json.dumps({"format": FORMAT, "parts": about}).encode("utf8")
+    np.savez(file, about=np.frombuffer(text, np.uint8), **weights)
 
 
 def _read_parts(path: Path) -> list[SavedFit]:
-    """RAISES (_Unusable): The file has no parts that `_save` wrote."""
-    arrays = _read_arrays(path)
-    about = _read_about(arrays.get("about"))
-    if about.get("format") != FORMAT:
-        raise _Unusable(f"its format is {about.get('format')!r}, expected {FORMAT}")
-    parts = about.get("parts")
-    if not isinstance(parts, list):
-        raise _Unusable("it has no list of parts")
-    return [_to_part(k, part, arrays) for k, part in enumerate(parts)]
-
-
-def _read_arrays(path: Path) -> dict[str, Any]:
+    """Raises Unfit with the reason if `write_parts` did not write the file."""
     try:
         with path.open("rb") as file:
             if not zipfile.is_zipfile(file):
-                raise _Unusable("it is no archive of numpy (.npz), or a part of one")
+                raise Unfit("it is no archive of numpy (.npz), or a part of one")
             file.seek(0)
-            return _unpack(file)
+            arrays = _unpack(file)
     except OSError as e:
-        raise _Unusable(f"it cannot be read ({e.strerror})") from None
+        raise Unfit(f"it cannot be read ({e.strerror})") from None
+    try:
+        about = json.loads(arrays["about"].tobytes())
+        version = about.get("format")
+        if version != FORMAT:
+            raise Unfit(f"its format is {version!r}, expected {FORMAT}")
+        parts = enumerate(about["parts"])
+        return [_read_part(part, arrays[f"weights_{k}"]) for k, part in parts]
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        raise Unfit("it does not say what its weights are") from None
 
 
 def _unpack(file: Any) -> dict[str, Any]:
@@ -159,64 +154,25 @@ def _unpack(file: Any) -> dict[str, Any]:
         with np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except Exception:  # of numpy, zipfile, and the modules that uncompress
-        raise _Unusable("what is in the archive cannot be read") from None
+        raise Unfit("what is in the archive cannot be read") from None
 
 
-def _read_about(array: Any) -> dict[str, Any]:
-    """Returns what is said of the parts, which is JSON."""
-    try:
-        codes = np.frombuffer(array.astype(array.dtype.newbyteorder("<")), "<u4")
-        # NumPy makes strings of any numbers, with which Python goes wrong.
-        is_text = array.dtype.kind == "U" and codes.max(initial=0) <= sys.maxunicode
-        about = json.loads(array.item()) if is_text else None
-    except (AttributeError, TypeError, ValueError, RecursionError):
-        about = None
-    if not isinstance(about, dict):
-        raise _Unusable("it does not say what its weights are")
-    return about
-
-
-def _to_part(k: int, about: Any, arrays: Mapping[str, Any]) -> SavedFit:
-    if not isinstance(about, dict) or set(about) != set(_KINDS):
-        raise _Unusable(f"its part {k} has not the keys {', '.join(_KINDS)}")
-    values: dict[str, Any] = {}
-    for name, kind in _KINDS.items():
-        try:
-            values[name] = kind.read(about[name])
-        except Unfit:
-            shown = _cut(repr(about[name]), 60)
-            reason = f"{name} of its part {k} is {shown}, expected {kind.expected}"
-            raise _Unusable(reason) from None
-    n: Any = values["identity"].get("weights")
-    weights: Any = arrays.get(f"weights_{k}")
-    is_array = isinstance(weights, np.ndarray) and weights.dtype == np.float64
-    if not is_array or weights.ndim != 1 or str(len(weights)) != n:
-        raise _Unusable(f"weights_{k} is no array of {n} numbers")
-    if not np.isfinite(weights).all():
-        raise _Unusable(f"weights_{k} is not all finite")
-    return SavedFit(weights=weights, **values)
-
-
-def _read_block(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise Unfit
-    return value
-
-
-def _read_texts(value: Any) -> dict[str, str]:
-    if not all(isinstance(x, str) for x in _read_block(value).values()):
-        raise Unfit
-    return value  # type: ignore[no-any-return]
-
-
-# What is said of a part.
-_KINDS: dict[str, Kind] = {
-    "n_iterations": integer(),
-    "loss": or_null(number()),
-    "is_done": FLAG,
-    "settings": Kind("a mapping", _read_block),
-    "identity": Kind("a mapping from text to text", _read_texts),
-}
+def _read_part(about: Mapping[str, Any], weights: Any) -> SavedFit:
+    """Raises ValueError, or whatever reading something else raises."""
+    part = SavedFit(weights=weights, **about)
+    n, converged_with = part.n_iterations, part.converged_with
+    shape = (int(part.identity["weights"]),)
+    if not (
+        weights.dtype == np.float64
+        and weights.shape == shape
+        and np.isfinite(weights).all()
+        and type(n) is int
+        and n >= 0
+        and (converged_with is None or isinstance(converged_with, dict))
+        and all(isinstance(x, str) for x in part.identity.values())
+    ):
+        raise ValueError
+    return part
 
 
 def _differences(saved: Mapping[str, str], expected: Mapping[str, str]) -> str:

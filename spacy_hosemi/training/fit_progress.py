@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from ..errors import Warnings
-from .fit_files import FitFiles
-from .fit_log import iterations_left
+from .checkpoint import Checkpoint, SavedFit
+from .fit_log import FitLog, iterations_left
 from .minimizers import norm_of
 from .training_set import Floats, Trainable, check_finite, naming_features
 
@@ -22,19 +22,6 @@ WATCH_EVERY = 10
 # A fit that goes on from a checkpoint has lost the curvature. Its first iterations may
 # lower the objective by less than the tolerance without being near the optimum.
 GRACE = 10
-
-
-class _Ended(Exception):
-    """Ends a minimization: whether it has converged, and why it ends."""
-
-
-class _Kept(NamedTuple):
-    """The weights with the best F1 on dev: they, the objective, iterations, scores."""
-
-    x: Floats
-    loss: float
-    n_steps: int
-    scores: Mapping[str, Any]
 
 
 class FitProgress:
@@ -59,39 +46,41 @@ class FitProgress:
 
     def __init__(
         self,
-        files: FitFiles,
         batch: Trainable,
+        log: FitLog | None,
+        checkpoint: Checkpoint | None,
         settings: Mapping[str, Any],
         max_iter: int,
         n_small: int,
     ) -> None:
-        self._files, self._batch, self._settings = files, batch, settings
+        self._batch, self._settings = batch, settings
+        self._log_file, self._checkpoint = log, checkpoint
         self.max_iter, self._n_small = max_iter, n_small
         self.best, self.loss, self.n_steps = batch.weights.vector(), np.inf, 0
         self._n_weights = len(self.best)
         self.is_over = self.is_converged = False
         self.reason = ""
         self.n_kept: int | None = None
-        saved = files.begin(batch)
-        if saved is not None:
-            self.best, self.n_steps = saved.weights, saved.n_iterations
-            self.loss = np.inf if saved.loss is None else saved.loss
-            is_done = saved.is_done and saved.settings == settings
-            self.is_over = is_done or self.n_steps >= max_iter
-            if self.is_over:
-                path = files.checkpoint.path if files.checkpoint else ""
-                self.is_converged, self.reason = saved.is_done, f"as in {path}"
+        saved = None
+        if checkpoint is not None:
+            self._identity = batch.identity()
+            saved = checkpoint.begin(batch.level - 1, self._identity)
+            if saved is not None:
+                self.best, self.n_steps = saved.weights, saved.n_iterations
+                self.is_converged = saved.converged_with == settings
+                if self.is_converged or self.n_steps >= max_iter:
+                    self.is_over, self.reason = True, f"as in {checkpoint.path}"
+        if log is not None and batch.level == 1 and saved is None:
+            log.begin()
         self._n_before, self._n_grace = self.n_steps, GRACE if saved else 0
         self._changes: list[float] = []
-        self._is_evaluated = False
         self._watched: tuple[int, dict[str, Any]] | None = None
         self._value = self._norm = np.inf
         self._began = time.monotonic()
         self._bar: Any = None
-        self._patience: int | None = None
-        if getattr(batch, "watch", None) is not None:
-            self._patience = settings.get("patience")
-        self._kept: _Kept | None = None
+        self._patience = None if batch.watch is None else settings.get("patience")
+        # The best weights by F1 on dev: the objective, iterations and scores there.
+        self._kept: tuple[Floats, float, int, Mapping[str, Any]] | None = None
 
     @contextmanager
     def running(self, bar: Any) -> Iterator[None]:
@@ -106,12 +95,10 @@ class FitProgress:
         self._log("start", n_weights=self._n_weights, **settings)
         try:
             yield
-        except _Ended as ended:
-            self.is_converged, self.reason = ended.args
         except KeyboardInterrupt:
-            if not self.n_steps:
+            if not self.n_steps or self.loss == np.inf:
                 raise
-            self.reason = "interrupted"
+            self.is_converged, self.reason = False, "interrupted"
         self._batch.weights.set_vector(self.to_weights(self.best), copy=False)
         dev = self._watch(is_last=True)
         if not self.is_over:
@@ -136,17 +123,15 @@ class FitProgress:
         """Notes what the optimizer gets: the objective, with all penalties."""
         check_finite(self._batch, value, self.n_steps)
         self._value, self._norm = value, norm_of(gradient)
-        if self._is_evaluated:
-            return
-        self._is_evaluated = True
-        if not np.isfinite(self.loss):
+        if self.loss == np.inf:
             self.loss = value
-        # without weights nothing can be predicted
-        if self._patience is not None and self.best.any():
-            self._look(self._watch(is_last=True))
+            # without weights nothing can be predicted
+            if self._patience is not None and self.best.any():
+                self._look(self._watch(is_last=True))
 
-    def step(self, x: Floats) -> None:
-        """Notes the end of one iteration, at the weights that were evaluated last."""
+    def step(self, x: Floats) -> bool:
+        """Notes the end of one iteration, at the weights that were evaluated last;
+        returns whether it is the last one."""
         value, before = self._value, self.loss
         change = (before - value) / max(abs(before), abs(value), 1.0)
         self._changes.append(change)
@@ -166,27 +151,29 @@ class FitProgress:
             seconds_left=left,
             **watched,
         )
-        if self._files.is_time_to_save:
+        if self._checkpoint is not None and self._checkpoint.is_due:
             self._save()
         self._look(watched)
         n_here = self.n_steps - self._n_before
         if change <= self._settings["tolerance"] and n_here >= self._n_grace:
             self._n_small -= 1
         if change == 0.0 or not self._n_small:
-            raise _Ended(True, "CONVERGENCE: RELATIVE REDUCTION OF F <= TOLERANCE")
-        if self.n_steps >= self.max_iter:
-            raise _Ended(False, "STOP: TOTAL NO. OF ITERATIONS REACHED LIMIT")
+            self.end(True, "CONVERGENCE: RELATIVE REDUCTION OF F <= TOLERANCE")
+        elif self.n_steps >= self.max_iter:
+            self.end(False, "STOP: TOTAL NO. OF ITERATIONS REACHED LIMIT")
+        return bool(self.reason)
 
     def end(self, is_converged: bool, reason: str) -> None:
-        """Notes that the optimizer has ended by itself, at the best weights."""
-        self.is_converged, self.reason = is_converged, reason
+        """Notes why the minimization ends, unless that is known."""
+        if not self.reason:
+            self.is_converged, self.reason = is_converged, reason
 
     def warn(self) -> None:
         """WARNS (UserWarning): HSW60 the fit was interrupted; HSW61 it ended because of
         its limit of iterations."""
         advice = ""
-        if (checkpoint := self._files.checkpoint) is not None:
-            advice = f" The same fit.checkpoint goes on from {checkpoint.path}."
+        if self._checkpoint is not None:
+            advice = f" The same fit.checkpoint goes on from {self._checkpoint.path}."
         values = {"n": self.n_steps, "loss": self.loss, "advice": advice}
         if self.reason == "interrupted":
             values["unit"] = "iterations"
@@ -214,8 +201,8 @@ class FitProgress:
     def _watch(self, is_last: bool = False) -> dict[str, Any]:
         """Returns what `TrainingSet.watch` says of the present weights, every
         WATCH_EVERY steps and at the last."""
-        watch = getattr(self._batch, "watch", None)
-        if watch is None or (self._files.log is None and self._patience is None):
+        watch = self._batch.watch
+        if watch is None or (self._log_file is None and self._patience is None):
             return {}
         if self.n_steps % WATCH_EVERY and not is_last:
             return {}
@@ -228,35 +215,31 @@ class FitProgress:
         long ago."""
         if self._patience is None or not watched:
             return
-        scores, kept = watched["dev"], self._kept
-        if kept is None or scores["ents_f"] > kept.scores["ents_f"]:
-            kept = _Kept(self.best.copy(), self.loss, self.n_steps, scores)
-            self._kept = kept
-        if self.n_steps - kept.n_steps >= self._patience:
-            n = self._patience
-            raise _Ended(True, f"no better F1 on dev in {n} iterations")
+        scores = watched["dev"]
+        if self._kept is None or scores["ents_f"] > self._kept[3]["ents_f"]:
+            self._kept = self.best.copy(), self.loss, self.n_steps, scores
+        elif self.n_steps - self._kept[2] >= self._patience:
+            self.end(True, f"no better F1 on dev in {self._patience} iterations")
 
     def _take_best(self, watched: Mapping[str, Any]) -> dict[str, Any]:
         """Goes back to the weights with the best F1 on dev; returns their scores."""
-        with suppress(_Ended):
-            self._look(watched)
+        self._look(watched)
         assert self._kept is not None
         self.best, self.loss, self.n_kept, scores = self._kept
         self._batch.weights.set_vector(self.to_weights(self.best), copy=False)
         return {"dev": scores, "kept": self.n_kept}
 
     def _log(self, event: str, **values: Any) -> None:
-        self._files.add_event(event, self.n_steps, **values)
+        if self._log_file is not None:
+            where = {"part": self._batch.level - 1, "iteration": self.n_steps}
+            self._log_file.add(event, **where, **values)
 
     def _save(self) -> None:
         """Writes the weights that the fit would leave now."""
-        x, loss = self.best, self.loss
-        if self._kept is not None:
-            x, loss = self._kept[:2]
-        self._files.save(
-            self.to_weights(x),
-            self._settings,
-            n_iterations=self.n_steps,
-            loss=loss if np.isfinite(loss) else None,
-            is_done=self.is_converged,
-        )
+        if self._checkpoint is None:
+            return
+        x = self.best if self._kept is None else self._kept[0]
+        converged_with = {**self._settings} if self.is_converged else None
+        args = self._identity, self.n_steps, converged_with
+        part = SavedFit(self.to_weights(x), *args)
+        self._checkpoint.write(self._batch.level - 1, part)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,8 @@ from ..values import (
     or_word,
     read_all,
 )
-from .fit_files import FitFiles
+from .checkpoint import Checkpoint
+from .fit_log import FitLog
 from .fit_progress import FitProgress
 from .minimizers import minimize_bounded, minimize_smooth
 from .objectives import Objective, is_smooth
@@ -177,8 +180,7 @@ def make_lbfgs(
         raise ValueError(Errors.HS341.format(found=spark_partitions))
     settings = read_all(SETTINGS, locals(), prefix="fit.")
     penalty = None if settings["l2"] == "auto" else _penalty(settings["l2"], settings)
-    files = FitFiles(*(settings[x] for x in ("log", "checkpoint", "checkpoint_every")))
-    return Lbfgs(penalty, settings, files)
+    return Lbfgs(penalty, settings)
 
 
 def _penalty(
@@ -198,41 +200,44 @@ class Lbfgs:
 
     l2 (Optional[Mapping[str, float]]): By group; None: the component chooses it.
     settings (Mapping[str, Any]): All settings.
+    log (Optional[FitLog]), checkpoint (Optional[Checkpoint]): Its files.
     is_trial (bool): There are many of these fits, and one that is kept: it says
         nothing, and one iteration of little gain ends it.
     """
 
     def __init__(
-        self,
-        l2: Mapping[str, float] | None,
-        settings: Mapping[str, Any],
-        files: FitFiles,
-        is_trial: bool = False,
+        self, l2: Mapping[str, float] | None, settings: Mapping[str, Any]
     ) -> None:
-        self.l2, self.settings, self.files = l2, settings, files
-        self.is_trial = is_trial
+        self.l2, self.settings, self.is_trial = l2, settings, False
+        log, checkpoint = settings["log"], settings["checkpoint"]
+        self.log = None if log is None else FitLog(_output_path("fit.log", log))
+        self.checkpoint: Checkpoint | None = None
+        if checkpoint is not None:
+            path = _output_path("fit.checkpoint", checkpoint)
+            self.checkpoint = Checkpoint(path, settings["checkpoint_every"])
+            if log is not None and os.path.realpath(log) == os.path.realpath(path):
+                raise ValueError(Errors.HS301.format(log=log, checkpoint=checkpoint))
 
     def check(self, objective: Objective) -> None:
-        """Checks what can be checked before there is a batch.
-
-        objective (Objective): Of the component.
-        RAISES (ValueError): HS121 it is not smooth; HS271 the file `checkpoint`.
-        """
+        """Raises ValueError HS121 if the objective is not smooth, HS271 if the file
+        `checkpoint` is no such file."""
         if not is_smooth(objective):
             raise ValueError(Errors.HS121)
-        if self.files.checkpoint is not None:
-            self.files.checkpoint.read()
+        if self.checkpoint is not None:
+            self.checkpoint.read()
 
     def at(self, l2: float, *, is_final: bool = False) -> Lbfgs:
         """Returns a fit with one penalty for all weights. If it is not the last one, it
         writes nothing, and stops at a change that is `TRIAL_TOLERANCE` times as
         large."""
-        penalty = _penalty(l2, self.settings)
-        if is_final:
-            return Lbfgs(penalty, self.settings, self.files)
-        tolerance = TRIAL_TOLERANCE * self.settings["tolerance"]
-        more = {"progress": False, "tolerance": tolerance, "patience": None}
-        return Lbfgs(penalty, {**self.settings, **more}, FitFiles(), is_trial=True)
+        fit = copy(self)
+        fit.l2 = _penalty(l2, self.settings)
+        if not is_final:
+            fit.is_trial, fit.log, fit.checkpoint = True, None, None
+            tolerance = TRIAL_TOLERANCE * self.settings["tolerance"]
+            more = {"progress": False, "tolerance": tolerance, "patience": None}
+            fit.settings = {**self.settings, **more}
+        return fit
 
     def __call__(self, batch: Trainable) -> FitReport:
         """Minimizes the loss with both penalties, from the present weights.
@@ -277,8 +282,8 @@ class Lbfgs:
         if settings["patience"] is not None:
             about["patience"] = settings["patience"]
         n_small = 1 if self.is_trial or l1 or nonnegative else 2
-        limits = settings["max_iter"], n_small
-        progress = FitProgress(self.files, batch, about, *limits)
+        files, limits = (self.log, self.checkpoint), (settings["max_iter"], n_small)
+        progress = FitProgress(batch, *files, about, *limits)
         penalty, start = weights.vector_values(l2), progress.best
         n = len(start)
         if l1 or nonnegative:
@@ -309,13 +314,31 @@ class Lbfgs:
             progress.best = start
             args = value_and_gradient, start, progress.step
             if progress.is_over:
-                pass
+                value_and_gradient(start)  # its loss is not in the file
             elif l1 or nonnegative:
                 is_bounded = batch.freedom(nonnegative) == Freedom.NONNEGATIVE
                 progress.end(*minimize_bounded(*args, is_bounded))
             else:
                 progress.end(*minimize_smooth(*args))
         return progress
+
+
+def _output_path(name: str, path: str) -> Path:
+    """Returns the path of a file that need not exist, in a folder that does; raises
+    ValueError HS270 if there is no such folder, or the path is a folder itself."""
+    if reason := _why_no_file(Path(path)):
+        raise ValueError(Errors.HS270.format(name=name, path=path, reason=reason))
+    return Path(path)
+
+
+def _why_no_file(path: Path) -> str:
+    """Returns why no file can be there, in words; empty: it may be."""
+    try:
+        if not path.parent.is_dir():
+            return f"{str(path.parent)!r} is no folder"
+        return "it is a folder itself" if path.is_dir() else ""
+    except OSError as e:  # as of a folder that may not be entered, or a name too long
+        return f"it cannot be reached ({e.strerror})"
 
 
 def _say(report: FitReport, weights: Trained) -> None:

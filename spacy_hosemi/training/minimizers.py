@@ -27,15 +27,14 @@ DECREASE, CURVATURE, MOST_TRIED = 1e-4, 0.9, 30
 
 
 def minimize_smooth(
-    function: Function, start: Floats, callback: Callable[[Floats], Any]
+    function: Function, start: Floats, callback: Callable[[Floats], bool]
 ) -> tuple[bool, str]:
-    """Minimizes a smooth function until the callback raises an exception.
+    """Minimizes a smooth function.
 
     function (Callable): Returns the value and the gradient at a point, in a new array.
-    callback (Callable): Called with the point after each iteration; it is changed in
-        the iteration after the next one.
-    RETURNS (Tuple[bool, str]): Whether the gradient is 0, and why it ended; else there
-        is no lower value along it.
+    callback (Callable): Called with the point after each iteration, which is changed in
+        the iteration after the next one; returns whether this was the last one.
+    RETURNS (Tuple[bool, str]): Whether the gradient is 0, and why it ended.
     """
     x, trial, direction = start.copy(), np.empty_like(start), np.empty_like(start)
     history = _History(len(x))
@@ -59,7 +58,8 @@ def minimize_smooth(
         if is_found:
             history.add(direction, step, gradient, new_gradient)
             x, trial, value, gradient = trial, x, new_value, new_gradient
-            callback(x)
+            if callback(x):
+                return False, "STOP: CALLBACK REQUESTED HALT"
         elif history.slots:
             history.slots = []
         else:
@@ -144,7 +144,7 @@ class _History:
 def minimize_bounded(
     function: Function,
     start: Floats,
-    callback: Callable[[Floats], Any],
+    callback: Callable[[Floats], bool],
     is_bounded: NDArray[np.bool_],
 ) -> tuple[bool, str]:
     """Minimizes a smooth function of bounded weights, see `minimize_smooth`.
@@ -154,6 +154,10 @@ def minimize_bounded(
     is_bounded (bool [N]): Which of N weights must be 0 or more.
     """
     from scipy.optimize import Bounds, minimize
+
+    def stop_at_last(x: Floats) -> None:
+        if callback(x):
+            raise StopIteration
 
     n = len(is_bounded)
     least, most = np.where(is_bounded, 0.0, -np.inf), np.full(n, np.inf)
@@ -167,7 +171,7 @@ def minimize_bounded(
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(least, most),
-        callback=callback,
+        callback=stop_at_last,
         options={**options, "maxcor": N_STEPS},
     )
     return result.status == 0, str(result.message)

@@ -34,6 +34,9 @@ from .segment_store import SegmentStore
 
 Floats = NDArray[np.float64]
 
+# Called with the current weights every few iterations; returns values for the log.
+Watch = Callable[[Any], dict[str, Any]]
+
 
 class Trained(Protocol):
     """Weights as one vector."""
@@ -50,7 +53,10 @@ class Trained(Protocol):
 
 
 class Trainable(Protocol):
-    """What can be minimised: a `TrainingSet`, or one level of a label tree."""
+    """What can be minimised: a `TrainingSet`, level 1, or a lower level of a tree."""
+
+    level: int
+    watch: Watch | None
 
     @property
     def weights(self) -> Trained: ...
@@ -65,9 +71,6 @@ class Trainable(Protocol):
 # A fit, and the documents to use.
 Levels = Callable[[Callable[[Any], Any], Sequence[int]], AbstractContextManager[None]]
 
-# Called with the current weights every few iterations; returns values for the log.
-Watch = Callable[[Any], dict[str, Any]]
-
 
 class TrainingSet:
     """A corpus with its features read: value and gradient for any weights.
@@ -81,6 +84,8 @@ class TrainingSet:
         scores on other documents.
     team (Team): Threads that share the work; the same bits for any number.
     """
+
+    level = 1
 
     def __init__(
         self,

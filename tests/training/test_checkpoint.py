@@ -99,7 +99,11 @@ def npz(path, **arrays):
 
 
 def about(**values):
-    return np.array(json.dumps({"format": 3, "parts": [], **values}))
+    return as_json({"format": 3, "parts": [], **values})
+
+
+def as_json(value):
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
 
 
 def npy(array):
@@ -110,40 +114,38 @@ def npy(array):
 
 def one_part(weights=(0.0, 0.0), **values):
     """The arrays of a file with one part, of which something is wrong."""
-    said = {"n_iterations": 1, "loss": 1.0, "is_done": False, "settings": {}}
-    said |= {"identity": {"weights": "2"}, **values}
-    return {"about": about(parts=[said]), "weights_0": np.array(weights)}
+    said = {"n_iterations": 1, "converged_with": None, "identity": {"weights": "2"}}
+    return {"about": about(parts=[{**said, **values}]), "weights_0": np.array(weights)}
+
+
+# The reason where what is said of the weights is something else.
+SAYS_NOTHING = "does not say what its weights are"
 
 
 @pytest.mark.parametrize(
     "arrays, reason",
     [
-        ({"a": np.zeros(3)}, "does not say what"),
-        ({"about": np.zeros(3)}, "does not say what"),
-        ({"about": np.array("[" * 100_000)}, "does not say what"),
-        ({"about": np.array("[]")}, "does not say what"),
-        ({"about": np.array("{}")}, "format is None, expected 3"),
+        ({"a": np.zeros(3)}, SAYS_NOTHING),
+        ({"about": np.zeros(3)}, SAYS_NOTHING),
+        ({"about": np.frombuffer(b"[" * 100_000, np.uint8)}, SAYS_NOTHING),
+        ({"about": as_json([])}, SAYS_NOTHING),
+        ({"about": as_json({})}, "format is None, expected 3"),
         ({"about": about(format=2)}, "format is 2, expected 3"),
-        ({"about": about(parts={})}, "no list of parts"),
-        ({"about": about(parts=[{}])}, "part 0 has not the keys n_iter"),
-        ({"about": about(parts=[3])}, "part 0 has not the keys n_iter"),
+        ({"about": about(parts=None)}, SAYS_NOTHING),
+        ({"about": about(parts=[{}])}, SAYS_NOTHING),
+        ({"about": about(parts=[3])}, SAYS_NOTHING),
         ({"about": np.array([{}], object)}, "archive cannot be read"),
-        (one_part(more=1), "part 0 has not the keys n_iter"),
-        (
-            one_part(n_iterations="3"),
-            "n_iterations of its part 0 is '3', expected a whole",
-        ),
-        (one_part(n_iterations=-1), "n_iterations of its part 0 is -1"),
-        (one_part(loss=float("nan")), "loss of its part 0 is nan"),
-        (one_part(is_done=1), "is_done of its part 0 is 1"),
-        (one_part(settings=[]), r"settings of its part 0 is \[\]"),
-        (one_part(identity=[]), r"identity of its part 0 is \[\], expected a mapping"),
-        (one_part(identity={"weights": 2}), "identity of its part 0 is"),
-        (one_part([0.0]), "weights_0 is no array of 2 numbers"),
-        (one_part([[0.0, 0.0]]), "weights_0 is no array of 2 numbers"),
-        (one_part([0.0, 1j]), "weights_0 is no array of 2 numbers"),
-        (one_part(["a", "b"]), "weights_0 is no array of 2 numbers"),
-        (one_part([0.0, np.nan]), "not all finite"),
+        (one_part(more=1), SAYS_NOTHING),
+        (one_part(n_iterations="3"), SAYS_NOTHING),
+        (one_part(n_iterations=-1), SAYS_NOTHING),
+        (one_part(converged_with=1), SAYS_NOTHING),
+        (one_part(identity=[]), SAYS_NOTHING),
+        (one_part(identity={"weights": 2}), SAYS_NOTHING),
+        (one_part([0.0]), SAYS_NOTHING),
+        (one_part([[0.0, 0.0]]), SAYS_NOTHING),
+        (one_part([0.0, 1j]), SAYS_NOTHING),
+        (one_part(["a", "b"]), SAYS_NOTHING),
+        (one_part([0.0, np.nan]), SAYS_NOTHING),
     ],
 )
 def test_an_archive_of_something_else(tmp_path, arrays, reason):
@@ -216,8 +218,8 @@ def test_an_earlier_file_stays_on_a_full_disk(tmp_path):
     before = path.read_bytes()
     checkpoint = Checkpoint(path)
     checkpoint.read()
-    identity = json.loads(str(np.load(path)["about"]))["parts"][0]["identity"]
-    part = checkpoint.part(0, identity)
+    identity = json.loads(np.load(path)["about"].tobytes())["parts"][0]["identity"]
+    part = checkpoint.begin(0, identity)
     os.symlink(tmp_path / "none" / "x", tmp_path / f".fit.npz.{os.getpid()}")
     with pytest.warns(UserWarning, match="HSW62"):
         checkpoint.write(0, part)
