@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from spacy.tokens import Doc
 
 from ..features.instances import instances
-from ..training.lbfgs import FitReport
-from ..training.training_set import Floats, Trainable, TrainingSet
+from ..training.training_set import Floats, TrainingSet
 from .judging import GoldDoc, HeldOut
 
 
@@ -24,28 +23,6 @@ class Fold:
     held_out: HeldOut
     places: list[int]
     vectors: list[Floats]
-
-
-class WarmFit:
-    """Runs the minimizations of one training from the weights that they reached before,
-    which it replaces; those that have none start from the present ones."""
-
-    def __init__(
-        self, fit: Callable[[Trainable], FitReport], vectors: list[Floats]
-    ) -> None:
-        self._fit, self._vectors, self._k = fit, vectors, 0
-
-    def __call__(self, batch: Trainable) -> FitReport:
-        """Raises KeyboardInterrupt if Ctrl-C was hit; the weights are kept."""
-        place = slice(self._k, self._k + 1)
-        for vector in self._vectors[place]:
-            batch.weights.set_vector(vector)
-        report = self._fit(batch)
-        self._vectors[place] = [batch.weights.vector()]
-        self._k += 1
-        if report.reason == "interrupted":
-            raise KeyboardInterrupt
-        return report
 
 
 def make_folds(

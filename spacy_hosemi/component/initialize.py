@@ -37,7 +37,7 @@ from .configure import as_a_whole, change_setting, check_names, use_labels
 from .examples import by_clean_words, check_examples
 from .judging import GoldDoc, check_patience, watching
 from .parameters import check_sparse
-from .penalty_search import PenaltySearch
+from .penalty_search import PenaltySearch, search_of
 from .prediction_warnings import PredictionWarnings
 from .settings import decoding_options
 from .training_summary import TrainingTexts, summarize
@@ -185,8 +185,12 @@ def learn(
     else:
         check_reach(examples, annotations)
         warn_given_tokens(examples, nlp)
-    if isinstance(fit, Lbfgs):
-        fit.check(pipe.objective)
+    search = search_of(fit)
+    lbfgs = search.fit if search else fit if isinstance(fit, Lbfgs) else None
+    is_watched = False
+    if lbfgs is not None:
+        lbfgs.check(pipe.objective)
+        is_watched = bool(lbfgs.log or lbfgs.settings["patience"])
     if fit is not None:
         check_sparse(pipe, "a fit")
         check_fit(examples, bool(present))
@@ -197,13 +201,14 @@ def learn(
     summary = summarize(docs, annotations, pipe.name)
     if pipe.reads_clean:
         warn_unseen(examples, annotations, pipe.name)
-    search, is_watched = _make_search(pipe, fit)
     dev_examples = _read_dev(pipe, dev, nlp) if search or is_watched else []
     dev_docs = read_scored(pipe, dev_examples)
-    if isinstance(fit, Lbfgs):
-        check_patience(fit.settings["patience"], dev_docs)
+    if lbfgs is not None:
+        check_patience(lbfgs.settings["patience"], dev_docs)
+    options = decoding_options(pipe.settings, pipe.name, pipe.hierarchy)
     if search is not None:
-        search.use(read_scored(pipe, examples, annotations), dev_docs)
+        train_docs = read_scored(pipe, examples, annotations)
+        search.prepare(pipe.trainer, options, train_docs, dev_docs)
     clean, annotations = by_clean_words(pipe, examples, annotations)
     docs = [example.predicted for example in clean]
     extractor = unread(pipe.trainer.weights.state.extractor)
@@ -220,7 +225,6 @@ def learn(
     if fit is not None:
         fit, reports = _noting(search or fit)
         if is_watched and dev_docs:
-            options = decoding_options(pipe.settings, pipe.name, pipe.hierarchy)
             fit = watching(fit, pipe.trainer, options, dev_docs)
     pipe.trainer.initialize(corpus, docs, pipe.settings.cfg, pipe.objective, fit)
     pipe.facts, pipe.prediction_warnings = summary, PredictionWarnings()
@@ -243,19 +247,6 @@ def _noting(
             reports.append(report)
 
     return fit_and_note, reports
-
-
-def _make_search(pipe: HighOrderSemiCRF, fit: Any) -> tuple[PenaltySearch | None, bool]:
-    """Returns what chooses l2, if the fit leaves that open, and whether the fit looks
-    at the scores of dev."""
-    if not isinstance(fit, Lbfgs):
-        return None, False
-    is_watched = fit.log is not None or fit.settings["patience"] is not None
-    if fit.l2 is not None:
-        return None, is_watched
-    is_on_tokens = pipe.settings.encoding != "segments"
-    options = decoding_options(pipe.settings, pipe.name, pipe.hierarchy)
-    return PenaltySearch(pipe.trainer, fit, options, is_on_tokens), is_watched
 
 
 def _read_dev(

@@ -12,20 +12,22 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from ..errors import Warnings
+from ..hierarchy.level_decodings import LEVEL_DECODINGS
 from ..labels.alignment import labels_of
 from ..prediction.decoder import DecodingOptions
 from ..prediction.decodings import DECODINGS
-from ..training.lbfgs import FitReport, Lbfgs, make_lbfgs
+from ..training.lbfgs import FitReport, Lbfgs
 from ..training.progress import bar_of
 from ..training.trainer import Trainer
 from ..training.training_set import Floats, Trainable, TrainingSet
-from .folds import Fold, WarmFit, make_folds, words_of
+from .folds import Fold, make_folds, words_of
 from .judging import (
     Counts,
     GoldDoc,
@@ -56,7 +58,7 @@ SURE = 1.1
 # A dev with a larger share of training documents has been made of these.
 MOST_TRAINED = 0.5
 
-# Settings of the component: decoding, and expected_f1.
+# Settings of the component: decoding, and expected_f1 where that counts.
 Decoding = tuple[str, float | None]
 
 
@@ -92,16 +94,18 @@ class Trial:
         return self.f1 if exact is None else (self.f1 + exact) / 2
 
     @property
-    def how(self) -> str:
-        """The decoding, as it is printed, with its expected_f1 if it reads that."""
-        value = "null" if self.expected_f1 is None else self.expected_f1
-        reads_f1 = DECODINGS[self.decoding].reads_expected_f1
-        return self.decoding + (f" {value}" if reads_f1 else "")
-
-    @property
     def in_words(self) -> str:
         """The settings, as they are printed."""
-        return f"l2 {self.l2:g}, {self.how}"
+        value = "null" if self.expected_f1 is None else self.expected_f1
+        reads_f1 = DECODINGS[self.decoding].reads_expected_f1
+        return f"l2 {self.l2:g}, {self.decoding}" + (f" {value}" if reads_f1 else "")
+
+    @property
+    def scores_in_words(self) -> str:
+        """F1 and, if there are such, the share of exact documents, in per cent."""
+        exact = self.record_accuracy
+        records = "" if exact is None else f", exact records {100 * exact:.2f}"
+        return f"F1 {100 * self.f1:.2f}{records}"
 
     def to_cfg(self) -> dict[str, Any]:
         """Returns settings and scores as JSON can have them."""
@@ -110,82 +114,55 @@ class Trial:
         return {"l2": self.l2, **settings, **scores}
 
 
-class TrialsOnly(Lbfgs):
-    """A fit that scores each l2 and leaves no weights worth keeping: for programs that
-    compare configs, such as `hosemi.fit(examples, nlp=nlp, fit=TrialsOnly())`. Settings
-    are those of `spacy_hosemi.lbfgs.v1`; the path has the values of l2, from strong to
-    weak; the same seed cuts the same documents into the same folds.
-
-    trials (Tuple[Trial, ...]): After the fit: what was tried. Counts are by training
-        document, in their order, so that those of two configs can be paired.
-    best (Optional[Trial]): That of them which "auto" takes.
-    """
-
-    def __init__(
-        self,
-        path: Sequence[float] = PATH,
-        n_folds: int = N_FOLDS,
-        seed: int = 0,
-        **settings: Any,
-    ) -> None:
-        fit = make_lbfgs("auto", **settings)
-        super().__init__(None, fit.settings)
-        self.path, self.n_folds, self.seed = tuple(path), n_folds, seed
-        self.trials: tuple[Trial, ...] = ()
-        self.best: Trial | None = None
-
-
 class PenaltySearch:
     """A fit that looks for the best l2, and the best decoding, by `Trial.score`.
 
     It stops where the score has fallen by more than the standard error of that below
     the best one, and takes the value nearest to DEFAULT that is not so far below. The
     decoding is another than that of the component only where that wins SURE standard
-    errors.
+    errors. Features and label patterns are those of all training documents in each
+    fold.
 
-    Features and label patterns are those of all training documents in each fold. With
-    the fit `TrialsOnly` it ends without a fit to all documents; for tags of tokens no
-    decoding is chosen.
+    fit (Lbfgs): Minimizes, for each l2.
+    path (Sequence[float]): The values of l2, from strong to weak.
+    seed (int): The same one cuts the same documents into the same folds.
+    has_last_fit (bool): Whether all documents are fitted with the best l2; if not, no
+        weights worth keeping are left, as where configs are compared.
 
-    trials (List[Trial]): What was tried, from the strongest l2.
+    trials (List[Trial]): After the fit: what was tried. Counts are by document that was
+        judged, in their order, so that those of two configs can be paired.
     best (Optional[Trial]): Of these; None if nothing could be judged.
     """
 
     def __init__(
         self,
-        trainer: Trainer,
         fit: Lbfgs,
-        options: DecodingOptions,
-        is_on_tokens: bool,
+        path: Sequence[float] = PATH,
+        n_folds: int = N_FOLDS,
+        seed: int = 0,
+        has_last_fit: bool = True,
     ) -> None:
-        self._trainer, self._fit = trainer, fit
-        self._only = fit if isinstance(fit, TrialsOnly) else None
-        self._path, self._n_folds, self._seed = PATH, N_FOLDS, 0
-        if self._only is not None:
-            self._path, self._n_folds = self._only.path, self._only.n_folds
-            self._seed = self._only.seed
-        self._options = only_spans(options)
-        reads_f1 = DECODINGS[options.decoding].reads_expected_f1
-        self._decodings: list[Decoding] = [
-            (options.decoding, options.expected_f1 if reads_f1 else None)
-        ]
-        if fit.settings["choose_decoding"] and not is_on_tokens:
-            decodings = [
-                (rule.name, value)
-                for rule in DECODINGS.values()
-                for value in (EXPECTED_F1 if rule.reads_expected_f1 else (None,))
-            ]
-            self._decodings += [x for x in decodings if x != self._decodings[0]]
-        self._docs: list[GoldDoc] = []
-        self._dev: list[GoldDoc] = []
-        self._reports: list[FitReport] = []
+        self.fit, self._path, self._n_folds, self._seed = fit, path, n_folds, seed
+        self._has_last_fit = has_last_fit
+        self._docs: Sequence[GoldDoc] = ()
+        self._dev: Sequence[GoldDoc] = ()
+        self._first_report: FitReport | None = None
         self.trials: list[Trial] = []
         self.best: Trial | None = None
 
-    def use(self, docs: Sequence[GoldDoc], dev: Sequence[GoldDoc]) -> None:
-        """Judges by dev; by folds of the training documents, which are in their order,
-        if dev has none, and with a warning if most of dev are training documents
-        (HSW76), or dev has no span with a label of train (HSW78)."""
+    def prepare(
+        self,
+        trainer: Trainer,
+        options: DecodingOptions,
+        docs: Sequence[GoldDoc],
+        dev: Sequence[GoldDoc],
+    ) -> None:
+        """Judges what a trainer trains by dev; by folds of the training documents,
+        which are in their order, if dev has none, and with a warning if most of dev are
+        training documents (HSW76), or dev has no span with a label of train (HSW78)."""
+        self._trainer, self._options = trainer, only_spans(options)
+        has_all = self.fit.settings["choose_decoding"]
+        self._decodings = decodings_of(options, trainer.schema.encoding, has_all)
         training_words = {words_of(gold.doc) for gold in docs}
         dev = [gold for gold in dev if len(gold.doc)]
         n_trained = sum(words_of(gold.doc) in training_words for gold in dev)
@@ -198,7 +175,7 @@ class PenaltySearch:
         if dev and not labels & dev_labels:
             warnings.warn(Warnings.HSW78.format(total=len(dev)), stacklevel=2)
             dev = []
-        self._docs, self._dev = [*docs], dev
+        self._docs, self._dev = docs, dev
 
     def __call__(self, batch: Any) -> FitReport:
         """Chooses l2, fits the weights for it, and returns the report of the last
@@ -206,19 +183,17 @@ class PenaltySearch:
         (HSW77). After the training documents come the levels below the top of a tree,
         for which the l2 was chosen before."""
         if not isinstance(batch, TrainingSet):
-            return self._last(batch)
+            return self._fit_last(batch)
         folds = self._folds(batch)
         golds = [gold for fold in folds for gold in fold.held_out.docs]
         if not any(gold.labels.required for gold in golds):
             warnings.warn(Warnings.HSW70.format(l2=DEFAULT), stacklevel=2)
-            return self._last(batch)
+            return self._fit_last(batch)
         weights, report = self._follow(folds)
         batch.weights.set_vector(weights)
-        if self._only is not None:
-            self._only.trials, self._only.best = tuple(self.trials), self.best
-        elif report.reason != "interrupted" or batch.has_levels:
+        if self._has_last_fit and (report.reason != "interrupted" or batch.has_levels):
             try:
-                return self._last(batch)
+                return self._fit_last(batch)
             except KeyboardInterrupt:  # there has been no iteration yet
                 if batch.has_levels:
                     raise
@@ -226,10 +201,10 @@ class PenaltySearch:
         batch.weights.round()  # a saved model predicts the same
         return report
 
-    def _last(self, batch: Any) -> FitReport:
+    def _fit_last(self, batch: Any) -> FitReport:
         """Fits all documents with the best l2."""
         l2 = DEFAULT if self.best is None else self.best.l2
-        return self._fit.at(l2, is_final=True)(batch)
+        return self.fit.at(l2, is_final=True)(batch)
 
     @property
     def judged_by(self) -> str:
@@ -249,32 +224,34 @@ class PenaltySearch:
         averaged over the folds, and the report of its last minimization; those of the
         first one if Ctrl-C was hit before anything was judged. Raises KeyboardInterrupt
         if there has been no iteration yet."""
-        weights, report = folds[0].vectors[0], None
+        chosen: tuple[Floats, FitReport] | None = None
         n_fits = len(self._path) * len(folds)
-        is_shown = self._fit.settings["progress"]
+        is_shown = self.fit.settings["progress"]
         with bar_of(n_fits, "Choosing l2", "fit", is_shown) as bar:
             try:
                 for l2 in self._path:
-                    trial = self._try(l2, folds, bar)
+                    trial, report = self._try(l2, folds, bar)
                     self.trials.append(trial)
-                    self._show(trial)
+                    self._say(f"{trial.in_words}: {trial.scores_in_words}")
                     if self._is_chosen(trial):
-                        self.best, report = trial, self._reports[-1]
-                        weights = np.mean([fold.vectors[0] for fold in folds], axis=0)
+                        vectors = [fold.vectors[0] for fold in folds]
+                        self.best = trial
+                        chosen = np.mean(vectors, axis=0), report
                     if not self._is_within_chance(trial):
                         break
             except KeyboardInterrupt:
-                if not self._reports or self._only is not None:
+                if self._first_report is None or not self._has_last_fit:
                     raise
-                if report is None:
-                    report, weights = self._reports[0], folds[0].vectors[0]
-                report = replace(report, reason="interrupted", is_converged=False)
+                if chosen is None:
+                    chosen = folds[0].vectors[0], self._first_report
+                report = replace(chosen[1], reason="interrupted", is_converged=False)
+                chosen = chosen[0], report
                 values = {"found": len(self.trials), "total": len(self._path)}
                 message = Warnings.HSW77.format(kept=self._in_words(), **values)
                 warnings.warn(message, stacklevel=2)
-        assert report is not None
+        assert chosen is not None
         self._say(f"Chosen by {self.judged_by}: {self._in_words()}")
-        return weights, report
+        return chosen
 
     def _in_words(self) -> str:
         best = self.best
@@ -292,23 +269,31 @@ class PenaltySearch:
     def _is_within_chance(self, trial: Trial) -> bool:
         """Whether the best score is at most one standard error higher."""
         top = max(self.trials, key=lambda x: x.score)
-        error = error_of_scores(top.counts, trial.counts)
-        return top.score - trial.score <= SURE * error
+        return not is_sure(top, trial)
 
-    def _try(self, l2: float, folds: Sequence[Fold], bar: Any) -> Trial:
-        """Judges one l2. Raises KeyboardInterrupt if Ctrl-C was hit: half a
-        minimization is not judged."""
-        counts: dict[Decoding, list[Counts]] = {}
+    def _try(
+        self, l2: float, folds: Sequence[Fold], bar: Any
+    ) -> tuple[Trial, FitReport]:
+        """Returns the best decoding for one l2, and the report of the last
+        minimization. Raises KeyboardInterrupt if Ctrl-C was hit: half a minimization is
+        not judged."""
+        minimize, counts = self.fit.at(l2), dict[Decoding, list[Counts]]()
 
-        def fit_and_note(batch: Trainable) -> FitReport:
-            report = self._fit.at(l2)(batch)
-            self._reports.append(report)
+        def fit(fold: Fold, batch: Trainable) -> FitReport:
+            """Goes on from the weights of the l2 before."""
+            of_level = slice(batch.level - 1, batch.level)
+            for vector in fold.vectors[of_level]:
+                batch.weights.set_vector(vector)
+            report = minimize(batch)
+            fold.vectors[of_level] = [batch.weights.vector()]
+            self._first_report = self._first_report or report
+            if report.reason == "interrupted":
+                raise KeyboardInterrupt
             return report
 
         for fold in folds:
-            fit = WarmFit(fit_and_note, fold.vectors)
-            fit(fold.batch)
-            with fold.batch.with_levels(fit):
+            report = fit(fold, fold.batch)
+            with fold.batch.with_levels(partial(fit, fold)):
                 for decoding, expected_f1 in self._decodings:
                     options = self._options._replace(
                         decoding=decoding, expected_f1=expected_f1
@@ -317,23 +302,42 @@ class PenaltySearch:
                     of_folds.append(fold.held_out.counts(self._trainer, options))
             bar.update()
         order = np.argsort([k for fold in folds for k in fold.places])
-        by_doc = {x: np.concatenate(parts)[order] for x, parts in counts.items()}
-        return self._choose(l2, by_doc)
-
-    def _choose(self, l2: float, counts: dict[Decoding, Counts]) -> Trial:
-        """Returns the best decoding for one l2."""
-        trials = [Trial(l2, *x, of_docs) for x, of_docs in counts.items()]
-        first = trials[0]
+        trials = [
+            Trial(l2, *x, np.concatenate(parts)[order]) for x, parts in counts.items()
+        ]
         best = max(trials, key=lambda trial: trial.score)
-        gain = best.score - first.score
-        is_sure = gain > SURE * error_of_scores(best.counts, first.counts)
-        return best if is_sure else first
-
-    def _show(self, trial: Trial) -> None:
-        exact = trial.record_accuracy
-        records = "" if exact is None else f", exact records {100 * exact:.2f}"
-        self._say(f"{trial.in_words}: F1 {100 * trial.f1:.2f}{records}")
+        return best if is_sure(best, trials[0]) else trials[0], report
 
     def _say(self, text: str) -> None:
-        if self._fit.settings["progress"]:
+        if self.fit.settings["progress"]:
             tqdm.write(text, file=sys.stderr)
+
+
+def search_of(fit: Any) -> PenaltySearch | None:
+    """Returns what chooses l2 if a fit leaves that open."""
+    if isinstance(fit, PenaltySearch):
+        return fit
+    return PenaltySearch(fit) if isinstance(fit, Lbfgs) and fit.l2 is None else None
+
+
+def decodings_of(
+    options: DecodingOptions, encoding: str, has_all: bool
+) -> list[Decoding]:
+    """Returns the decoding of a component, and all others that its labels may have."""
+    reads_f1 = DECODINGS[options.decoding].reads_expected_f1
+    first = options.decoding, options.expected_f1 if reads_f1 else None
+    others = [
+        (rule.name, value)
+        for rule in DECODINGS.values()
+        if has_all
+        if rule.decodes_tags or encoding == "segments"
+        if rule.name in LEVEL_DECODINGS or options.hierarchy is None
+        for value in (EXPECTED_F1 if rule.reads_expected_f1 else (None,))
+    ]
+    return [first, *(x for x in others if x != first)]
+
+
+def is_sure(better: Trial, other: Trial) -> bool:
+    """Whether one score is above another by more than SURE standard errors."""
+    error = error_of_scores(better.counts, other.counts)
+    return better.score - other.score > SURE * error

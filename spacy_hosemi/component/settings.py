@@ -17,6 +17,7 @@ from ..errors import Errors
 from ..features.instances import SCOPES
 from ..formats.references.fields import KEYS
 from ..hierarchy.hierarchy import Hierarchy
+from ..hierarchy.level_decodings import LEVEL_DECODINGS
 from ..labels.inventory import ENCODINGS, OUTSIDES
 from ..prediction.decoder import DecodingOptions
 from ..prediction.decodings import DECODINGS
@@ -360,8 +361,8 @@ def _check_encoding(settings: Settings) -> None:
 def check_tree(
     settings: Settings, is_smooth: bool, gazetteers: Mapping[str, Any]
 ) -> None:
-    """Raise HS118 if settings, the objective (is it smooth?) or a list has no meaning
-    for labels in a tree."""
+    """Raises ValueError HS118 if settings, the objective (is it smooth?) or a list has
+    no meaning for labels in a tree."""
     expected = {
         "encoding": "segments",
         "label_rules": [],
@@ -376,6 +377,9 @@ def check_tree(
     if not is_smooth:
         objective = 'the objective "spacy_hosemi.log_likelihood.v1"'
         needs.append((objective, "it is that of the perceptron"))
+    if settings.decoding not in LEVEL_DECODINGS:
+        rules = ", ".join(LEVEL_DECODINGS)
+        needs.append((f"decoding one of {rules}", f"it is {settings.decoding!r}"))
     if hard := [name for name, x in gazetteers.items() if x.label is not None]:
         needs.append(('gazetteers without mode = "hard"', f"{hard} have it"))
     for need, found in needs:

@@ -1,7 +1,8 @@
 """The rules of decoding: from scores to the segmentation that is predicted.
 
-A rule is one entry of `DECODINGS`. Both of its functions give steps, so that tasks
-without the GIL are given away, and the same segmentations.
+A rule is one entry of `DECODINGS`, and where labels may be in a tree one of
+`LEVEL_DECODINGS`. Its functions give steps, so that tasks without the GIL are given
+away, and the same segmentations.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ class Decoding:
     steps (Callable): (automaton, potentials, constraints), then expected_f1 if it
         counts, to steps to the segments of each instance, and what is known of their
         probabilities by then.
-    free_steps (Callable): (automaton, potentials), then expected_f1 if it counts, and
-        has_probabilities, to steps to the same of instances that nothing limits, see
-        `best_path_steps`; to None where an instance has to be done by `steps`.
+    free_steps (Optional[Callable]): A faster way for instances that nothing limits:
+        (automaton, potentials), then expected_f1 if it counts, and has_probabilities,
+        to steps to the same, see `best_path_steps`; to None where an instance has to be
+        done by `steps`.
     """
 
     name: str
@@ -44,7 +46,7 @@ class Decoding:
     reads_expected_f1: bool
     decodes_tags: bool
     steps: Callable[..., Steps[Best]]
-    free_steps: Callable[..., Steps[PathsFound | None]]
+    free_steps: Callable[..., Steps[PathsFound | None]] | None = None
 
 
 def _viterbi_steps(

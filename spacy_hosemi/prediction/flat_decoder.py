@@ -76,7 +76,7 @@ class FlatDecoder(Decoder):
             return untrained(docs, corrections)
         batch = yield from self.batch_steps(docs, corrections)
         options, rows = self.options, range(len(batch.tokens))
-        if self._has_arrays and batch.is_free:
+        if self._has_arrays and batch.is_free and self.decoding.free_steps:
             args = self.automaton, batch.potentials, *self._expected_f1
             how = {"has_probabilities": options.has_scores}
             arrays = yield from self.decoding.free_steps(*args, **how)

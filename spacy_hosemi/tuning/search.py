@@ -12,11 +12,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..component.judging import error_of_scores
-from ..component.penalty_search import PATH, SURE, Trial, TrialsOnly
+from ..component.penalty_search import PATH, SURE, PenaltySearch, Trial
 from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
 from ..inspection.corpus import trainable
 from ..inspection.pipelines import settings_of, train
+from ..training.lbfgs import make_lbfgs
 from .candidates import Changes, candidates
 from .tuned_config import changed
 
@@ -129,13 +130,14 @@ class Search:
 
     def _judge(self, changes: Changes) -> CandidateResult:
         began, reason = time.perf_counter(), ""
-        trials = TrialsOnly(path=TUNING_PATH, seed=self._seed, **self._fit)
+        fit = make_lbfgs("auto", **self._fit)
+        search = PenaltySearch(fit, TUNING_PATH, seed=self._seed, has_last_fit=False)
         try:
             config = changed(self._config, changes)
-            train(config, self._name, self.docs, trials)
+            train(config, self._name, self.docs, search)
         except (ValueError, TypeError) as e:  # settings that do not go together
             reason = " ".join(str(e).split())
-        if trials.best is None:
+        if search.best is None:
             reason = reason or "there is no span to judge by"
         seconds = time.perf_counter() - began
-        return CandidateResult(changes, trials.best, seconds, reason)
+        return CandidateResult(changes, search.best, seconds, reason)

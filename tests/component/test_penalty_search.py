@@ -22,12 +22,25 @@ from spacy_hosemi.component.penalty_search import (
     SURE,
     PenaltySearch,
     Trial,
-    TrialsOnly,
+    decodings_of,
 )
 from spacy_hosemi.configs.compose import make_config
+from spacy_hosemi.hierarchy.hierarchy import make_hierarchy
+from spacy_hosemi.hierarchy.level_decodings import LEVEL_DECODINGS
+from spacy_hosemi.prediction.decodings import DECODINGS, Decoding
+from spacy_hosemi.prediction.flat_decoder import FlatDecoder
 from spacy_hosemi.training.lbfgs import FitReport, make_lbfgs
 
-from ..helpers import interrupt_at, make_batch, make_examples, make_nlp, run_spacy
+from ..helpers import TRAIN as TRAIN_LINES
+from ..helpers import (
+    interrupt_at,
+    make_batch,
+    make_examples,
+    make_nlp,
+    make_trained,
+    parse,
+    run_spacy,
+)
 
 LINES = Path(__file__).parents[2].joinpath("corpus", "train.jsonl").read_text("utf8")
 RECORDS = [json.loads(line) for line in LINES.splitlines()]
@@ -95,11 +108,11 @@ def test_choice(monkeypatch, rights, tried, expected):
     scores = dict(zip(PATH, rights))
 
     def made(search, l2, folds, bar):
-        search._reports.append(FitReport(1, 0.0, 1, True, "", 0.0))
         right = np.random.default_rng(0).permutation(100) < scores[l2]
         right = np.roll(right, PATH.index(l2))
         counts = np.stack([right, 0 * right + 1, 0 * right + 1, 0 * right + 1], 1)
-        return Trial(l2, "viterbi", None, counts)
+        trial = Trial(l2, "viterbi", None, counts)
+        return trial, FitReport(1, 0.0, 1, True, "", 0.0)
 
     monkeypatch.setattr(PenaltySearch, "_try", made)
     trials = fit(nlp, max_iter=1, dev=DEV).trials
@@ -118,6 +131,31 @@ def test_decoding_stays_if_it_is_not_to_be_chosen():
     nlp = blank(decoding="mbr", expected_f1=0.7)
     trials = fit(nlp, choose_decoding=False).trials
     assert {(x["decoding"], x["expected_f1"]) for x in trials} == {("mbr", 0.7)}
+
+
+def test_a_rule_of_decoding_needs_one_entry(monkeypatch):
+    """It is tried, and predicts; labels in a tree need one of their own."""
+    rule = Decoding("other", "", False, False, DECODINGS["viterbi"].steps)
+    monkeypatch.setitem(DECODINGS, "other", rule)
+    monkeypatch.delitem(LEVEL_DECODINGS, "mbr")
+    nlp = make_trained()
+    decoder, doc = (
+        nlp.get_pipe("hosemi").decoder,
+        nlp.make_doc(parse(TRAIN_LINES[0])[0]),
+    )
+    options = decoder.options._replace(decoding="other")
+    other = FlatDecoder(decoder.state, options, decoder.scorer)
+    assert other.predict([doc])[0].spans == decoder.predict([doc])[0].spans != []
+    tree = options._replace(hierarchy=make_hierarchy())
+    for expected, args in (
+        (["other", "viterbi", "mbr"], (options, "segments", True)),
+        (["other"], (options, "segments", False)),
+        (["other", "viterbi"], (options, "BIO", True)),
+        (["other", "viterbi"], (tree, "segments", True)),
+    ):
+        assert [*dict.fromkeys(x for x, _ in decodings_of(*args))] == expected
+    with pytest.raises(ValueError, match="HS118.*decoding one of viterbi.*'mbr'"):
+        blank(hierarchy={"@misc": "spacy_hosemi.hierarchy.v1"}, decoding="mbr")
 
 
 def test_tags_have_no_mbr():
@@ -200,15 +238,21 @@ def test_the_decoding_of_the_config_is_what_others_must_beat():
     assert found[0]["expected_f1"] == 0.6
 
 
+def trials_only(path, **settings):
+    """A search that leaves no weights."""
+    fit = make_lbfgs("auto", progress=False, choose_decoding=False)
+    return PenaltySearch(fit, path, n_folds=2, has_last_fit=False, **settings)
+
+
 def test_trials_only():
     """The counts of each training document, by weights that do not know it."""
-    only = TrialsOnly([1.0, 0.5], n_folds=2, progress=False, choose_decoding=False)
+    only = trials_only([1.0, 0.5])
     blank_nlp = blank()
     blank_nlp.get_pipe("hosemi").fit(TRAIN, nlp=blank_nlp, fit=only)
     assert [x.l2 for x in only.trials] == [1.0, 0.5]
     for trial in only.trials:
         assert trial.counts[:, 2].tolist() == [len(spans) for _, spans in TRAIN]
-    other = TrialsOnly([1.0], 2, seed=7, progress=False, choose_decoding=False)
+    other = trials_only([1.0], seed=7)
     blank_nlp.get_pipe("hosemi").fit(TRAIN, nlp=blank_nlp, fit=other)
     assert (other.trials[0].counts != only.trials[0].counts).any()
 
@@ -240,7 +284,7 @@ def test_labels_in_a_tree_are_judged_at_the_leaves(exact_up_to):
 def test_folds_of_labels_in_a_tree():
     hierarchy = {"@misc": "spacy_hosemi.hierarchy.v1"}
     nlp = blank(hierarchy=hierarchy, max_order=1)
-    only = TrialsOnly([1.0, 0.3], 2, progress=False, choose_decoding=False)
+    only = trials_only([1.0, 0.3])
     nlp.get_pipe("hosemi").fit(in_tree(TRAIN), nlp=nlp, fit=only)
     for trial in only.trials:
         assert trial.counts[:, 2].tolist() == [len(spans) for _, spans in TRAIN]
@@ -383,7 +427,7 @@ def test_scores_are_those_of_evaluate(tokenizer, has_ruler, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # The last fit keeps the weights of the chosen trial.
-        monkeypatch.setattr(PenaltySearch, "_last", keep_weights)
+        monkeypatch.setattr(PenaltySearch, "_fit_last", keep_weights)
         result = hosemi.fit(train, dev=dev, nlp=nlp, l2="auto", progress=False)
         scores = nlp.evaluate(glued(nlp, DEV, False))
     best = next(x for x in result.trials if x["is_chosen"])
@@ -394,7 +438,7 @@ def test_scores_are_those_of_evaluate(tokenizer, has_ruler, monkeypatch):
 
 def keep_weights(search, batch):
     batch.weights.round()
-    return search._reports[-1]
+    return search._first_report
 
 
 def glued(nlp, pairs, has_ruler):
