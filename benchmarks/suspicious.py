@@ -38,10 +38,10 @@ from spacy.util import load_config_from_str, load_model_from_config
 from spacy_hosemi.component.folds import folds_of, words_of
 from spacy_hosemi.component.pipe import HighOrderSemiCRF
 from spacy_hosemi.configs import KINDS, make_config
-from spacy_hosemi.explain.cross_fit import cross_fitted
-from spacy_hosemi.explain.label_errors import judge_labels
+from spacy_hosemi.explain.label_errors import cross_fitted, judge_labels
 from spacy_hosemi.formats import read_docs
-from spacy_hosemi.inspection.corpus import labels_in, trainable
+from spacy_hosemi.inspection.corpus import trainable
+from spacy_hosemi.labels.alignment import read_annotations
 
 WRONG = "border", "label", "missing", "extra"
 Triple = tuple[int, int, str]
@@ -92,7 +92,7 @@ def _fits(span: Triple, others: Sequence[Triple]) -> bool:
 def scores_of(pipe: HighOrderSemiCRF, example: Example) -> tuple[float, float]:
     """Returns the score of cleanlab, and log P(best) - log P(gold); higher ones say
     that the gold is wrong."""
-    doc, (known,) = example.predicted, labels_in([example])
+    doc, (known,) = example.predicted, read_annotations([example])
     tokens: Any = np.asarray(pipe.marginals(doc).tokens)
     given = np.zeros(len(doc), int)
     for start, end, label in known.required:

@@ -48,19 +48,16 @@ class Bin:
 
 @dataclass(frozen=True)
 class Reliability:
-    """How far confidences at a temperature can be trusted.
-
-    error (float): Expected calibration error: the mean difference of `confidence` and
-        `right` of the bins, weighted by `n`.
-    log_loss (float): The mean of - log p, in nats; p is the confidence of a right
-        entity, or 1 - the confidence of a wrong one.
-    bins (List[Bin]): Without empty ones.
-    """
+    """How far confidences at a temperature can be trusted."""
 
     temperature: float
+    # Expected calibration error: the mean difference of `confidence` and `right` of the
+    # bins, weighted by `n`.
     error: float
+    # The mean of - log p, in nats; p is the confidence of a right entity, or 1 - the
+    # confidence of a wrong one.
     log_loss: float
-    bins: list[Bin]
+    bins: list[Bin]  # without empty ones
 
 
 def measure_reliability(
@@ -121,30 +118,21 @@ def try_expected_f1(
 
 @dataclass(frozen=True)
 class Calibration:
-    """Measurements, and the settings chosen by them.
+    """Measurements, and the settings chosen by them."""
 
-    judged (JudgedSpans): Entities, with the chosen temperature and expected_f1.
-    reliability (List[Reliability]): With the temperature of the component, then with
-        the chosen one; none if there are no entities. Both with the expected_f1 of the
-        component.
-    chosen (Dict[str, Any]): Settings: temperature, expected_f1, min_confidence.
-    expected (Dict[Optional[float], Point]): What each expected_f1 leaves, with the
-        min_confidence that reaches the wanted precision or recall; empty if none is
-        tried.
-    thresholds (List[Tuple[Thresholds, Point]]): What each min_confidence leaves; the
-        chosen one is among them.
-    by_label (Dict[str, Tuple[float, Point]]): The min_confidence of each label, and
-        what it leaves; empty if there is one for all.
-    notes (List[str]): What could not be reached.
-    """
-
-    judged: JudgedSpans
+    judged: JudgedSpans  # with the chosen temperature and expected_f1
+    # With the temperature of the component, then with the chosen one, both with the
+    # expected_f1 of the component; none if there are no entities.
     reliability: list[Reliability]
-    chosen: dict[str, Any]
+    chosen: dict[str, Any]  # temperature, expected_f1, min_confidence
+    # What each expected_f1 leaves, with the min_confidence that reaches the wanted
+    # precision or recall; empty if none is tried.
     expected: dict[float | None, Point]
+    # What each min_confidence leaves; the chosen one is among them.
     thresholds: list[tuple[Thresholds, Point]]
+    # Of each label the min_confidence and what it leaves; empty if one is for all.
     by_label: dict[str, tuple[float, Point]]
-    notes: list[str]
+    notes: list[str]  # what could not be reached
 
 
 def calibrate(
@@ -159,18 +147,11 @@ def calibrate(
     progress: Progress = iter,
     **wanted: float | None,
 ) -> Calibration:
-    """Measures how far confidences can be trusted; chooses temperature, expected_f1 and
-    min_confidence. Raises ValueError if no entity is predicted (HS092), or none is in
-    the gold (HS320).
-
-    pipe (HighOrderSemiCRF): A trained component; its settings are restored.
-    examples (Sequence[Example]): From `load_examples`.
-    with_temperature, with_expected_f1, with_threshold (bool): Which settings to choose;
-        an expected_f1 only with a decoding that reads it.
-    labels (Optional[Sequence[str]]): As for `choose_thresholds`.
-    progress (Callable): As for `judge_component`, which is called a few dozen times.
-    wanted (Optional[float]): precision or recall, as for `choose_threshold`.
-    """
+    """Measures how far confidences of a component on `load_examples` can be trusted, by
+    a few dozen predictions; chooses temperature, min_confidence, and an expected_f1 for
+    a decoding that reads it. `labels` and the precision or recall that is `wanted` are
+    as for `choose_thresholds`; settings are restored. Raises ValueError if no entity is
+    predicted (HS092), or none is in the gold (HS320)."""
     judge_with = partial(judge_component, pipe, examples, progress)
     judged, notes = judge_with(), []
     has_gold = judged.n_gold.total() > 0 or judged.is_right.any()

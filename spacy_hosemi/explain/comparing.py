@@ -23,14 +23,10 @@ _TOGETHER = 200
 
 @dataclass(frozen=True)
 class Difference:
-    """A score of two pipelines, from 0 to 1.
-
-    first, second (float): Of each.
-    low, high (float): The difference, second - first, lies between them in 95 % of the
-        draws.
-    p (float): Two-sided: twice the share of draws in which the pipeline with the lower
-        score reaches or passes the other one. From 2 / n_draws to 1.
-    """
+    """A score of two pipelines, from 0 to 1. The difference, second - first, lies
+    between `low` and `high` in 95 % of the draws; `p` is two-sided: twice the share of
+    draws in which the pipeline with the lower score reaches or passes the other one,
+    from 2 / n_draws to 1."""
 
     first: float
     second: float
@@ -54,28 +50,20 @@ class ChangedSpan:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two pipelines on the same documents.
-
-    n_documents, n_records, n_spans (int): Documents, those of them whose annotation is
-        complete, and right spans.
-    f1 (Difference): Of exact spans with exact labels, over all documents.
-    records (Optional[Difference]): The share of records all of whose spans are exact,
-        without other ones; None if there are no complete documents.
-    labels (Dict[str, Difference]), n_of_label (Dict[str, int]): F1 of each label, and
-        the number of its right spans.
-    better, worse (List[ChangedSpan]): Right spans that only the second predicts, and
-        wrong ones that only the first does; the other way round.
-    """
+    """Two pipelines on the same documents."""
 
     n_documents: int
-    n_records: int
-    n_spans: int
-    f1: Difference
+    n_records: int  # documents whose annotation is complete
+    n_spans: int  # of the gold
+    f1: Difference  # of exact spans with exact labels, over all documents
+    # The share of records all of whose spans are exact, without other ones; None if
+    # there are no complete documents.
     records: Difference | None
-    labels: dict[str, Difference]
-    n_of_label: dict[str, int]
+    labels: dict[str, Difference]  # F1 of each
+    n_of_label: dict[str, int]  # spans of the gold
+    # Right spans that only the second predicts, and wrong ones that only the first has.
     better: list[ChangedSpan]
-    worse: list[ChangedSpan]
+    worse: list[ChangedSpan]  # the other way round
 
 
 def compare_results(

@@ -108,14 +108,10 @@ def guarantee_spans(
 ) -> tuple[Guarantee, dict[str, Chosen]]:
     """Returns thresholds for spans of `check_results`, and what was chosen for each
     label: a span is wrong if none in the gold has the same borders and label; one that
-    is missed is not. Raises ValueError HS356 if no threshold keeps the bound for any
-    label.
-
-    digest (str): See `fingerprint`.
-    labels (Optional[Sequence[str]]): The bound is kept for each of these, delta being
-        shared out among them: those for which no threshold keeps it are not accepted.
-        None: it is kept for all spans together.
-    """
+    is missed is not. The bound is kept for each of `labels`, delta being shared out
+    among them, and those for which no threshold keeps it are not accepted; or else for
+    all spans together. Raises ValueError HS356 if no threshold keeps the bound for any
+    label."""
     names = [""] if labels is None else [*labels]
     shared = bound._replace(delta=bound.delta / len(names))
     chosen = {label: _choose(results, label, shared) for label in names}

@@ -72,22 +72,16 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Chosen:
-    """A threshold that keeps a promise.
-
-    threshold (Optional[float]): What is at least so probable is accepted; None: no
-        threshold could be shown to keep the promise.
-    n_tested, n_accepted, n_wrong (int): The records or spans of the test, those of them
-        that are accepted, and those of these that are wrong; with no threshold 0.
-    most (int): The most spans of a record that are accepted; 0: any number.
-    n_needed (Optional[int]): With no threshold: about how many records like these would
-        do; None: more of them would not help.
-    """
+    """A threshold that keeps a promise: what is at least so probable is accepted. None:
+    no threshold could be shown to keep it."""
 
     threshold: float | None
-    n_tested: int
-    n_accepted: int = 0
-    n_wrong: int = 0
-    most: int = 0
+    n_tested: int  # the records or spans of the test
+    n_accepted: int = 0  # those of them that are accepted
+    n_wrong: int = 0  # those of these that are wrong
+    most: int = 0  # the most spans of a record that are accepted; 0: any number
+    # With no threshold: about how many records like these would do; None: more of them
+    # would not help.
     n_needed: int | None = None
 
 
@@ -225,13 +219,8 @@ def choose_for_spans(
     seed: int = 0,
 ) -> Chosen:
     """Returns the lowest threshold that keeps the promise for spans, see the head of
-    this module.
-
-    record (int [S]), confidence (float64 [S]), is_wrong (bool [S]): Of each span, the
-        number of its record, from 0.
-    n_records (int): With those that have no spans.
-    seed (int): Of the draw of the tenth that no test sees.
-    """
+    this module. `record` has for each span the number of its record, from 0;
+    `n_records` counts those that have no spans, too."""
     values = np.round(confidence, DECIMALS)
     order = np.argsort(-values, kind="stable")
     spans = _Spans(record[order], values[order], is_wrong[order], n_records)

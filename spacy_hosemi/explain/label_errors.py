@@ -15,8 +15,9 @@ judged. Each term is the partition function under constraints.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from spacy.language import Language
@@ -28,8 +29,9 @@ from ..component.pipe import HighOrderSemiCRF
 from ..core import Constraints, log_partition, viterbi
 from ..errors import Errors
 from ..hierarchy.decoder import segment_decoder
-from ..inspection.corpus import labels_in
-from ..labels.alignment import Characters
+from ..inspection.corpus import as_examples
+from ..inspection.pipelines import train
+from ..labels.alignment import Characters, read_annotations
 from ..labels.constraints import require
 from ..labels.inventory import Span
 from ..labels.whitespace import read_segments
@@ -37,7 +39,6 @@ from ..prediction.batch import Batch
 from ..prediction.best_with_and_without import below
 from ..prediction.flat_decoder import FlatDecoder
 from ..prediction.record_probability import log_probability
-from .cross_fit import cross_fitted
 from .mistakes import mistakes_of
 
 # What is wrong with the gold, if the model is right, by the kind of `Mistake` that its
@@ -48,22 +49,16 @@ BORDER = "border"
 
 @dataclass(frozen=True)
 class LabelError:
-    """A record, and what is most probably wrong with its gold.
+    """A record, and what is most probably wrong with its gold: the spans at one place,
+    and what the model would have there, in characters."""
 
-    document (int): Its number among the documents, from 0.
-    evidence (float): The log of the odds that one place is wrong; the mean over models,
-        if several have judged it. inf: the gold is impossible; -inf: anything else
-        is, up to rounding.
-    log_probability (float): Of the whole gold record, in nats.
-    kind (str): "border", "label", "missing" (gold lacks a span), "extra" (gold has one
-        too many); empty: no single change is more probable than the gold.
-    gold, instead (List[Tuple[int, int, str]]): The spans at that place, and what the
-        model would have there, in characters.
-    """
-
-    document: int
+    document: int  # its number, from 0
+    # The log of the odds that one place is wrong; the mean over models, if several have
+    # judged it. inf: the gold is impossible; -inf: anything else is, up to rounding.
     evidence: float
-    log_probability: float
+    log_probability: float  # of the whole gold record, in nats
+    # "border", "label", "missing" (gold lacks a span), "extra" (gold has one too many);
+    # empty: no single change is more probable than the gold.
     kind: str
     gold: list[Characters]
     instead: list[Characters]
@@ -78,21 +73,48 @@ def find_label_errors(
 ) -> list[LabelError]:
     """Judges documents with gold, and returns those with most evidence first. Raises
     ValueError if labels are tags on tokens (HS366), labels in a tree have a tok2vec or
-    too many weights (HS317), or the config does not fit by L-BFGS (HS254).
-
-    nlp (Language), name (str): The pipeline and the component whose config says how to
-        train.
-    docs (Sequence[Doc]): See `inspection.corpus.trainable`.
-    rounds (Sequence[Sequence[int]]): For each round the fold of each document, see
-        `component.folds.folds_of`.
-    progress (Callable): Called with the folds of each round, yields them.
-    """
+    too many weights (HS317), or the config does not fit by L-BFGS (HS254). `rounds`
+    has for each round the fold of each document, see `component.folds.folds_of`."""
     of_docs: list[list[LabelError]] = [[] for _ in docs]
     for numbers in rounds:
         for pipe, places, examples in cross_fitted(nlp, name, docs, numbers, progress):
             for place, error in zip(places, judge_labels(pipe, examples)):
                 of_docs[place].append(replace(error, document=place))
     return sorted(map(_mean, of_docs), key=lambda x: (-x.evidence, x.document))
+
+
+def cross_fitted(
+    nlp: Language,
+    name: str,
+    docs: Sequence[Doc],
+    numbers: Sequence[int],
+    progress: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> Iterator[tuple[HighOrderSemiCRF, list[int], list[Example]]]:
+    """Yields for each fold of documents with gold a component that was trained on the
+    others, the places of the documents of the fold, and these with their gold. Raises
+    KeyboardInterrupt at the first Ctrl-C, and ValueError HS254 if the config does not
+    fit by L-BFGS.
+
+    Where the config says l2 = "auto", the default penalty is taken; lengths are limited
+    by the longest span of all documents; and words are read as they stand
+    (clean_text = false), so that spans are in tokens of the documents.
+    `numbers` has the fold of each document."""
+    labels = sorted({ent.label_ for doc in docs for ent in doc.ents})
+    config = nlp.config.interpolate()
+    component = config["components"][name]
+    component["clean_text"] = False
+    if component.get("max_length") is None:
+        spans = (
+            x for y in read_annotations(as_examples(docs, nlp)) for x in y.required
+        )
+        lengths = (end - start for start, end, _ in spans)
+        component["max_length"] = max(lengths, default=1)
+    for fold in progress(sorted({*numbers})):
+        rest = [doc for doc, number in zip(docs, numbers) if number != fold]
+        trained = train(config, name, rest, labels=labels)
+        places = [k for k, number in enumerate(numbers) if number == fold]
+        pipe: Any = trained.get_pipe(name)
+        yield pipe, places, as_examples([docs[k] for k in places], trained)
 
 
 def _mean(errors: Sequence[LabelError]) -> LabelError:
@@ -111,26 +133,15 @@ def judge_labels(
     decoder = segment_decoder(pipe.decoder, pipe.name)
     if decoder.inventory.on_tokens:
         raise ValueError(Errors.HS366.format(found=pipe.settings.encoding))
-    golds = [labels.required for labels in labels_in(examples)]
+    golds = [labels.required for labels in read_annotations(examples)]
     docs = [example.predicted for example in examples]
     return [_judge(decoder, *pair) for pair in zip(docs, golds)]
 
 
-@dataclass
-class _Place:
-    """One place that may be wrong.
-
-    log_odds (float): That only this place is wrong, against the gold.
-    row (int): The instance that it is in.
-    wrong, right (List[Tuple[int, int, str]]): The gold spans of the instance that are
-        wrong, and those that are right, in its tokens. With none that is wrong one is
-        missing.
-    """
-
-    log_odds: float
-    row: int
-    wrong: list[Span]
-    right: list[Span]
+# One place that may be wrong: the log of the odds that only this place is, against the
+# gold; the instance that it is in; and of the gold spans of that, in its tokens, those
+# that are wrong, and those that are right. With none that is wrong one is missing.
+_Place = tuple[float, int, list[Span], list[Span]]
 
 
 def _judge(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> LabelError:
@@ -141,8 +152,8 @@ def _judge(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> LabelError:
         of_gold = log_probability(batch, k, spans)
         log_prob += of_gold
         places += _places(batch, k, spans, of_gold)
-    evidence = float(np.logaddexp.reduce([-math.inf, *(x.log_odds for x in places)]))
-    worst = max(places, key=lambda place: place.log_odds, default=None)
+    evidence = float(np.logaddexp.reduce([-math.inf, *(place[0] for place in places)]))
+    worst = max(places, key=lambda place: place[0], default=None)
     sides = ([], []) if worst is None else _changed(batch, worst)
     wrong, instead = ([_characters(doc, span) for span in side] for side in sides)
     kind = _kind(doc.text, wrong, instead)
@@ -158,15 +169,15 @@ def _places(batch: Batch, k: int, gold: list[Span], log_gold: float) -> list[_Pl
         return log_partition(batch.source.automaton, batch.potentials[k], limits)
 
     if log_gold == -math.inf:
-        return [_Place(math.inf, k, gold, [])]
+        return [(math.inf, k, gold, [])]
     # Log Z is there, as it was needed for log_gold.
     log_score = log_gold + batch.log_z[k]
     log_all = log_z(gold)
-    places = [_Place(_log_less(log_all, log_score) - log_score, k, [], gold)]
+    places = [(_log_less(log_all, log_score) - log_score, k, list[Span](), gold)]
     for n, span in enumerate(gold):
         right = gold[:n] + gold[n + 1 :]
         log_odds = _log_less(log_z(right), log_all) - log_score
-        places.append(_Place(log_odds, k, [span], right))
+        places.append((log_odds, k, [span], right))
     return places
 
 
@@ -178,15 +189,15 @@ def _required(spans: Sequence[Span], batch: Batch, k: int) -> Constraints:
 def _changed(batch: Batch, place: _Place) -> tuple[list[Span], list[Span]]:
     """Returns the gold spans of a place and what is most probable there instead, in
     tokens of the document."""
-    inventory, instance = batch.source.inventory, batch.instance(place.row)
-    spans = [x for span in place.wrong for x in below(span, inventory)]
-    wrong = [(i, j, inventory.index[y]) for i, j, y in spans if y in inventory.index]
-    limits = _required(place.right, batch, place.row)
-    limits = replace(limits, forbidden=[*limits.forbidden, *wrong])
-    potentials = batch.potentials[place.row]
-    segments, _ = viterbi(batch.source.automaton, potentials, limits)
-    instead = {*read_segments(segments, inventory, instance.tokens)} - {*place.right}
-    return instance.to_document(place.wrong), instance.to_document(sorted(instead))
+    _, k, wrong, right = place
+    inventory, instance = batch.source.inventory, batch.instance(k)
+    spans = [x for span in wrong for x in below(span, inventory)]
+    excluded = [(i, j, inventory.index[y]) for i, j, y in spans if y in inventory.index]
+    limits = _required(right, batch, k)
+    limits = replace(limits, forbidden=[*limits.forbidden, *excluded])
+    segments, _ = viterbi(batch.source.automaton, batch.potentials[k], limits)
+    instead = {*read_segments(segments, inventory, instance.tokens)} - {*right}
+    return instance.to_document(wrong), instance.to_document(sorted(instead))
 
 
 def _kind(text: str, gold: list[Characters], instead: list[Characters]) -> str:

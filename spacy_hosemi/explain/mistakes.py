@@ -30,22 +30,15 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Mistake:
-    """Gold and predicted spans that overlap each other, none of them right.
+    """Gold and predicted spans that overlap each other, none of them right. Where
+    borders and label are wrong, the kind says what is wrong with the borders."""
 
-    kind (str): One of KINDS.
-    document (int): Its number among the answers.
-    gold, found (List[Tuple[int, int, str]]): In characters. Where borders and label are
-        wrong, `kind` says what is wrong with the borders.
-    texts (List[str]): Of the gold spans, then of the predicted ones.
-    confidence (Optional[float]): The largest one of the predicted spans.
-    """
-
-    kind: str
-    document: int
+    kind: str  # one of KINDS
+    document: int  # its number among the answers
     gold: list[Characters]
     found: list[Characters]
-    texts: list[str]
-    confidence: float | None
+    texts: list[str]  # of the gold spans, then of the predicted ones
+    confidence: float | None  # the largest one of the predicted spans
 
     @property
     def label(self) -> str:
@@ -64,25 +57,19 @@ class Share:
 
 @dataclass(frozen=True)
 class Mistakes:
-    """All mistakes in some documents.
+    """All mistakes in some documents, and how many gold, predicted and right spans they
+    have."""
 
-    n_documents, n_exact (int): Documents without missing annotation, and those of them
-        without a mistake.
-    n_gold, n_found, n_right (int): Spans.
-    mistakes (List[Mistake]): The most confident ones first.
-    confusion (Dict[str, Dict[str, int]]): By the label of gold spans, the labels of the
-        predicted spans that overlap them with another label.
-    shares (List[Share]): Gold spans by their words, gold spans by their length, and
-        documents by their length.
-    """
-
-    n_documents: int
-    n_exact: int
+    n_documents: int  # without missing annotation
+    n_exact: int  # those of them without a mistake
     n_gold: int
     n_found: int
     n_right: int
-    mistakes: list[Mistake]
+    mistakes: list[Mistake]  # the most confident ones first
+    # By the label of gold spans, the labels of the predicted spans that overlap them
+    # with another label.
     confusion: dict[str, dict[str, int]]
+    # Gold spans by their words and by their length, and documents by their length.
     shares: list[Share]
 
     def by_kind(self) -> dict[str, Counter[str]]:
@@ -93,13 +80,9 @@ class Mistakes:
         return {kind: labels for kind, labels in counts.items() if labels}
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What training has shown: the words of all texts, in lower case, and by label the
-    number of words of its longest span."""
-
-    words: frozenset[str]
-    longest: dict[str, int]
+# What training has shown: the words of all texts, in lower case, and by label the
+# number of words of its longest span.
+Seen = tuple[set[str], dict[str, int]]
 
 
 def seen_in(examples: Iterable[Example]) -> Seen:
@@ -112,7 +95,7 @@ def seen_in(examples: Iterable[Example]) -> Seen:
         for start, end, label in scored_entities(example)[1]:
             n = len(words_of(text[start:end]))
             longest[label] = max(longest.get(label, 0), n)
-    return Seen(frozenset(words), longest)
+    return words, longest
 
 
 def words_of(text: str) -> list[str]:
@@ -217,11 +200,12 @@ def _shares_of_spans(
         for i, j, y in result.gold
     ]
     if seen is not None:
-        is_new = [not seen.words.issuperset(words) for words, _, _ in spans]
+        known, longest = seen
+        is_new = [not known.issuperset(words) for words, _, _ in spans]
         names = "all words in training", "a word that is not in training"
         for k, name in enumerate(names):
             yield _share(name, [x[2] for x, new in zip(spans, is_new) if new == k])
-        longer = [x[2] for x in spans if len(x[0]) > seen.longest.get(x[1], 0)]
+        longer = [x[2] for x in spans if len(x[0]) > longest.get(x[1], 0)]
         yield _share("longer than any of its label in training", longer)
     for low, high in ((1, 1), (2, 3), (4, 9), (10, None)):
         name = f"{low} or more words" if high is None else f"{low} to {high} words"

@@ -6,19 +6,20 @@ Jinja escapes whatever a text, a label or a feature says.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from html import escape
 from itertools import chain, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from unicodedata import bidirectional
 
 from jinja2 import Environment, PackageLoader
 from spacy.tokens import Doc
+from spacy.tokens import Span as DocSpan
 
 from ..component.annotations import as_predicted
 from ..component.judging import DocumentResult
@@ -84,79 +85,71 @@ def percent(p: float | None) -> str:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A contribution to a span: what it is, the tokens that it is read of, what it
-    adds, and its share of the largest one of the span, in [0, 1]."""
-
-    name: str
-    text: str
-    score: float
-    share: float
-
-
-@dataclass(frozen=True)
 class Card:
-    """A span, and why it is an answer or not.
-
-    key (str): Tells it from all others of the page.
-    number (int): Among the alternatives, from 1; 0: an answer.
-    start, end (int): In characters.
-    probability (Optional[float]): None: of an entity that was there before.
-    colour (int): Of the label.
-    bars (List[Bar]), rest (Tuple[int, float]): The largest contributions; how many more
-        there are, and their sum.
-    explanation (Optional[Explanation]): Where these are from.
-    instead (List[Tuple[str, str]]): Label and text of the spans of the best
-        segmentation without this one that are not in the best one with it.
-    """
+    """A span, and why it is an answer or not. The key tells it from all others of the
+    page; the number is that among the alternatives, from 1, and 0 for an answer. An
+    entity that was there before has no probability."""
 
     key: str
     number: int
-    start: int
-    end: int
+    tokens: DocSpan
     label: str
-    text: str
     probability: float | None
     colour: int
-    bars: list[Bar]
-    rest: tuple[int, float]
     explanation: Explanation | None
-    instead: list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A part of a text in which nothing begins or ends; in each line below the text the
-    alternative that it is a part of, and those of them that begin here."""
-
-    text: str
-    lines: list[Card | None]
-    begins: list[Card]
 
     @property
-    def mark(self) -> str:
-        """An invisible character before the numbers of what begins here. Numbers have
-        no direction of their own, and would go to the other end of a piece whose
-        direction is not that of the paragraph. "": the first character has none."""
-        return _MARKS.get(bidirectional(self.text[:1] or " "), "")
+    def start(self) -> int:
+        """In characters."""
+        return self.tokens.start_char
+
+    @property
+    def end(self) -> int:
+        """In characters, exclusive."""
+        return self.tokens.end_char
+
+    @property
+    def text(self) -> str:
+        """Of the span."""
+        return self.tokens.text
+
+    @cached_property
+    def bars(self) -> list[tuple[str, str, float, float]]:
+        """What contributes to the span, the largest first: its name, the text that it
+        is read of, what it adds, and its share of the largest one, from 0 to 1. What
+        contributes at several tokens is added up."""
+        doc, scores, texts = self.tokens.doc, dict[str, float](), dict[str, list[str]]()
+        for part in self.explanation.contributions if self.explanation else ():
+            name = _name(part)
+            scores[name] = scores.get(name, 0.0) + part.score
+            text = [] if part.start is None else [doc[part.start : part.end].text]
+            texts.setdefault(name, []).extend(text)
+        most = max(map(abs, scores.values()), default=1.0) or 1.0
+        bars = [(x, " ".join(texts[x]), y, abs(y) / most) for x, y in scores.items()]
+        return sorted(bars, key=lambda bar: -bar[-1])
+
+    @property
+    def instead(self) -> list[tuple[str, str]]:
+        """Label and text of the spans that only the best segmentation without it
+        has."""
+        spans = self.explanation.instead if self.explanation else ()
+        return [(label, self.tokens.doc[i:j].text) for i, j, label in spans]
 
 
+# A part of a text in which nothing begins or ends; in each line below the text the
+# alternative that it is a part of; those of them that begin here; and the mark before
+# their numbers.
+Piece = tuple[str, list[Card | None], list[Card], str]
 # The text of a document: answers, and what is between them.
 Parts = list[tuple[Card | None, list[Piece]]]
 
 
 @dataclass(frozen=True)
 class DocumentView:
-    """A document on the page.
-
-    number (int): Of the document, such as its line; all differ.
-    probability (Optional[float]): Of exactly these spans.
-    n_lines (int): Below the text.
-    answers, others (List[Card]): From left to right; the most probable one first.
-    ranked (List[Tuple[float, List[Tuple[str, str, bool]]]]): The most probable
-        segmentations: their probability; label and text of each span, and whether the
-        first one has it, too.
-    """
+    """A document on the page: its number, such as its line; the probability of exactly
+    these spans; answers from left to right, others the most probable one first; and the
+    most probable segmentations, each with its probability, and of each span label and
+    text, and whether the first one has it, too."""
 
     number: int
     probability: float | None
@@ -203,62 +196,40 @@ class Page(HtmlPage):
         )
         self._docs = [self._view(doc, n, threshold, k) for n, doc in numbered]
         labels = self._colours.items()
-        super().__init__("spans.jinja", title=title, docs=self._docs, labels=labels)
+        content = {"docs": self._docs, "labels": labels, "n_bars": N_BARS}
+        super().__init__("spans.jinja", title=title, **content)
 
     def _view(self, doc: Doc, number: int, threshold: float, k: int) -> DocumentView:
         pipe = self._pipe
+        how: Any = {"changes": self._changes}
         ranked = pipe.ranked(doc, k)
         predicted = dict(zip(ranked[0].spans, ranked[0].confidences))
         likely = [x for x in _likely(pipe, doc, threshold) if x[0] not in predicted]
         likely.sort(key=lambda x: (-x[1], x[0]))
-        how: Any = {"changes": self._changes}
         explanations = pipe.explain(doc, progress=self._progress, **how)
         why = {(x.start, x.end, x.label): x for x in explanations}
         for span, _ in likely[:N_EXPLAINED]:
             why[span] = pipe.explain(doc, span, **how)
-        n_answers = len(predicted)
-        cards = [
-            self._card(doc, x, p, why.get(x), f"d{number}s{n}", max(0, n - n_answers))
-            for n, (x, p) in enumerate([*predicted.items(), *likely], 1)
+        cards = []
+        for n, (span, probability) in enumerate([*predicted.items(), *likely], 1):
+            start, end, label = span
+            key, among_others = f"d{number}s{n}", max(0, n - len(predicted))
+            of_label = probability, self._colours.get(label, N_COLOURS - 1)
+            tokens = doc[start:end]
+            cards.append(
+                Card(key, among_others, tokens, label, *of_label, why.get(span))
+            )
+        answers, others = cards[: len(predicted)], cards[len(predicted) :]
+        listed = [
+            (
+                x.probability,
+                [(y, doc[i:j].text, (i, j, y) in predicted) for i, j, y in x.spans],
+            )
+            for x in ranked
         ]
-        answers, others = cards[:n_answers], cards[n_answers:]
         lines = in_lines(others)
-        listed = []
-        for record in ranked:
-            keys = [(y, doc[i:j].text, (i, j, y)) for i, j, y in record.spans]
-            spans = [(label, text, key in predicted) for label, text, key in keys]
-            listed.append((record.probability, spans))
-        parts = parts_of(doc.text, answers, lines)
-        args = parts, len(lines), answers, others, listed
+        args = parts_of(doc.text, answers, lines), len(lines), answers, others, listed
         return DocumentView(number, ranked[0].probability, *args)
-
-    def _card(
-        self,
-        doc: Doc,
-        span: Span,
-        probability: float | None,
-        why: Explanation | None,
-        key: str,
-        number: int,
-    ) -> Card:
-        start, end, label = span
-        tokens = doc[start:end]
-        bars = _bars(doc, why.contributions) if why else []
-        rest = bars[N_BARS:]
-        return Card(
-            key,
-            number,
-            tokens.start_char,
-            tokens.end_char,
-            label,
-            tokens.text,
-            probability,
-            self._colours.get(label, N_COLOURS - 1),
-            bars[:N_BARS],
-            (len(rest), math.fsum(x.score for x in rest)),
-            why,
-            [(y, doc[i:j].text) for i, j, y in why.instead] if why else [],
-        )
 
 
 def _likely(
@@ -270,23 +241,6 @@ def _likely(
     before, _ = as_predicted(doc, pipe.name)
     posterior = pipe.decoder.posterior_if_trained(before)
     return spans_above(posterior, threshold, before[:8].text)
-
-
-def _bars(doc: Doc, contributions: Iterable[Contribution]) -> list[Bar]:
-    """Returns the largest one first; what contributes at several tokens is added up."""
-    scores: dict[str, float] = {}
-    texts: dict[str, list[str]] = {}
-    for part in contributions:
-        name = _name(part)
-        scores[name] = scores.get(name, 0.0) + part.score
-        read = [] if part.start is None else [doc[part.start : part.end].text]
-        texts.setdefault(name, []).extend(read)
-    most = max(map(abs, scores.values()), default=1.0) or 1.0
-    bars = [
-        Bar(name, " ".join(texts[name]), score, abs(score) / most)
-        for name, score in scores.items()
-    ]
-    return sorted(bars, key=lambda bar: -bar.share)
 
 
 def _name(part: Contribution) -> str:
@@ -309,7 +263,7 @@ def in_lines(cards: Iterable[Card]) -> list[list[Card]]:
         else:
             if len(lines) < N_LINES:
                 lines.append([card])
-    return [sorted(line, key=_start) for line in lines]
+    return [sorted(line, key=attrgetter("start")) for line in lines]
 
 
 def parts_of(
@@ -322,7 +276,10 @@ def parts_of(
     for start, end in pairwise(sorted(places)):
         below = [_at(start, line) for line in lines]
         begins = [card for card in below if card and card.start == start]
-        piece = Piece(text[start:end], below, begins)
+        # Numbers have no direction of their own, and would go to the other end of a
+        # piece whose direction is not that of the paragraph.
+        mark = _MARKS.get(bidirectional(text[start:end][:1] or " "), "")
+        piece = text[start:end], below, begins, mark
         answer = _at(start, answers)
         if parts and parts[-1][0] is answer:
             parts[-1][1].append(piece)
@@ -333,35 +290,16 @@ def parts_of(
 
 def _at(place: int, cards: Sequence[Card]) -> Card | None:
     """Returns the card with a character, of those from left to right."""
-    k = bisect_right(cards, place, key=_start) - 1
+    k = bisect_right(cards, place, key=attrgetter("start")) - 1
     return cards[k] if k >= 0 and place < cards[k].end else None
-
-
-def _start(card: Card) -> int:
-    return card.start
 
 
 # mistakes
 
 
-@dataclass(frozen=True)
-class Excerpt:
-    """A mistake, and the text around it.
-
-    document (int): The number of the document.
-    confidence (Optional[float]): See `Mistake`.
-    pieces (List[Tuple[str, bool, bool]]): Parts of the text: whether each is in a gold
-        span, and in a predicted one.
-    is_cut (Tuple[bool, bool]): Whether there is more text before, and behind.
-    gold, predicted (str): The labels.
-    """
-
-    document: int
-    confidence: float | None
-    pieces: list[tuple[str, bool, bool]]
-    is_cut: tuple[bool, bool]
-    gold: str
-    predicted: str
+# Parts of a text, whether each is in a gold span, and in a predicted one; and whether
+# there is more text before, and behind.
+Excerpt = tuple[list[tuple[str, bool, bool]], tuple[bool, bool]]
 
 
 def mistakes_page(
@@ -377,14 +315,15 @@ def mistakes_page(
     kinds = []
     for kind in sorted(counts, key=lambda kind: -counts[kind].total()):
         examples = [x for x in mistakes.mistakes if x.kind == kind][:n_examples]
-        excerpts = [excerpt(x, results[x.document]) for x in examples]
+        places = [(x, results[x.document]) for x in examples]
+        excerpts = [(x, result.number, *excerpt(x, result)) for x, result in places]
         kinds.append((kind, counts[kind], excerpts))
     content = {"kinds": kinds, "meanings": KINDS, "most_frequent": most_frequent}
     return HtmlPage("mistakes.jinja", title=title, mistakes=mistakes, **content)
 
 
 def excerpt(mistake: Mistake, result: DocumentResult) -> Excerpt:
-    """Returns a mistake in the text of its document."""
+    """Returns the text around a mistake in its document."""
     text, sides = result.text, (mistake.gold, mistake.found)
     spans = [*mistake.gold, *mistake.found]
     low = max(min(start for start, _, _ in spans) - CONTEXT, 0)
@@ -394,6 +333,4 @@ def excerpt(mistake: Mistake, result: DocumentResult) -> Excerpt:
     for i, j in pairwise(sorted(places)):
         is_gold, is_predicted = (any(a <= i < b for a, b, _ in x) for x in sides)
         pieces.append((text[i:j], is_gold, is_predicted))
-    labels = (", ".join(label for *_, label in x) for x in sides)
-    is_cut = low > 0, high < len(text)
-    return Excerpt(result.number, mistake.confidence, pieces, is_cut, *labels)
+    return pieces, (low > 0, high < len(text))

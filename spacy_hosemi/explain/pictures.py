@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,6 @@ def draw_calibration(path: str | Path, calibration: Calibration) -> None:
     """Draws a reliability diagram, and precision, recall and F1 by threshold, to a file
     that ends in one of ENDINGS and is replaced. Raises ImportError HS100 if matplotlib
     is not installed."""
-    with _picture(path, 2) as (left, right):
-        _draw_reliability(left, calibration.reliability)
-        _draw_thresholds(right, calibration)
-
-
-@contextmanager
-def _picture(path: str | Path, n_panels: int) -> Iterator[Any]:
-    """Panels side by side, which are written to a file when they are drawn."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -35,8 +26,10 @@ def _picture(path: str | Path, n_panels: int) -> Iterator[Any]:
         raise ImportError(Errors.HS100) from None
     # Without a random salt and the date the same numbers give the same bytes.
     with matplotlib.rc_context({"svg.hashsalt": "calibration", "font.size": 9}):
-        figure = Figure(figsize=(4.0 * n_panels, 3.8), layout="constrained")
-        yield figure.subplots(1, n_panels)
+        figure = Figure(figsize=(8.0, 3.8), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        _draw_reliability(left, calibration.reliability)
+        _draw_thresholds(right, calibration)
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
         ending = Path(path).suffix.lower()
         figure.savefig(path, dpi=150, metadata=metadata.get(ending))

@@ -68,14 +68,10 @@ def choose(
     is_total: bool = False,
     is_diverse: bool = True,
 ) -> list[Uncertain]:
-    """Returns at most n documents, the most uncertain first, equal ones in their order.
-    Documents without tokens are left out.
-
-    is_total (bool): Compare the uncertainty of whole documents, which favours long
-        ones; else the uncertainty per token.
-    is_diverse (bool): Multiply it by how much a document differs from those that are
-        chosen already, see `choose_spread`.
-    """
+    """Returns at most n documents, the most uncertain first, equal ones in their order;
+    those without tokens are left out. The uncertainty is that per token, or that of
+    whole documents, which favours long ones; if chosen documents shall be diverse, it
+    is multiplied by how much each differs from those before, see `choose_spread`."""
     docs = [x for x in measured if x.n_tokens]
     if not docs:
         return []
@@ -108,12 +104,8 @@ def word_vectors(docs: Sequence[Doc]) -> csr_array:
 def choose_spread(worth: NDArray[np.float64], vectors: csr_array, n: int) -> list[int]:
     """Chooses at most n documents, one after the other that with the highest worth x (1
     - its cosine with the most similar one that is chosen already). Returns their places
-    in this order; equal ones come by worth, then in their order. Takes n products of
-    the vectors and a row.
-
-    worth (float64 [D]): Of each document, not negative.
-    vectors (float64 [D, W]): Rows of length 1 and without negative numbers.
-    """
+    in this order; equal ones come by worth, then in their order. `worth`, float64 [D],
+    is not negative; nor are `vectors`, float64 [D, W], whose rows have length 1."""
     order = np.argsort(-worth, kind="stable")
     worth, vectors = worth[order], vectors[order]
     distance = np.ones(len(order))  # from the most similar one, 0 to 1

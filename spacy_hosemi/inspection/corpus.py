@@ -19,7 +19,6 @@ from ..errors import Errors
 from ..formats import ReaderSettings, make_doc, read_annotations
 from ..formats.texts import Fault
 from ..labels.alignment import read_annotations as read_labels
-from ..labels.partial import PartialLabels
 from ..text.clean import clean_word
 
 
@@ -178,19 +177,12 @@ def as_examples(docs: Sequence[Doc], nlp: Language) -> list[Example]:
     return examples
 
 
-def labels_in(examples: Sequence[Example]) -> list[PartialLabels]:
-    """Returns the gold of each example on its own tokens."""
-    return read_labels(examples)
-
-
 def trainable(docs: Sequence[Doc], nlp: Language) -> list[Doc]:
     """Returns the documents without spans that the tokenizer cannot reach, or that
     begin or end with whitespace: on few documents these may be all of a label."""
-    examples = as_examples(docs, nlp)
-    pairs = zip(docs, labels_in(examples))
     return [
         doc
-        for doc, labels in pairs
+        for doc, labels in zip(docs, read_labels(as_examples(docs, nlp)))
         if len(doc.ents) == len(labels.required)
         and all(ent.text == ent.text.strip() for ent in doc.ents)
     ]

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from spacy.language import Language
 
 from ..formats.texts import Fault
+from ..labels.alignment import read_annotations
 from .borders import judge_borders, judge_tokens
 from .contradictions import judge_contradictions
-from .corpus import CorpusPart, as_examples, labels_in, trainable
+from .corpus import CorpusPart, as_examples, trainable
 from .costs import Cost, estimate
 from .duplicates import judge_duplicates
 from .findings import Finding, count, fault
@@ -143,7 +144,7 @@ def _of(part: CorpusPart) -> PartReport:
 
 def _of_part(part: CorpusPart, nlp: Language) -> Iterable[Finding]:
     examples = as_examples(part.docs, nlp)
-    yield from judge_tokens(examples, labels_in(examples), part.places, nlp)
+    yield from judge_tokens(examples, read_annotations(examples), part.places, nlp)
     yield from judge_contradictions(part)
     yield from judge_borders(part)
     yield from judge_texts(part)

@@ -100,7 +100,8 @@ def test_nothing_comes_from_elsewhere(nlp):
 def test_answers_and_others(nlp):
     doc = nlp(TEXTS[0])
     pipe = nlp.get_pipe("hosemi")
-    (shown,) = Page(pipe, [doc], threshold=0.02, k=3)._docs
+    page = Page(pipe, [doc], threshold=0.02, k=3)
+    (shown,) = page._docs
     assert [(x.start, x.end, x.label) for x in shown.answers] == [
         (x.start_char, x.end_char, x.label_) for x in doc.ents
     ]
@@ -118,11 +119,14 @@ def test_answers_and_others(nlp):
         why = card.explanation
         assert why.probability == pytest.approx(card.probability, abs=1e-9)
         if why.difference is not None:
-            total = sum(bar.score for bar in card.bars) + card.rest[1]
-            assert total == pytest.approx(why.difference, abs=1e-9)
-            assert len(card.bars) <= N_BARS
-            assert all(0.0 <= bar.share <= 1.0 for bar in card.bars)
+            *_, scores, shares = zip(*card.bars)
+            assert sum(scores) == pytest.approx(why.difference, abs=1e-9)
+            assert all(0.0 <= share <= 1.0 for share in shares)
     assert all(x.explanation is None for x in shown.others[N_EXPLAINED:])
+    n_bars = [len(x.bars) for x in (*shown.answers, *shown.others)]
+    assert max(n_bars) > N_BARS and " more</td>" in str(page)
+    rows = str(page).count('<td class="bar">')
+    assert rows == sum(min(n, N_BARS) for n in n_bars)
 
 
 def test_hundreds_of_others(nlp):
