@@ -47,6 +47,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from arguments import flag, number, script
 from peers import PEERS, Peer, fit_peer
 from processes import shown_command, size_mb
 from scores import WHOLE, exactness_of
@@ -63,20 +64,14 @@ from training import (
     make_splits,
     n_out_of_reach,
     prediction_speed,
+    read_splits,
     train,
 )
 
 
-def measure(args: argparse.Namespace, folder: Path) -> None:
+def measure_once(args: argparse.Namespace, folder: Path) -> None:
     """Train on train, test on test, print everything."""
-    dev, lang = args.data / "dev.jsonl", config_lang(args.config)
-    lines = {
-        name: harness.read_lines(args.data / f"{name}.jsonl")
-        for name in ("train", "test")
-    }
-    drawn = harness.draw(lines["train"], args.max_train)
-    held_out = harness.read_lines(dev) if dev.exists() else None
-    splits = make_splits(folder, lang, drawn, held_out, lines["test"])
+    splits = read_splits(args, folder, args.config)
     model, usage, command = train(args.config, splits, args.overrides)
     nlp = load_model(model)
     name = entity_component(nlp)
@@ -271,29 +266,20 @@ def fold_means(
     return said
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(
-        __doc__,
-        *("data", "--config", "--overrides", "--cv", "--repeats", "--max-train"),
-        *("--peer-settings", "--runs", "--json"),
-    )
-    add = parser.add_argument
-    add(
-        "--peer", nargs="+", choices=PEERS, default=[], metavar="PEER", help="see above"
-    )
-    add(
-        "--peer-sample",
-        type=harness.at_least(3),
-        metavar="N",
-        help="choose c1 and c2 on N documents of train, drawn by a fixed seed",
-    )
-    add("--all", action="store_true", help="with --cv: folds of train, dev and test")
-    args = parser.parse_args()
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Measure on test, or on folds."""
     if not args.cv and (args.all or args.repeats > 1):
-        parser.error("--all and --repeats go with --cv")
-    return harness.run(args, cross_validate if args.cv else measure)
+        sys.exit("--all and --repeats go with --cv")
+    (cross_validate if args.cv else measure_once)(args, folder)
 
+
+OPTIONS = {
+    "--peer": dict(nargs="+", choices=PEERS, default=[], help="see above"),
+    "--peer-sample": number(None, "choose c1 and c2 on N documents of train", 3),
+    "--all": flag("with --cv: folds of train, dev and test"),
+}
+SHARED = "data --config --overrides --cv --repeats --max-train --peer-settings --runs"
+main = script(__doc__, measure, f"{SHARED} --json", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

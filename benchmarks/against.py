@@ -58,7 +58,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness import ROOT, add_numbers, existing, make_parser, table
+from arguments import make_parser, number, path_to
+from harness import ROOT, table
 
 # How often each is done in a round, the two builds in turns: what is short, more often.
 TASKS = {
@@ -170,11 +171,11 @@ def compare_speed(builds: Sequence[Build], args: argparse.Namespace) -> bool:
     seconds: dict[str, list[list[float]]] = {name: [] for name in TASKS}
     digests: dict[str, set[str]] = {name: set() for name in TASKS}
     failures: dict[str, str] = {}
-    for number in range(1, args.rounds + 1):
+    for turn in range(1, args.rounds + 1):
         for name, n_times in TASKS.items():
             try:
                 turns = [
-                    in_turn(builds, number + k, "task", name) for k in range(n_times)
+                    in_turn(builds, turn + k, "task", name) for k in range(n_times)
                 ]
             except Failure as failure:
                 failures[name] = str(failure)
@@ -182,7 +183,7 @@ def compare_speed(builds: Sequence[Build], args: argparse.Namespace) -> bool:
             digests[name].update(found for turn in turns for _, found in turn)
             both = zip(*([cpu_s for cpu_s, _ in turn] for turn in turns))
             seconds[name].append([min(some) for some in both])
-        print(f"round {number} of {args.rounds}", file=sys.stderr, flush=True)
+        print(f"round {turn} of {args.rounds}", file=sys.stderr, flush=True)
     rows = []
     for name, of_rounds in seconds.items():
         if name in failures:
@@ -216,33 +217,26 @@ def compare_memory(builds: Sequence[Build], args: argparse.Namespace) -> bool:
     return True
 
 
+OPTIONS = {
+    "--before": path_to("source with a build", required=True),
+    "--after": path_to("source with a build", required=True),
+    "--models": path_to("saved ones", default=ROOT / "tests" / "fixtures" / "saved"),
+    "--data": path_to("has {train,test}.jsonl", default=ROOT / "corpus"),
+    "--only": dict(choices=("bits", "speed", "memory"), help="of the parts"),
+    "--rounds": number(5, "turns"),
+    "--train": number(300, "documents of train"),
+    "--docs": number(300, "documents of test"),
+    "--steps": number(200, "updates"),
+}
+
+
 def main() -> int:
     """Compare two builds."""
-    parser = make_parser(__doc__)
-    add = parser.add_argument
-    for name in ("--before", "--after"):
-        add(
-            name,
-            type=existing,
-            required=True,
-            metavar="DIR",
-            help="source with a build",
-        )
-    saved = ROOT / "tests" / "fixtures" / "saved"
-    add("--models", type=existing, metavar="DIR", default=saved, help="saved ones")
-    add("--data", type=existing, default=ROOT / "corpus", help="has {train,test}.jsonl")
-    add("--only", choices=("bits", "speed", "memory"), help="of the parts")
-    add_numbers(
-        parser,
-        rounds=(5, "turns"),
-        train=(300, "documents of train"),
-        docs=(300, "documents of test"),
-        steps=(200, "updates"),
-    )
+    parser = make_parser(__doc__, options=OPTIONS)
     args = parser.parse_args()
-    for folder in (args.before, args.after):
-        if not (folder / "spacy_hosemi.egg-info" / "entry_points.txt").is_file():
-            parser.error(f"{folder} has no build in place; see above how to make it")
+    for source in (args.before, args.after):
+        if not (source / "spacy_hosemi.egg-info" / "entry_points.txt").is_file():
+            parser.error(f"{source} has no build in place; see above how to make it")
     builds = [Build(args.before), Build(args.after)]
     parts = {
         "bits": compare_bits,

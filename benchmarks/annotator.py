@@ -38,6 +38,7 @@ from typing import Any
 import harness
 import numpy as np
 import spacy
+from arguments import number, script
 from scores import f1
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -233,14 +234,14 @@ def rows_of(
 
 def measure(args: argparse.Namespace, _: Path) -> None:
     """Measure as the command line says."""
-    kinds = args.kind * len(args.data) if len(args.kind) == 1 else args.kind
-    if len(kinds) != len(args.data):
-        raise ValueError(f"{len(args.data)} data sets, but {len(kinds)} kinds")
+    kinds = args.kind * len(args.datasets) if len(args.kind) == 1 else args.kind
+    if len(kinds) != len(args.datasets):
+        raise ValueError(f"{len(args.datasets)} data sets, but {len(kinds)} kinds")
     warnings.simplefilter("ignore")
     log = Log(args.log)
     names = "max_train", "max_docs", "tolerance", "dev", "first", "least", "share"
     settings = [getattr(args, name) for name in names]
-    tasks = [read_task(*pair, args) for pair in zip(args.data, kinds)]
+    tasks = [read_task(*pair, args) for pair in zip(args.datasets, kinds)]
 
     def run(task: Task, strategy: str, seed: int, *limits: Any) -> list[Round]:
         key = [task.name, strategy, seed, *limits[:1], *settings]
@@ -267,21 +268,17 @@ def measure(args: argparse.Namespace, _: Path) -> None:
     harness.report(args, "A simulated annotator", note, report, rows=rows)
 
 
-def main() -> int:
-    """Read the command line and measure."""
-    parser = harness.make_parser(__doc__, "--json")
-    add = parser.add_argument
-    add("data", nargs="+", type=harness.existing, metavar="DATA")
-    add("--kind", nargs="+", choices=[*KINDS], default=["fields"], help="of each DATA")
-    numbers = {"seeds": (10, ""), "first": (20, ""), "least": (150, "")}
-    harness.add_numbers(parser, **numbers, max_docs=(300, "of test"))
-    add("--share", type=float, default=0.95, metavar="SHARE")
-    add("--max-train", type=harness.at_least(2), default=500, metavar="N")
-    add("--tolerance", type=float, default=1e-3, help="of the fits")
-    add("--dev", action="store_true", help="judge on dev, not on test")
-    add("--log", type=Path, metavar="FILE")
-    return harness.run(parser.parse_args(), measure)
-
+NUMBERS = {"--seeds": number(10), "--first": number(20), "--least": number(150)}
+OPTIONS = NUMBERS | {
+    "--kind": dict(
+        nargs="+", choices=[*KINDS], default=["fields"], help="of each DATA"
+    ),
+    "--share": number(0.95, "of the F1 of all documents", 0.0),
+    "--tolerance": number(1e-3, "of the fits", 0.0),
+    "--log": dict(type=Path, metavar="FILE", help="keeps runs"),
+}
+SHARED = "datasets --max-train --max-docs --dev --json"
+main = script(__doc__, measure, SHARED, OPTIONS, max_train=500, max_docs=300)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -31,12 +31,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import draw, make_parser, read_lines, report, run, table
+from arguments import number, script
+from harness import report, table
 from scores import exactness_of, scores_of
 from spacy.training import Example
 from spacy.util import load_model
 from tqdm import tqdm
-from training import config_lang, entity_component, make_splits, train
+from training import entity_component, read_splits, train
 
 from spacy_hosemi.component.judging import JudgedSpans, judge_component, load_examples
 from spacy_hosemi.component.pipe import HighOrderSemiCRF
@@ -156,10 +157,9 @@ def compare(
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train, measure, and print the table."""
     names = ("train", "dev", "test") if args.test else ("train", "dev")
-    lines = {name: read_lines(args.data / f"{name}.jsonl") for name in names}
-    drawn, test = draw(lines["train"], args.max_train), lines.get("test", lines["dev"])
-    lang = config_lang(args.config)
-    splits = make_splits(folder, lang, drawn, lines["dev"], test)
+    splits = read_splits(args, folder, args.config, test=names[-1])
+    if splits.dev_is_train:
+        raise ValueError(f"there is no dev.jsonl in {args.data}")
     model, usage, _ = train(args.config, splits, args.overrides)
     nlp = load_model(model)
     pipe: Any = nlp.get_pipe(entity_component(nlp))
@@ -167,30 +167,16 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     found = compare(pipe, parts, args.at)
     report(
         args,
-        f"{args.data.resolve().name}, {len(drawn):,} training documents, trained in "
-        f"{usage.cpu_s:.0f} CPU s: confidences, before and after calibration",
+        f"{args.data.resolve().name}, {splits.n_docs['train']:,} training documents, "
+        f"trained in {usage.cpu_s:.0f} CPU s: confidences before and after calibration",
         table(COLUMNS, found),
         found=found,
     )
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = make_parser(
-        __doc__,
-        *("data", "--config", "--overrides", "--max-train", "--runs", "--json"),
-    )
-    add = parser.add_argument
-    add("--test", action="store_true", help="measure on test, too: once, in the end")
-    add(
-        "--at",
-        type=float,
-        default=0.9,
-        metavar="P",
-        help="min_confidence of the last two columns (default: %(default)s)",
-    )
-    return run(parser.parse_args(), measure)
-
+OPTIONS = {"--at": number(0.9, "min_confidence of the last two columns", 0.0)}
+SHARED = "data --config --overrides --max-train --test --runs --json"
+main = script(__doc__, measure, SHARED, OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

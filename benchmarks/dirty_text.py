@@ -30,6 +30,7 @@ from pathlib import Path
 
 import harness
 import spacy
+from arguments import flag, script
 from scores import Exactness, exactness
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -286,18 +287,14 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     )
 
 
-def main() -> int:
-    parser = harness.make_parser(__doc__, "data", "--json")
-    parser.add_argument("--dev", action="store_true", help="read dev, not test")
-    parser.add_argument("--lang", default="en", help="of the pipeline")
-    parser.add_argument("--tokenizer", choices=("field", "spacy"), default="field")
-    parser.add_argument(
-        "--no-pieces", dest="pieces", action="store_false", help="pieces = false"
-    )
-    parser.add_argument("--raw", action="store_true", help="clean_text = false")
-    parser.add_argument("--only", nargs="+", choices=DIRT, metavar="KIND")
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "--lang": dict(default="en", help="of the pipeline"),
+    "--tokenizer": dict(choices=("field", "spacy"), default="field"),
+    "--no-pieces": dict(dest="pieces", action="store_false", help="pieces = false"),
+    "--raw": flag("clean_text = false"),
+    "--only": dict(nargs="+", choices=DIRT, metavar="KIND"),
+}
+main = script(__doc__, measure, "data --dev --json", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -19,6 +19,7 @@ from typing import Any
 
 import harness
 import training
+from arguments import script
 from processes import measured
 
 COLUMNS = ["data", "kind", "documents|d", "tokens|d"]
@@ -74,17 +75,13 @@ def row_of(
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     rows = []
-    for data in args.data:
+    for data in args.datasets:
         rows.append(row_of(data, folder / data.resolve().name, args.max_train))
         print(*rows[-1], file=sys.stderr, flush=True)
     harness.report(args, "Estimates", harness.table(COLUMNS, rows), rows=rows)
 
 
-def main() -> int:
-    parser = harness.make_parser(__doc__, "--max-train", "--json")
-    parser.add_argument("data", type=harness.existing, nargs="+", metavar="DATA")
-    return harness.run(parser.parse_args(), measure)
-
+main = script(__doc__, measure, "datasets --max-train --json")
 
 if __name__ == "__main__":
     sys.exit(main())

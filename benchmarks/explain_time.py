@@ -27,8 +27,9 @@ from typing import Any
 
 import harness
 import spacy
+from arguments import number, script
 from spacy.tokens import Doc
-from training import config_lang, make_splits, train
+from training import models_of
 
 N_LONG = 10  # spans of the long document
 
@@ -68,14 +69,9 @@ def row_of(name: str, took: list[float]) -> list[Any]:
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Explain, and print the table."""
-    lines = harness.draw(harness.read_lines(args.data / "train.jsonl"), args.max_train)
-    test = harness.read_lines(args.data / "test.jsonl")
-    models = args.models
-    if not models:
-        splits = make_splits(folder, config_lang(args.config), lines, None, test)
-        models = [train(args.config, splits, args.overrides)[0]]
-    words = [json.loads(line)["tokens"] for line in test]
-    for model in models:
+    lines = harness.read_lines(args.data / "test.jsonl")
+    words = [json.loads(line)["tokens"] for line in lines]
+    for model in models_of(args, folder):
         nlp = spacy.load(model)
         pipe: Any = nlp.get_pipe("hosemi")
         few = [Doc(nlp.vocab, words=x) for x in islice(words, args.max_docs)]
@@ -103,19 +99,9 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         harness.report(args, title, harness.table(columns, rows), rows=rows)
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(
-        __doc__,
-        *("data", "--config", "--overrides", "--max-train", "--models"),
-        *("--runs", "--json"),
-        max_train=400,
-    )
-    add = parser.add_argument
-    add("--tokens", type=harness.at_least(1), default=20_000, metavar="N")
-    add("--max-docs", type=harness.at_least(1), default=200, metavar="N", help="short")
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {"--tokens": number(20_000, "of the long document")}
+SHARED = "data --config --overrides --max-train --max-docs --models --runs --json"
+main = script(__doc__, measure, SHARED, OPTIONS, max_train=400, max_docs=200)
 
 if __name__ == "__main__":
     sys.exit(main())

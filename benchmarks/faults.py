@@ -35,6 +35,7 @@ from typing import Any
 
 import harness
 import spacy
+from arguments import number, script
 from processes import in_process
 from spacy.language import Language
 from spacy.tokens import DocBin
@@ -217,12 +218,8 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     harness.report(args, title, of_kills, of_files, last, rows=[kills, corruptions])
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(__doc__, "data", "--json")
-    harness.add_numbers(parser, kills=(200, "by way"), corruptions=(2000, ""))
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {"--kills": number(200, "by way"), "--corruptions": number(2000)}
+main = script(__doc__, measure, "data --json", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

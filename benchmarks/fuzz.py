@@ -1,6 +1,6 @@
-"""What strangers' bytes do to readers, to loading, and to calls in any order.
+"""What strangers' bytes do to readers and to loading.
 
-    python benchmarks/fuzz.py --runs 20000 --loads 2000 --sequences 200
+    python benchmarks/fuzz.py --runs 20000 --loads 2000
     python benchmarks/fuzz.py --runs 300000 --only list format --loads 0
 
 - **Readers**: each gets `--runs` inputs of atheris (libFuzzer), which begins with tiny
@@ -10,8 +10,6 @@
 - **Loads**: tiny components of six kinds with something changed and digests that fit
   again (`fuzz_models.py`); what loads is asked for predictions, k-best and a copy. In
   processes of their own with at most 8 GB: "died" are those that a signal ended.
-- **Sequences**: calls in any order, of one pipeline and of several, with the tests that
-  do so (`tests/component/test_sequences.py`).
 
 "Lines" is the share of the lines of all functions of ours that a reader entered, which
 the inputs that were kept have run. The last line counts finds.
@@ -40,6 +38,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import harness
+from arguments import number, script
 from fuzz_models import Model, ask, changed, look_once, make_models
 from fuzz_targets import Target, forget, is_refusal, place_of, targets
 
@@ -247,51 +246,14 @@ def _load_some(
     shared[:] = struct.pack("qq", numbers[-1], answered)
 
 
-# sequences
-
-
-def call_all(args: argparse.Namespace, finds: list[str]) -> list[list[Any]]:
-    """Returns a row: sequences, a second, finds."""
-    tests = harness.ROOT / "tests" / "component" / "test_sequences.py"
-    environment = {**os.environ, "HOSEMI_SEQUENCES": str(args.sequences)}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--tb=line",
-    ]
-    start = time.perf_counter()
-    done = subprocess.run(
-        [*command, str(tests)], env=environment, capture_output=True, text=True
-    )
-    rate = args.sequences / (time.perf_counter() - start)
-    failed = [x for x in done.stdout.splitlines() if x.startswith("FAILED")]
-    if done.returncode not in (0, 1):
-        failed.append(done.stdout[-500:] + done.stderr[-500:])
-    finds += failed
-    return [[args.sequences, f"{rate:,.1f}", len(failed)]]
-
-
-def main() -> int:
+def measure(args: argparse.Namespace, folder: Path) -> int:
     """Returns 1 if anything was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=harness.at_least(0), default=20_000)
-    parser.add_argument("--loads", type=harness.at_least(0), default=2_000)
-    parser.add_argument("--sequences", type=harness.at_least(0), default=0)
-    parser.add_argument("--only", nargs="*", default=[""], help="names of readers")
-    parser.add_argument("--seed", type=int, default=harness.SEED)
-    args = parser.parse_args()
     finds: list[str] = []
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGALRM, _stop)
     if args.runs:
         if not find_spec("atheris"):
-            parser.error("--runs needs atheris: pip install atheris")
+            sys.exit("--runs needs atheris: pip install atheris")
         chosen = {k: x for k, x in targets().items() if any(o in k for o in args.only)}
         rows = []
         for name, target in chosen.items():
@@ -306,14 +268,19 @@ def main() -> int:
     if args.loads:
         header = ["loads", "a second", "answered", "died", "finds"]
         print(harness.table(header, load_all(args, finds)), "\n", flush=True)
-    if args.sequences:
-        header = ["sequences", "a second", "finds"]
-        print(harness.table(header, call_all(args, finds)), "\n", flush=True)
     for find in finds:
         print(f"- {find}")
     print(f"{len(finds)} finds")
     return int(bool(finds))
 
+
+OPTIONS = {
+    "--runs": number(20_000, "inputs of each reader", 0),
+    "--loads": number(2_000, "of all components", 0),
+    "--only": dict(nargs="*", default=[""], help="names of readers"),
+    "--seed": number(harness.SEED, "", 0),
+}
+main = script(__doc__, measure, "", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -45,6 +45,7 @@ from typing import Any
 
 import harness
 import spacy
+from arguments import number, path_to, script, some_of
 from processes import in_process, peak_mb, reset_peak, resident_mb, size_mb
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -241,43 +242,15 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     )
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(__doc__, "--json")
-    add = parser.add_argument
-    add(
-        "--lists",
-        type=harness.existing,
-        metavar="DIR",
-        help="its .txt files have the entries, one a line (default: the spans of "
-        "corpus/train.jsonl)",
-    )
-    add(
-        "--sizes",
-        type=harness.at_least(1),
-        nargs="+",
-        default=[10_000, 100_000, 1_000_000],
-        metavar="N",
-        help="entries (default: %(default)s)",
-    )
-    harness.choose_from(parser, "--attrs", ("ALNUM", "ORTH", "LOWER", "NORM"))
-    add(
-        "--peer-max",
-        type=int,
-        default=100_000,
-        metavar="N",
-        help="measure spaCy's entity_ruler, too, up to N entries, which takes its time "
-        "(default: %(default)s)",
-    )
-    add(
-        "--data",
-        type=harness.existing,
-        default=harness.ROOT / "corpus",
-        metavar="DATA",
-        help="matches are found in its train.jsonl (default: %(default)s)",
-    )
-    return harness.run(parser.parse_args(), measure)
-
+ATTRS, CORPUS = ("ALNUM", "ORTH", "LOWER", "NORM"), harness.ROOT / "corpus"
+OPTIONS = {
+    "--lists": path_to("with entries as lines of .txt files, not the spans of CORPUS"),
+    "--sizes": number([10_000, 100_000, 1_000_000], "entries"),
+    "--attrs": some_of(ATTRS),
+    "--peer-max": number(100_000, "measure the slow entity_ruler up to N entries", 0),
+    "--data": path_to("matches are found in its train.jsonl", default=CORPUS),
+}
+main = script(__doc__, measure, "--json", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

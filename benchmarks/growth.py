@@ -31,11 +31,12 @@ from typing import Any
 
 import harness
 import spacy
+from arguments import number, path_to, script
 from processes import in_process, peak_mb, reset_peak
 from spacy.language import Language
 from spacy.tokens import Doc
 from tqdm import tqdm
-from training import config_lang, entity_component, make_splits, train
+from training import entity_component, read_splits, train
 
 from spacy_hosemi import core
 
@@ -109,11 +110,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     """Measure each operation at each size and print the table."""
     model, data = args.model, args.data / "test.jsonl"
     if model is None:
-        lines = [
-            harness.read_lines(args.data / f"{name}.jsonl")
-            for name in ("train", "test")
-        ]
-        splits = make_splits(folder, config_lang(args.config), lines[0], None, lines[1])
+        splits = read_splits(args, folder, args.config, has_dev=False)
         model, _, _ = train(args.config, splits, args.overrides)
     rows = []
     for operation in tqdm(OPERATIONS, desc="operations"):
@@ -132,26 +129,11 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     )
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(
-        __doc__, "data", "--config", "--overrides", "--runs", "--json"
-    )
-    parser.add_argument(
-        "--model",
-        type=harness.existing,
-        help="a trained pipeline (default: train --config)",
-    )
-    parser.add_argument(
-        "--sizes",
-        type=harness.at_least(1),
-        nargs="+",
-        default=[5_000, 10_000, 20_000],
-        metavar="N",
-        help="tokens of the documents (default: %(default)s)",
-    )
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "--model": path_to("a trained pipeline (default: train --config)"),
+    "--sizes": number([5_000, 10_000, 20_000], "tokens of the documents"),
+}
+main = script(__doc__, measure, "data --config --overrides --runs --json", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

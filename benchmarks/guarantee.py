@@ -30,16 +30,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from arguments import flag, number, path_to, script, some_of
 from harness import (
     SEED,
-    add_numbers,
-    at_least,
     draw,
-    existing,
-    make_parser,
     read_lines,
     report,
-    run,
     shuffled,
     table,
 )
@@ -48,10 +44,9 @@ from scipy.stats import binom
 from spacy.training import Corpus
 from spacy.util import load_model_from_config
 from thinc.api import Config
-from training import config_lang, make_splits
+from training import config_lang, make_splits, write_init
 
 from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
-from spacy_hosemi.configs import KINDS, make_config
 from spacy_hosemi.core import (
     PatternAutomaton,
     Potentials,
@@ -278,17 +273,18 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     if args.known:
         measure_known(args)
         return
+    if not args.datasets:
+        sys.exit("expected DATA or --known")
     rows = []
-    for data in args.data:
+    for data in args.datasets:
         lines = {x: read_lines(data / f"{x}.jsonl") for x in ("train", "test")}
         dev = read_lines(data / "dev.jsonl") if (data / "dev.jsonl").exists() else []
         if args.held_out:
             taken = args.max_train or len(lines["train"]) // 2
             mixed = shuffled(lines["train"])
             lines, dev = {"train": mixed[:taken], "test": mixed[taken:]}, []
-        config = folder / f"{data.name}.cfg"
-        text = make_config(args.kind, lang=args.lang)
-        config.write_text(text, encoding="utf8")
+        path = folder / f"{data.name}.cfg"
+        config = write_init(path, args.kind, lang=args.lang)
         rest = draw([*dev, *lines["test"]], args.max_docs)
         train = draw(lines["train"], args.max_train)
         parts = make_splits(folder / data.name, config_lang(config), train, None, rest)
@@ -313,32 +309,22 @@ COLUMNS = (
 )
 
 
-def main() -> int:
-    """Read the command line and measure."""
-    parser = make_parser(__doc__, "--max-train", "--json")
-    parser.add_argument("data", nargs="*", type=existing, metavar="DATA")
-    parser.add_argument("--known", action="store_true", help="draw from a known model")
-    numbers = {"draws": 1000, "records": 1000, "pool": 20_000, "splits": 200}
-    numbers["max_iter"] = 300
-    add_numbers(parser, **{name: (n, "") for name, n in numbers.items()})
-    parser.add_argument("--errors", type=float, nargs="+", default=ERRORS, metavar="X")
-    parser.add_argument("--delta", type=float, default=0.05, metavar="P")
-    parser.add_argument("--max-docs", type=at_least(2), metavar="N")
-    parser.add_argument(
-        "--held-out",
-        action="store_true",
-        help="judge documents of train that --max-train leaves, not dev and test",
-    )
-    parser.add_argument("--kind", choices=sorted(KINDS), default="references")
-    parser.add_argument("--lang", default="en")
-    parser.add_argument(
-        "--what", nargs="+", choices=("records", "spans"), default=["records", "spans"]
-    )
-    args = parser.parse_args()
-    if not args.known and not args.data:
-        parser.error("expected DATA or --known")
-    return run(args, measure)
-
+OPTIONS = {
+    "datasets": path_to("data sets", nargs="*"),
+    "--known": flag("draw from a known model"),
+    "--draws": number(1000),
+    "--records": number(1000),
+    "--pool": number(20_000),
+    "--splits": number(200),
+    "--errors": number(ERRORS, "promises", 0.0),
+    "--delta": number(0.05, "how often a promise may be broken", 0.0),
+    "--held-out": flag("judge documents of train that --max-train leaves"),
+    "--lang": dict(default="en"),
+    "--what": some_of(("records", "spans")),
+}
+DEFAULTS = {"kind": "references", "max_iter": 300}
+SHARED = "--max-train --max-docs --max-iter --kind --json"
+main = script(__doc__, measure, SHARED, OPTIONS, **DEFAULTS)
 
 if __name__ == "__main__":
     sys.exit(main())

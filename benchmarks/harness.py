@@ -1,4 +1,4 @@
-"""What all benchmarks share: arguments, data, time, tables, results."""
+"""What all benchmarks share: data, time, tables, results."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import json
 import os
 import platform
 import random
-import re
 import shlex
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -49,143 +47,6 @@ def convert(source: Path, target: Path, lang: str) -> list[Doc]:
     docs = read_docs(source, spacy.blank(lang), "jsonl")
     target.write_bytes(write_docs(docs))
     return docs
-
-
-# ---------------------------------------------------------------------------- arguments
-
-
-def existing(text: str) -> Path:
-    """A path of the command line that must exist."""
-    if not (path := Path(text)).exists():
-        raise argparse.ArgumentTypeError(f"there is no {text}")
-    return path
-
-
-def at_least(least: float, kind: type = int) -> Callable[[str], Any]:
-    """Returns what reads a number of the command line that has a lower bound."""
-
-    def number(text: str) -> Any:
-        if (value := kind(text)) < least:
-            raise argparse.ArgumentTypeError(f"at least {least} is needed, got {text}")
-        return value
-
-    return number
-
-
-def override(text: str) -> str:
-    """A setting of the command line, such as components.hosemi.max_order=3."""
-    if not re.fullmatch(r"\w+(\.[\w@*-]+)+=.*", text):
-        raise argparse.ArgumentTypeError(f"section.key=value is needed, got {text!r}")
-    return text
-
-
-SHARED: dict[str, dict[str, Any]] = {
-    "data": dict(type=existing, metavar="DATA", help="has {train,dev,test}.jsonl"),
-    "--config": dict(
-        type=existing,
-        default=ROOT / "spacy_hosemi" / "configs" / "base.cfg",
-        help="of hosemi, for `spacy train` (default: what `hosemi init` writes)",
-    ),
-    "--overrides": dict(
-        type=override,
-        nargs="+",
-        default=[],
-        metavar="KEY=VALUE",
-        help="settings other than the config's: components.hosemi.max_order=3",
-    ),
-    "--models": dict(
-        type=existing,
-        nargs="+",
-        default=[],
-        metavar="DIR",
-        help="trained pipelines with hosemi (default: --config is trained)",
-    ),
-    "--cv": dict(type=at_least(2), metavar="K", help="test on K parts of train"),
-    "--dev": dict(
-        action="store_true",
-        help="for development: test on dev.jsonl, or on a fifth of train if there is "
-        "none; test.jsonl is not read",
-    ),
-    "--repeats": dict(
-        type=at_least(1), default=1, metavar="R", help="draw R times (default: 1)"
-    ),
-    "--max-train": dict(
-        type=at_least(1), metavar="N", help="draw at most N documents of train"
-    ),
-    "--passes": dict(
-        type=at_least(1), metavar="N", help="after a first one (default: %(default)s)"
-    ),
-    "--peer-settings": dict(
-        nargs=2,
-        type=float,
-        metavar=("C1", "C2"),
-        help="regularisation of CRFsuite (default: %(default)s; None: the best of nine "
-        "on dev, or by 3-fold cross-validation on train)",
-    ),
-    "--output": dict(
-        type=Path,
-        default=RESULTS,
-        metavar="DIR",
-        help="where results are written, whatever is there (default: %(default)s)",
-    ),
-    "--runs": dict(type=Path, metavar="DIR", help="keep data, models and logs there"),
-    "--json": dict(type=Path, metavar="FILE", help="append all figures as JSON"),
-    "--quick": dict(action="store_true", help="small: does it run? Quote no figures"),
-}
-
-
-def make_parser(
-    description: str | None, *names: str, **defaults: Any
-) -> argparse.ArgumentParser:
-    """Make the parser of a script with options out of `SHARED`, and other defaults."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    for name in names:
-        parser.add_argument(name, **SHARED[name])
-    parser.set_defaults(**defaults)
-    return parser
-
-
-def add_numbers(
-    parser: argparse.ArgumentParser, **options: tuple[int | None, str]
-) -> None:
-    """Add options that take a whole number from 1 on; each has a default and a help."""
-    for name, (default, text) in options.items():
-        shown = text if default is None else f"{text} (default: {default:,})".lstrip()
-        option = f"--{name.replace('_', '-')}"
-        number = at_least(1)
-        parser.add_argument(
-            option, type=number, default=default, metavar="N", help=shown
-        )
-
-
-def choose_from(parser: argparse.ArgumentParser, name: str, all_: Iterable[str]) -> Any:
-    """Add an option that takes some of several names, all of them by default."""
-    names = list(all_)
-    shown = f"some of {', '.join(names)} (default: all)"
-    parser.add_argument(
-        name, nargs="+", choices=names, default=names, metavar="NAME", help=shown
-    )
-
-
-def run(args: argparse.Namespace, measure: Callable[..., Any]) -> int:
-    """Call `measure(args, folder)`, the folder being that of --runs or a temporary one.
-
-    What is wrong with files or data ends the script with one line.
-    """
-    try:
-        if getattr(args, "runs", None):
-            name = f"{args.data.resolve().name}-{args.config.stem}"
-            folder = args.runs / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-            folder.mkdir(parents=True)
-            measure(args, folder)
-        else:
-            with tempfile.TemporaryDirectory() as temporary:
-                measure(args, Path(temporary))
-    except (OSError, ValueError) as error:
-        sys.exit(f"{error}")
-    return 0
 
 
 # --------------------------------------------------------------------------------- data

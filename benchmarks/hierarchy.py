@@ -64,6 +64,7 @@ from statistics import mean
 from typing import Any
 
 import harness
+from arguments import flag, number, script, some_of
 from pictures import picture
 from processes import peak_mb
 from spacy import blank
@@ -356,41 +357,34 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     harness.report(args, title, *parts)
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(__doc__, "data", "--max-train", "--dev", "--json")
-    harness.choose_from(parser, "--systems", ("flat", "tree"))
-    add = parser.add_argument
-    add("--separator", default="/", help="in labels that are paths")
-    add("--tree", metavar="FILE", help="file of the data folder: child and parent")
-    add("--field", metavar="NAME", help="has the labels, beside the spans")
-    add("--every-token", action="store_true", help="see above")
-    add("--confidence", action="store_true", help="stored without a tree, too")
-    add("--decoding", default="mbr", help="of both systems (default: %(default)s)")
-    add(
-        "--features",
+OPTIONS = {
+    "--systems": some_of(("flat", "tree")),
+    "--separator": dict(default="/", help="in labels that are paths"),
+    "--tree": dict(metavar="FILE", help="file of the data folder: child and parent"),
+    "--field": dict(metavar="NAME", help="has the labels, beside the spans"),
+    "--every-token": flag("see above"),
+    "--confidence": flag("stored without a tree, too"),
+    "--decoding": dict(default="mbr", help="of both systems (default: %(default)s)"),
+    "--features": dict(
         nargs="+",
         default=[],
         help="ROLE=TEMPLATE,TEMPLATE,.. instead of the preset; preset=NAME: beside it",
-    )
-    harness.add_numbers(
-        parser,
-        max_test=(None, "test lines, at most"),
-        held_out=(None, "test on N lines of train"),
-        min_count=(None, "how often a feature must occur"),
-        epochs=(None, "train by updates"),
-        draws=(None, "compare on N draws of train"),
-        choose_on=(None, "lines of train to choose l2 and decoding on"),
-        max_iter=(200, ""),
-    )
-    add("--l2-growth", type=float, default=1.0, help="l2 by level (default: 1)")
-    add("--exact-up-to", type=int, default=140, metavar="N", help="0: level by level")
-    add("--expected-f1", type=float, nargs="+", default=[0.8], help="(default: 0.8)")
-    add("--threshold", type=float, nargs="+", default=[0.001], help="(default: 0.001)")
-    add("--growth", type=int, nargs="+", metavar="N", help="numbers of labels")
-    add("--picture", type=Path, help="of the growth, without ending")
-    return harness.run(parser.parse_args(), measure)
-
+    ),
+    "--max-test": number(None, "test lines, at most"),
+    "--held-out": number(None, "test on N lines of train"),
+    "--min-count": number(None, "how often a feature must occur"),
+    "--epochs": number(None, "train by updates"),
+    "--draws": number(None, "compare on N draws of train"),
+    "--choose-on": number(None, "lines of train to choose l2 and decoding on"),
+    "--l2-growth": number(1.0, "l2 by level", 0.0),
+    "--exact-up-to": number(140, "0: level by level", 0),
+    "--expected-f1": number([0.8], "", 0.0),
+    "--threshold": number([0.001], "", 0.0),
+    "--growth": number(None, "numbers of labels", nargs="+"),
+    "--picture": dict(type=Path, help="of the growth, without ending"),
+}
+SHARED = "data --max-train --max-iter --dev --json"
+main = script(__doc__, measure, SHARED, OPTIONS, max_iter=200)
 
 if __name__ == "__main__":
     sys.exit(main())

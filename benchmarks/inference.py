@@ -43,6 +43,7 @@ from statistics import median
 from typing import Any
 
 import harness
+from arguments import number, path_to, script, some_of
 from inference_growth import (
     OPERATIONS,
     QUICK,
@@ -283,27 +284,12 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     )
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(__doc__, "--quick", "--output")
-    parser.add_argument(
-        "data",
-        type=harness.existing,
-        nargs="?",
-        metavar="DATA",
-        help="has train.jsonl; its label sequences are the patterns of speed (b)",
-    )
-    harness.choose_from(parser, "--only", PARTS)
-    parser.add_argument(
-        "--runs",
-        type=harness.at_least(1),
-        default=1,
-        dest="n_runs",
-        metavar="R",
-        help="measure speed R times (default: 1)",
-    )
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "data": path_to("its label sequences are the patterns of speed (b)", nargs="?"),
+    "--only": some_of(PARTS),
+    "--runs": number(1, "measure speed N times", dest="n_runs"),
+}
+main = script(__doc__, measure, "--quick --output", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

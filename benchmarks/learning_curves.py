@@ -40,6 +40,7 @@ from pathlib import Path
 from statistics import mean
 
 import harness
+from arguments import number, script, some_of
 from peers import fit_peer
 from pictures import picture
 from scores import exactness_of
@@ -171,33 +172,13 @@ def draw_curves(found: list[Trained], sizes: list[int], path: Path, axis: str) -
     return picture(path, [(lines, settings)], (5.2, 3.8))
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(
-        __doc__,
-        *("data", "--config", "--overrides", "--dev", "--repeats", "--peer-settings"),
-        *("--output", "--runs", "--json"),
-    )
-    add = parser.add_argument
-    harness.choose_from(parser, "--systems", ("hosemi", "crfsuite", "ner"))
-    add(
-        "--sizes",
-        nargs="+",
-        type=harness.at_least(10),
-        default=[50, 100, 200, 400],
-        metavar="N",
-        help="documents to train on (default: %(default)s)",
-    )
-    add(
-        "--max-steps",
-        type=harness.at_least(NER_EVERY),
-        default=4000,
-        metavar="STEPS",
-        help=f"the most steps of ner, a multiple of {NER_EVERY}: later ones are lost "
-        "(default: %(default)s)",
-    )
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "--systems": some_of(("hosemi", "crfsuite", "ner")),
+    "--sizes": number([50, 100, 200, 400], "documents to train on", 10),
+    "--max-steps": number(4000, f"steps of ner, a multiple of {NER_EVERY}", NER_EVERY),
+}
+SHARED = "data --config --overrides --dev --repeats --peer-settings --output --runs"
+main = script(__doc__, measure, f"{SHARED} --json", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -28,6 +28,7 @@ from typing import Any
 
 import harness
 import psutil
+from arguments import number, path_to, script
 from processes import size_mb
 from spacy.util import load_model
 from training import entity_component
@@ -96,17 +97,12 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     harness.report(args, "CPU ms, medians", harness.table(columns, rows), rows=rows)
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(__doc__, "--json")
-    add = parser.add_argument
-    add(
-        "models", nargs="+", type=harness.existing, help="folders that spacy.load reads"
-    )
-    add("--repeats", type=harness.at_least(1), default=7, help="(default: 7)")
-    add("--processes", type=harness.at_least(2), default=4, help="(default: 4)")
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "models": path_to("that spacy.load reads", nargs="+"),
+    "--repeats": number(7),
+    "--processes": number(4, "", 2),
+}
+main = script(__doc__, measure, "--json", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

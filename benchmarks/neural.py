@@ -43,6 +43,7 @@ from statistics import median
 from typing import Any
 
 import harness
+from arguments import number, path_to, script, some_of
 from spacy.language import Language
 from spacy.util import load_model
 from thinc.api import Config
@@ -162,34 +163,15 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     )
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(
-        __doc__,
-        *("data", "--config", "--overrides", "--dev", "--max-train", "--passes"),
-        *("--runs", "--json"),
-        config=harness.ROOT / "configs" / "neural.cfg",
-        passes=5,
-    )
-    harness.choose_from(parser, "--systems", SYSTEMS)
-    add = parser.add_argument
-    add(
-        "--reference",
-        type=harness.existing,
-        default=harness.ROOT / "spacy_hosemi" / "configs" / "base.cfg",
-        metavar="CONFIG",
-        help="config of hosemi-sparse, without a tok2vec (default: %(default)s)",
-    )
-    add(
-        "--steps",
-        type=harness.at_least(EVERY),
-        default=1000,
-        metavar="N",
-        help=f"of training, a multiple of {EVERY}: later ones are lost "
-        "(default: %(default)s)",
-    )
-    return harness.run(parser.parse_args(), measure)
-
+BASE = harness.ROOT / "spacy_hosemi" / "configs" / "base.cfg"
+OPTIONS = {
+    "--systems": some_of(SYSTEMS),
+    "--reference": path_to("config of hosemi-sparse, without a tok2vec", default=BASE),
+    "--steps": number(1000, f"of training, a multiple of {EVERY}"),
+}
+DEFAULTS = {"config": harness.ROOT / "configs" / "neural.cfg", "passes": 5}
+SHARED = "data --config --overrides --dev --max-train --passes --runs --json"
+main = script(__doc__, measure, SHARED, OPTIONS, **DEFAULTS)
 
 if __name__ == "__main__":
     sys.exit(main())

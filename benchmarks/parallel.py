@@ -33,6 +33,7 @@ from typing import Any
 
 import harness
 import spacy
+from arguments import flag, number, script
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_model
@@ -153,31 +154,16 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     )
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(
-        __doc__,
-        *("data", "--config", "--overrides", "--models", "--passes"),
-        *("--runs", "--json"),
-        passes=5,
-    )
-    harness.add_numbers(
-        parser,
-        documents=(20_000, "how many documents"),
-        joined=(1, "documents of the data in each of them"),
-    )
-    parser.add_argument(
-        "--counts",
-        type=harness.at_least(1),
-        nargs="+",
-        default=[1, 2],
-        metavar="N",
-        help="threads and processes; the first is what others are compared with "
-        "(default: %(default)s)",
-    )
-    parser.add_argument("--threads-only", action="store_true", help="no processes")
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "--documents": number(20_000, "how many documents"),
+    "--joined": number(1, "documents of the data in each of them"),
+    "--counts": number(
+        [1, 2], "threads and processes; others are compared to the first"
+    ),
+    "--threads-only": flag("no processes"),
+}
+SHARED = "data --config --overrides --models --passes --runs --json"
+main = script(__doc__, measure, SHARED, OPTIONS, passes=5)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -13,12 +13,8 @@ twice on the same spans:
   over all segmentations that agree with the rest;
 - outside: these tokens are called outside, as in a file that has spans only.
 
-The first row is full annotation. P, R and F1 are those of exact spans with exact
-labels, all labels together, in per cent, on the full annotation of test.jsonl; with
---dev on dev.jsonl, or on a fifth of train where there is none. Records are documents
-all of whose spans are exact, with no other ones, in per cent. CPU s is user and system
-time of `spacy train`. Each repeat takes other spans away; then all figures are means,
-and "±" is the standard deviation of one F1.
+The first row is full annotation, and so is test.jsonl, or what --dev names. Each repeat
+takes other spans away.
 """
 
 from __future__ import annotations
@@ -26,18 +22,14 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from statistics import mean
+from collections.abc import Iterator, Sequence
+from functools import partial
 
-import harness
-import spacy
-from scores import exactness_of
-from spacy.tokens import Doc, DocBin
-from spacy.util import load_model
-from tqdm import tqdm
-from training import Splits, accuracy, config_lang, make_splits, train
+from arguments import number
+from comparison import Variant, script
+from harness import SEED
+from spacy.language import Language
+from spacy.tokens import Doc
 
 READ_AS = ("missing", "outside")
 
@@ -60,75 +52,22 @@ def take_away(doc: Doc, drawn: set[int], read_as: str) -> None:
     doc.set_ents(rest, **{read_as: others}, default="unmodified")
 
 
-def partial(
-    splits: Splits, lang: str, share: float, read_as: str, repeat: int
-) -> Splits:
-    """Write the same splits with some spans of train taken away."""
-    folder = splits.folder / f"{repeat}-{share:g}-{read_as}"
-    folder.mkdir(exist_ok=True)
-    docs = list(DocBin().from_disk(splits.train).get_docs(spacy.blank(lang).vocab))
-    for doc, drawn in zip(docs, taken_away(docs, share, harness.SEED + repeat)):
+def read_partly(docs: Sequence[Doc], part: int, share: float, read_as: str) -> None:
+    """Take a share of the entities of all documents away."""
+    for doc, drawn in zip(docs, taken_away(docs, share, SEED + part)):
         take_away(doc, drawn, read_as)
-    path = folder / "train.spacy"
-    DocBin(attrs=["ORTH", "ENT_IOB", "ENT_TYPE"], docs=docs).to_disk(path)
-    return replace(splits, folder=folder, train=path)
 
 
-def measure(args: argparse.Namespace, folder: Path) -> None:
-    """Train on full annotation, then on all parts of it, and print the table."""
-    lines, test, tested_on = harness.train_and_test(args)
-    drawn, lang = harness.draw(lines, args.max_train), config_lang(args.config)
-    splits = make_splits(folder, lang, drawn, None, test)
-    shares = sorted(set(args.missing))
-    found: dict[tuple[float, str], list[dict[str, float]]] = {(0.0, "-"): []}
-    found |= {(share, read_as): [] for share in shares for read_as in READ_AS}
-    for (share, read_as), trained in tqdm(found.items(), disable=None):
-        for repeat in range(args.repeats if share else 1):
-            part = partial(splits, lang, share, read_as, repeat) if share else splits
-            model, usage, _ = train(args.config, part, args.overrides)
-            scores = accuracy(load_model(model), splits.test)
-            figures = {key: 100 * scores["micro"][key] for key in "prf"}
-            records = exactness_of(scores).records
-            trained.append({**figures, "records": records, "cpu_s": usage.cpu_s})
-    rows = []
-    for (share, read_as), trained in found.items():
-        p, r, f, *others = ([one[key] for one in trained] for key in trained[0])
-        row = [mean(p), mean(r), harness.with_spread(f), *map(mean, others)]
-        rows.append([f"{100 * share:g} %", read_as, *row])
-    columns = ["taken away", "read as", "P|.2f", "R|.2f", "F1", "records|.2f"]
-    harness.report(
-        args,
-        f"{args.data.resolve().name}: {len(drawn)} training documents, partial "
-        f"annotation, tested on {tested_on} ({len(test)} documents)",
-        harness.table([*columns, "CPU s|.1f"], rows),
-        found={f"{share:g} {read_as}": x for (share, read_as), x in found.items()},
-    )
+def variants(args: argparse.Namespace, nlp: Language) -> Iterator[Variant]:
+    """Full annotation with each share taken away, read in both ways."""
+    for share in sorted(set(args.missing)):
+        for read_as in READ_AS:
+            gold = partial(read_partly, share=share, read_as=read_as)
+            yield Variant(f"{100 * share:g} % {read_as}", read_as, gold=gold)
 
 
-def share(text: str) -> float:
-    """A share of the command line."""
-    if not 0 < (value := float(text)) < 1:
-        raise argparse.ArgumentTypeError(f"above 0 and below 1 is needed, got {text}")
-    return value
-
-
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(
-        __doc__,
-        *("data", "--config", "--overrides", "--dev", "--repeats", "--max-train"),
-        *("--runs", "--json"),
-    )
-    parser.add_argument(
-        "--missing",
-        nargs="+",
-        type=share,
-        default=[0.25, 0.5, 0.75],
-        metavar="SHARE",
-        help="shares of the spans to take away (default: %(default)s)",
-    )
-    return harness.run(parser.parse_args(), measure)
-
+MISSING = number([0.25, 0.5, 0.75], "shares of the spans to take away", 0.0)
+main = script(__doc__, variants, options={"--missing": MISSING}, test=True)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -30,15 +30,14 @@ from typing import Any
 
 import harness
 import spacy
+from arguments import path_to, script, some_of
 from predictors import pipeline
 from processes import resident_mb
 from spacy.tokens import Doc
 from spacy.training import Corpus
 from throughput import N_WARM, of_one
 from tqdm import tqdm
-from training import Splits, config_lang, make_splits, train
-
-from spacy_hosemi.configs import find_lists, make_config
+from training import Splits, config_lang, make_splits, read_splits, train, write_init
 
 KINDS = ("labels", "lists", "stream")
 N_LABELS, N_LISTS = (5, 10, 20, 40, 80, 140), (0, 1, 2, 4, 8, 12)
@@ -79,13 +78,10 @@ def with_lists(
     args: argparse.Namespace, folder: Path
 ) -> Iterator[tuple[int, Path, Splits]]:
     """The same, with the number of lists."""
-    drawn, test = read(args)
-    lists, _ = find_lists(args.lists)
     for n in N_LISTS:
         config = folder / f"{n}.cfg"
-        text = make_config(args.kind, lists=lists[:n], folder=args.lists)
-        config.write_text(text, "utf-8")
-        splits = make_splits(folder / f"G{n}", config_lang(config), drawn, None, test)
+        write_init(config, args.kind, args.lists, n_lists=n)
+        splits = read_splits(args, folder / f"G{n}", config, has_dev=False)
         yield n, train(config, splits, args.overrides)[0], splits
 
 
@@ -145,8 +141,7 @@ def cut(docs: Sequence[list[str]]) -> Iterator[list[list[str]]]:
 
 def stream_table(args: argparse.Namespace, folder: Path) -> tuple[str, dict[str, Any]]:
     """One pipeline that reads documents of many kinds."""
-    drawn, test = read(args)
-    splits = make_splits(folder / "stream", config_lang(args.config), drawn, None, test)
+    splits = read_splits(args, folder / "stream", args.config, has_dev=False)
     nlp = spacy.load(train(args.config, splits, args.overrides)[0])
     component: Any = nlp.get_pipe("hosemi")
     files = [args.data / "test.jsonl", *(x / "train.jsonl" for x in args.more)]
@@ -185,27 +180,13 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     harness.report(args, title, "\n\n".join(tables), seconds=figures)
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(
-        __doc__,
-        *("data", "--config", "--overrides", "--max-train", "--passes", "--runs"),
-        "--json",
-        max_train=500,
-        passes=3,
-    )
-    harness.choose_from(parser, "--only", KINDS)
-    add = parser.add_argument
-    add(
-        "--kind",
-        default="references",
-        help="of init, with lists (default: %(default)s)",
-    )
-    add("--lists", type=harness.existing, metavar="DIR", help="of init")
-    add("--more", type=harness.existing, nargs="+", default=[], metavar="DATA")
-    add("--max-docs", type=harness.at_least(1), metavar="N", help="of test")
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "--only": some_of(KINDS),
+    "--more": path_to("data that the stream has, too", nargs="+", default=[]),
+}
+SHARED = "data --config --overrides --kind --lists --max-train --max-docs --passes"
+DEFAULTS = {"kind": "references", "max_train": 500}
+main = script(__doc__, measure, f"{SHARED} --runs --json", OPTIONS, **DEFAULTS)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -39,6 +39,7 @@ from typing import Any
 import harness
 import numpy as np
 import spacy
+from arguments import number, path_to, script
 from spacy.util import load_model
 
 from spacy_hosemi.formats import read_docs
@@ -288,17 +289,14 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     harness.report(args, title, harness.table(columns, rows), line, faults, **figures)
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(__doc__, "--json")
-    add = parser.add_argument
-    add("model", type=harness.existing, help="a folder that spacy.load reads")
-    add("data", type=harness.existing, help="has test.jsonl")
-    add("--clients", type=harness.at_least(1), default=32, help="(default: 32)")
-    add("--seconds", type=harness.at_least(0.1, float), default=120.0, help="(120)")
-    add("--new-words", type=harness.at_least(0), default=0, help="a text (default: 0)")
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "model": path_to("that spacy.load reads"),
+    "data": path_to("has test.jsonl"),
+    "--clients": number(32),
+    "--seconds": number(120.0, "", 0.1),
+    "--new-words": number(0, "a text", 0),
+}
+main = script(__doc__, measure, "--json", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -31,6 +31,7 @@ from typing import Any
 
 import harness
 import spacy
+from arguments import number, script, some_of
 from processes import in_process, resident_mb
 from spacy.language import Language
 
@@ -153,23 +154,15 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     harness.report(args, "Memory over a stream", text, table, path=path, curves=curves)
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(__doc__, "data", "--output", "--json")
-    add = parser.add_argument
-    number = harness.at_least(1)
-    add("--documents", type=number, default=5_000_000, help="(default: %(default)s)")
-    add("--threads", type=number, nargs="+", default=[1, 2], help="(default: 1 2)")
-    add("--max-iter", type=number, default=100, help="of training (default: 100)")
-    add(
-        "--long-every",
-        type=harness.at_least(0),
-        default=LONG_EVERY,
-        help="documents from one long one to the next; 0: none (default: %(default)s)",
-    )
-    harness.choose_from(parser, "--ways", WAYS)
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "--documents": number(5_000_000),
+    "--threads": number([1, 2]),
+    "--long-every": number(LONG_EVERY, "documents, one is long; 0: none", 0),
+    "--ways": some_of(WAYS),
+}
+main = script(
+    __doc__, measure, "data --max-iter --output --json", OPTIONS, max_iter=100
+)
 
 if __name__ == "__main__":
     sys.exit(main())

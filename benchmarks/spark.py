@@ -36,6 +36,7 @@ from typing import Any
 import harness
 import pyarrow as pa
 import pyarrow.parquet as pq
+from arguments import number, script, some_of
 from soak import read_pairs, stream, train
 
 WAYS = "hosemi", "arrow", "rdd", "processes", "edsnlp"
@@ -101,18 +102,15 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     harness.report(args, "Spark", text, *tables, path=path, rows=rows, memory=memory)
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(__doc__, "--output", "--json")
-    add = parser.add_argument
-    add("datasets", nargs="+", type=harness.existing, metavar="DATA")
-    add("--edsnlp", metavar="PYTHON", help="an interpreter that has EDS-NLP")
-    numbers = {"rows": (40_000, ""), "jobs": (4, "in a process")}
-    numbers |= {"rounds": (2, "of all ways"), "max_iter": (100, "of training")}
-    harness.add_numbers(parser, **numbers)
-    harness.choose_from(parser, "--ways", WAYS)
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "--edsnlp": dict(metavar="PYTHON", help="an interpreter that has EDS-NLP"),
+    "--rows": number(40_000),
+    "--jobs": number(4, "in a process"),
+    "--rounds": number(2, "of all ways"),
+    "--ways": some_of(WAYS),
+}
+SHARED = "datasets --max-iter --output --json"
+main = script(__doc__, measure, SHARED, OPTIONS, max_iter=100)
 
 if __name__ == "__main__":
     sys.exit(main())

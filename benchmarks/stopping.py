@@ -26,16 +26,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import harness
+from arguments import number, script
 from spacy.training import Corpus
 from spacy.util import load_model_from_config
 from thinc.api import Config
 from tqdm import tqdm
-from training import config_lang, make_splits
+from training import config_lang, make_splits, write_init
 
 from spacy_hosemi.component.initialize import read_scored
 from spacy_hosemi.component.judging import f1_of, only_spans, read_held_out
 from spacy_hosemi.component.settings import decoding_options
-from spacy_hosemi.configs import KINDS, make_config
 from spacy_hosemi.training import fit_progress
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
@@ -132,8 +132,7 @@ def fit(config: Path, paths: Sequence[Path], l2: float, max_iter: int) -> Course
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Fit, apply all rules, print everything."""
-    config = folder / "init.cfg"
-    config.write_text(make_config(args.kind), "utf-8")
+    config = write_init(folder / "init.cfg", args.kind)
     lines = harness.draw(harness.read_lines(args.data / "train.jsonl"), args.max_train)
     test = harness.read_lines(args.data / "test.jsonl")
     if (path := args.data / "dev.jsonl").exists():
@@ -162,15 +161,9 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     harness.report(args, title, harness.table(columns, rows), rows=rows)
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(__doc__, "data", "--max-train", "--json")
-    add = parser.add_argument
-    add("--kind", choices=sorted(KINDS), default="fields", help="of `hosemi init`")
-    add("--l2", type=harness.at_least(0.0, float), default=0.1, help="of all weights")
-    add("--max-iter", type=harness.at_least(1), default=300, help="of the fit")
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {"--l2": number(0.1, "of all weights", 0.0)}
+SHARED = "data --max-train --kind --max-iter --json"
+main = script(__doc__, measure, SHARED, OPTIONS, max_iter=300)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -29,6 +29,7 @@ from typing import Any
 import harness
 import numpy as np
 import spacy
+from arguments import number, script
 from cleanlab.token_classification.rank import get_label_quality_scores
 from sklearn.metrics import average_precision_score
 from spacy.tokens import Doc, Span
@@ -37,7 +38,7 @@ from spacy.util import load_config_from_str, load_model_from_config
 
 from spacy_hosemi.component.folds import folds_of, words_of
 from spacy_hosemi.component.pipe import HighOrderSemiCRF
-from spacy_hosemi.configs import KINDS, make_config
+from spacy_hosemi.configs import make_config
 from spacy_hosemi.explain.label_errors import cross_fitted, judge_labels
 from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection.corpus import trainable
@@ -104,7 +105,7 @@ def scores_of(pipe: HighOrderSemiCRF, example: Example) -> tuple[float, float]:
     return -float(quality), best.log_probability - found.log_probability
 
 
-def measure(data: Path, args: argparse.Namespace) -> list[Any]:
+def row_of(data: Path, args: argparse.Namespace) -> list[Any]:
     """Returns a row of the table."""
     rng = random.Random(args.seed)
     config = load_config_from_str(make_config(args.kind))
@@ -137,6 +138,15 @@ def measure(data: Path, args: argparse.Namespace) -> list[Any]:
     return [data.name, *counts, found[0], several, *found[1:], *by_kind]
 
 
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Print a row for each data set."""
+    warnings.simplefilter("ignore")
+    rows = [row_of(data, args) for data in args.datasets]
+    header = ["data", "documents", "wrong", "hosemi", f"{args.rounds} rounds"]
+    header += ["cleanlab", "record", *WRONG]
+    print(harness.table(header, rows))
+
+
 def _precision(is_wrong: Any, scores: Any) -> str:
     if not is_wrong.any():
         return "-"
@@ -144,25 +154,13 @@ def _precision(is_wrong: Any, scores: Any) -> str:
     return f"{100 * average_precision_score(is_wrong, finite):.1f}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("data", nargs="+", type=harness.existing)
-    parser.add_argument("--kind", choices=[*KINDS], default="fields")
-    parser.add_argument("--share", type=float, default=0.05, help="of spans made wrong")
-    parser.add_argument("--folds", type=harness.at_least(2), default=5)
-    parser.add_argument("--rounds", type=harness.at_least(1), default=1)
-    parser.add_argument("--max-docs", type=harness.at_least(1))
-    parser.add_argument("--seed", type=int, default=harness.SEED)
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    rows = [measure(data, args) for data in args.data]
-    header = ["data", "documents", "wrong", "hosemi", f"{args.rounds} rounds"]
-    header += ["cleanlab", "record", *WRONG]
-    print(harness.table(header, rows))
-    return 0
-
+OPTIONS = {
+    "--share": number(0.05, "of spans made wrong", 0.0),
+    "--folds": number(5, "", 2),
+    "--rounds": number(1),
+    "--seed": number(harness.SEED, "", 0),
+}
+main = script(__doc__, measure, "datasets --kind --max-docs", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -54,6 +54,7 @@ from typing import Any
 
 import harness
 import spacy
+from arguments import number, script, some_of
 from peers import fit_peer
 from predictors import (
     WAYS,
@@ -69,10 +70,15 @@ from spacy.tokens import DocBin
 from spacy.training import Corpus
 from spacy.util import load_model
 from tqdm import tqdm
-from training import Splits, config_lang, make_splits, train, write_spacy_config
+from training import (
+    Splits,
+    config_lang,
+    read_splits,
+    train,
+    write_init,
+    write_spacy_config,
+)
 from wapiti_chain import fit_wapiti
-
-from spacy_hosemi.configs import KINDS, find_lists, make_config
 
 SYSTEMS = ("hosemi", "crfsuite", "wapiti", "usaddress", "ner", "spancat")
 FEW_STEPS = 20
@@ -111,13 +117,10 @@ def trained(args: argparse.Namespace, splits: Splits, folder: Path) -> list[Path
     """Returns the models of hosemi, without and with lists."""
     configs = {"hosemi": args.config}
     if args.kind:
-        configs["hosemi"] = folder / "init.cfg"
-        configs["hosemi"].write_text(make_config(args.kind), "utf-8")
+        configs["hosemi"] = write_init(folder / "init.cfg", args.kind)
     if args.lists:
-        lists, _ = find_lists(args.lists)
-        text = make_config(args.kind or "fields", lists=lists, folder=args.lists)
-        configs["lists"] = folder / "lists.cfg"
-        configs["lists"].write_text(text, "utf-8")
+        kind, path = args.kind or "fields", folder / "lists.cfg"
+        configs["lists"] = write_init(path, kind, args.lists)
     models = []
     for name, config in configs.items():
         model, _, _ = train(config, splits, args.overrides)
@@ -236,11 +239,7 @@ def speed_table(
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train, measure, and print the table."""
-    lines = harness.draw(harness.read_lines(args.data / "train.jsonl"), args.max_train)
-    predicted = harness.read_lines(args.data / f"{args.part}.jsonl")
-    if args.max_docs:
-        predicted = predicted[: args.max_docs]
-    splits = make_splits(folder, config_lang(args.config), lines, None, predicted)
+    splits = read_splits(args, folder, args.config, has_dev=False, test=args.part)
     loaders = make_systems(args, splits, folder)
     nlp = load_model(next(iter(args.models), folder / "hosemi"))
     texts, warm = (
@@ -259,44 +258,27 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     harness.report(
         args,
         f"{args.data.resolve().name}, {args.part}: {n_docs} docs, {n_tokens} tokens; "
-        f"{args.passes} passes; trained on {len(lines)} docs",
+        f"{args.passes} passes; trained on {splits.n_docs['train']} docs",
         speed_table(seconds, n_tokens, n_docs),
         n_tokens=n_tokens,
         seconds={" / ".join(key): value for key, value in seconds.items()},
     )
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    parser = harness.make_parser(
-        __doc__,
-        *("data", "--config", "--overrides", "--models", "--passes", "--max-train"),
-        *("--peer-settings", "--runs", "--json"),
-        passes=5,
-        max_train=1000,
-        peer_settings=(0.05, 0.1),
-    )
-    harness.choose_from(parser, "--systems", SYSTEMS)
-    harness.choose_from(parser, "--ways", WAYS)
-    add, size = parser.add_argument, harness.at_least(1)
-    add("--kind", choices=[*KINDS], help="of init, in place of --config")
-    add("--lists", type=harness.existing, metavar="DIR", help="of init")
-    add("--join", type=size, metavar="N", help="documents of at least N tokens")
-    add("--max-docs", type=size, metavar="N", help="predict the first N documents")
-    add(
-        "--other-digits",
-        type=size,
-        metavar="N",
-        help="predict N texts: the same again with other digits, so with new words",
-    )
-    add(
-        "--part",
-        choices=["train", "dev", "test"],
-        default="test",
-        help="the documents that are predicted (default: %(default)s)",
-    )
-    return harness.run(parser.parse_args(), measure)
-
+PARTS = "train", "dev", "test"
+OPTIONS = {
+    "--systems": some_of(SYSTEMS),
+    "--ways": some_of(WAYS),
+    "--join": number(None, "documents of at least N tokens"),
+    "--other-digits": number(
+        None, "predict N texts: again with other digits, so words"
+    ),
+    "--part": dict(choices=PARTS, default="test", help="what is predicted"),
+}
+SHARED = "data --config --overrides --models --kind --lists --passes --max-train"
+DEFAULTS = {"kind": None, "passes": 5, "max_train": 1000, "peer_settings": (0.05, 0.1)}
+SHARED += " --max-docs --peer-settings --runs --json"
+main = script(__doc__, measure, SHARED, OPTIONS, **DEFAULTS)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -23,6 +23,7 @@ from typing import Any
 
 import harness
 import spacy
+from arguments import script
 from dirty_text import read_marked
 
 from spacy_hosemi import FieldTokenizer, use_field_tokenizer
@@ -72,7 +73,7 @@ def slowest() -> list[list[Any]]:
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     rows = []
-    for data in args.data:
+    for data in args.datasets:
         texts = [text for text, _ in read_marked(data / "train.jsonl")]
         size = 1e6 / sum(map(len, texts))
         found = time_texts(texts, args.passes)
@@ -85,11 +86,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     harness.report(args, "Tokenizers", harness.table(columns, rows), hard, rows=rows)
 
 
-def main() -> int:
-    parser = harness.make_parser(__doc__, "--passes", "--json", passes=5)
-    parser.add_argument("data", type=harness.existing, nargs="+", metavar="DATA")
-    return harness.run(parser.parse_args(), measure)
-
+main = script(__doc__, measure, "datasets --passes --json", passes=5)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from harness import Lines, Timed, convert, shuffled, take_turns
+from harness import Lines, Timed, convert, draw, read_lines, shuffled, take_turns
 from processes import Usage, measured
 from scores import Exactness, exactness_of, scores_of
 from spacy.language import Language
@@ -17,6 +18,7 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from thinc.api import Config
 
+from spacy_hosemi.configs import find_lists, make_config
 from spacy_hosemi.labels.alignment import out_of_reach, read_annotations
 
 
@@ -53,6 +55,39 @@ def make_splits(
     n_docs = {name: len(found) for name, found in docs.items()}
     n_tokens = {name: sum(map(len, found)) for name, found in docs.items()}
     return Splits(folder, dev is None, n_docs, n_tokens, **paths)
+
+
+def read_splits(
+    args: Any, folder: Path, config: Path, *, has_dev: bool = True, test: str = "test"
+) -> Splits:
+    """The data set of the command line: train, of which --max-train draws some; dev, if
+    it is there and wanted; the first --max-docs of what is tested on."""
+
+    def lines(name: str) -> Lines:
+        return read_lines(args.data / f"{name}.jsonl")
+
+    drawn = draw(lines("train"), getattr(args, "max_train", None))
+    dev = lines("dev") if has_dev and (args.data / "dev.jsonl").exists() else None
+    tested = lines(test)[: getattr(args, "max_docs", None)]
+    return make_splits(folder, config_lang(config), drawn, dev, tested)
+
+
+def models_of(args: Any, folder: Path) -> list[Path]:
+    """The trained models of the command line, or one that --config makes."""
+    if args.models:
+        return args.models
+    splits = read_splits(args, folder, args.config, has_dev=False)
+    return [train(args.config, splits, args.overrides)[0]]
+
+
+def write_init(path: Path, kind: str, lists: Path | None = None, **others: Any) -> Path:
+    """Write what `hosemi init` writes for a kind of data, with the first n_lists lists
+    of a folder, or all. Returns its path."""
+    n_lists = others.pop("n_lists", None)
+    chosen = find_lists(lists)[0][:n_lists] if lists else []
+    text = make_config(kind, lists=chosen, folder=lists, **others)
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def config_lang(config: Path) -> str:

@@ -29,6 +29,7 @@ from typing import Any
 
 import estimates
 import harness
+from arguments import number, script
 from thinc.api import Config
 
 from spacy_hosemi.component.penalty_search import DEFAULT
@@ -131,21 +132,11 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     harness.report(args, title, harness.table(columns, rows), rows=rows)
 
 
-def main() -> int:
-    parser = harness.make_parser(__doc__, "data", "--json")
-    sizes = {"documents": [1_000, 5_000, 20_000, 50_000], "labels": [10, 100, 600]}
-    for name, default in sizes.items():
-        parser.add_argument(
-            f"--{name}",
-            type=harness.at_least(1),
-            nargs="*",
-            default=default,
-            metavar="N",
-            help=f"how many {name} (default: %(default)s)",
-        )
-    parser.add_argument("--max-iter", type=harness.at_least(1), metavar="N")
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "--documents": number([1_000, 5_000, 20_000, 50_000], "how many", nargs="*"),
+    "--labels": number([10, 100, 600], "how many", nargs="*"),
+}
+main = script(__doc__, measure, "data --max-iter --json", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -41,20 +41,20 @@ from typing import Any
 
 import harness
 import numpy as np
+from arguments import number, script, some_of
 from peers import open_crfsuite, peer_data, spans_of_tags
 from processes import in_process, peak_mb, reset_peak, resident_mb
 from scores import f1
 from spacy.training import Corpus
 from spacy.util import load_model
 from thinc.api import Config
-from training import Splits, accuracy, make_splits
+from training import Splits, accuracy, read_splits
 
 from spacy_hosemi.component.judging import make_dev_corpus
 from spacy_hosemi.features.presets import PRESETS
 from spacy_hosemi.training import fit_progress
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
-L2 = 0.1
 TOKEN_ROLES = "inside", "start", "end", "within"
 MAX_ITERATIONS = 1000
 # Of our fit of the same model: low enough to get to CRFsuite's end.
@@ -284,33 +284,25 @@ COLUMNS += ["peak, MB|.0f", "growth, MB|.0f", "dev F1|.2f", "test F1|.2f"]
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train and test both, print everything."""
-    drawn = harness.draw(harness.read_lines(args.data / "train.jsonl"), args.max_train)
-    test = harness.read_lines(args.data / "test.jsonl")
-    path = args.data / "dev.jsonl"
-    dev = harness.read_lines(path) if path.exists() else None
-    splits = make_splits(folder / "data", "en", drawn, dev, test)
+    splits = read_splits(args, folder / "data", args.config)
     config = without_lists(Config().from_disk(args.config, interpolate=False), args.l2)
     rows = []
     if "same" in args.models_of:
         rows += compare(args, "same", chain_config(config), splits)
     if "ours" in args.models_of:
         rows += compare(args, "ours", config, splits)
-    title = f"{args.data.resolve().name}, {len(drawn)} documents, l2 = {args.l2:g}, "
-    title += f"threads = {args.threads}"
+    title = f"{args.data.resolve().name}, {splits.n_docs['train']} documents, "
+    title += f"l2 = {args.l2:g}, threads = {args.threads}"
     harness.report(args, title, harness.table(COLUMNS, rows), rows=rows)
 
 
-def main() -> int:
-    """Measure as the command line says."""
-    names = "data", "--config", "--max-train", "--json", "--quick"
-    parser = harness.make_parser(__doc__, *names)
-    add = parser.add_argument
-    add("--l2", type=harness.at_least(0.0, float), default=L2, help="of all weights")
-    add("--threads", type=harness.at_least(1), default=1, help="of our fit")
-    add("--rounds", type=harness.at_least(1), default=3, help="that the medians are of")
-    harness.choose_from(parser, "--models-of", ("same", "ours"))
-    return harness.run(parser.parse_args(), measure)
-
+OPTIONS = {
+    "--l2": number(0.1, "of all weights", 0.0),
+    "--threads": number(1, "of our fit"),
+    "--rounds": number(3, "that the medians are of"),
+    "--models-of": some_of(("same", "ours")),
+}
+main = script(__doc__, measure, "data --config --max-train --json --quick", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

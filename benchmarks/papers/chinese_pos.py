@@ -32,17 +32,19 @@ from typing import Any
 
 import numpy as np
 from fitting import (
-    averaged,
+    Bools,
     best_us,
+    by_perceptron,
+    config_of,
     fresh,
     make_docs,
     mc_nemar,
     read_records,
-    run_script,
+    right_labels,
+    script,
 )
 from harness import Timed, table
 from letters import parts
-from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -116,41 +118,27 @@ FORGOTTEN = {"transition": 0.5}
 def config(name: str) -> dict[str, Any]:
     """Of a component that gives each word one of the tags."""
     settings, transition = MODELS[name]
-    reader = {
-        "@misc": "spacy_hosemi.features.v1",
-        "preset": "none",
-        "inside": INSIDE,
-        "transition": transition,
-    }
-    scorer = {"@architectures": "spacy_hosemi.SpanScorer.v1", "features": reader}
-    return {
+    token = {
         "max_order": 1,
         "outside": "none",
         "max_length": 1,
         "objective": {"@misc": "spacy_hosemi.perceptron.v1"},
-        "model": scorer,
-        **settings,
     }
+    features = {"preset": "none", "inside": INSIDE, "transition": transition}
+    return config_of({**token, **settings}, **features)
 
 
 @dataclass
 class Trained:
-    """A model, and what was measured of it.
-
-    name (str): Of MODELS.
-    component (Any): Of a pipeline.
-    train_us (float): CPU us a word of all training: features, mining, all passes.
-    fit_us (float): Of it the passes alone.
-    is_right (Dict[str, bool [words]]): By corpus.
-    n_wrong (int): Words of the test, all of SEEDS together.
-    us (Dict[str, float]): CPU us a word of the test, by part of the time.
-    """
+    """One of MODELS, and what was measured of it: CPU us a word of all training, and of
+    its passes alone; which words are right, by corpus; CPU us a word of the test, by
+    part of the time; words of the test that are wrong, all of SEEDS together."""
 
     name: str
     component: Any
     train_us: float
     fit_us: float
-    is_right: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    is_right: dict[str, Bools] = field(default_factory=dict)
     us: dict[str, float] = field(default_factory=dict)
     n_wrong: int = 0
 
@@ -162,7 +150,7 @@ def n_words(docs: Iterable[Doc]) -> int:
 
 def train(name: str, docs: Sequence[Doc], n_passes: int, seed: int) -> Trained:
     """Train one of MODELS; without anything of a test."""
-    found = averaged(docs, config(name), n_passes, RATE, seed)
+    found = by_perceptron(docs, config(name), n_passes, RATE, seed)
     found.component.prune(FORGOTTEN)
     us = 1e6 / n_words(docs)
     return Trained(name, found.component, us * found.cpu_s, us * found.fit_s)
@@ -170,10 +158,7 @@ def train(name: str, docs: Sequence[Doc], n_passes: int, seed: int) -> Trained:
 
 def judge(model: Trained, corpus: str, docs: Sequence[Doc]) -> None:
     """Fill in which words of a corpus are right."""
-    found = model.component.pipe(fresh(docs))
-    pairs = [(x, y) for a, b in zip(found, docs) for x, y in zip(a.ents, b.ents)]
-    is_right = [x.label_ == y.label_ for x, y in pairs]
-    model.is_right[corpus] = np.array(is_right)
+    model.is_right[corpus] = right_labels(model.component, docs)
 
 
 def train_again(
@@ -255,7 +240,7 @@ def measure(args: argparse.Namespace) -> list[str]:
     for part in ("train", "dev", "test"):
         records = read_records(folder / f"{part}.jsonl", False)
         records = records[:QUICK_DOCS] if args.quick else records
-        corpora[part] = make_docs(records, lambda x: x["spans"])
+        corpora[part] = make_docs(records)
     n_passes = dict.fromkeys(MODELS, QUICK_PASSES) if args.quick else N_PASSES
     models = []
     for name in MODELS:
@@ -270,5 +255,7 @@ def measure(args: argparse.Namespace) -> list[str]:
     ]
 
 
+main = script(__doc__, measure)
+
 if __name__ == "__main__":
-    sys.exit(run_script(measure, __doc__))
+    sys.exit(main())

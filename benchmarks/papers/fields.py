@@ -20,12 +20,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from fitting import (
+    by_lbfgs,
     entities,
-    fitted,
+    fresh,
     make_docs,
-    predicted,
     read_records,
-    run_script,
+    script,
     tell,
 )
 from harness import table
@@ -51,18 +51,6 @@ THEIRS = {
     ("SC", 2): ("86.67", "193"),
     ("SC", 3): ("86.07", "405"),
 }
-
-
-@registry.misc("papers.field_bags.v1")
-def make_bags() -> Any:
-    """Returns `bags`."""
-    return bags
-
-
-@registry.misc("papers.field_edges.v1")
-def make_edges() -> Any:
-    """Returns `edges`."""
-    return edges
 
 
 def bags(doc: Doc) -> list[list[str]]:
@@ -98,6 +86,10 @@ def edges(doc: Doc) -> list[list[str]]:
     ]
 
 
+registry.misc("papers.field_bags.v1", func=lambda: bags)
+registry.misc("papers.field_edges.v1", func=lambda: edges)
+
+
 def their_features(on_tokens: bool) -> dict[str, Any]:
     """The features of the paper; what goes on within a segment is a transition between
     tags if labels are on tokens."""
@@ -119,15 +111,13 @@ def their_features(on_tokens: bool) -> dict[str, Any]:
 def measure(args: argparse.Namespace) -> list[str]:
     """Measure the table."""
     train, test = (
-        make_docs(
-            read_records(args.data / "cora" / name, args.quick), lambda x: x["spans"]
-        )
+        make_docs(read_records(args.data / "cora" / name, args.quick))
         for name in ("train.jsonl", "test.jsonl")
     )
 
     def row(name: str, theirs: tuple[str, str], *how: Any) -> list[Any]:
-        model = fitted(train, *how, quick=args.quick)
-        own = map(entities, predicted(model.nlp, test))
+        model = by_lbfgs(train, *how, quick=args.quick)
+        own = map(entities, map(model.nlp, fresh(test)))
         found = exactness(own, map(entities, test))
         n_weights = size_of(model.component.weights)["weights"]
         tell(f"fields {name}: F1 {found.f1:.2f}, {model.cpu_s:.1f} CPU s")
@@ -151,5 +141,7 @@ def measure(args: argparse.Namespace) -> list[str]:
     return [title, table([*columns, "weights|,d"], rows)]
 
 
+main = script(__doc__, measure)
+
 if __name__ == "__main__":
-    sys.exit(run_script(measure, __doc__))
+    sys.exit(main())

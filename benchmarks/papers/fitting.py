@@ -18,7 +18,8 @@ from typing import Any
 # ruff: noqa: E402 - the other benchmarks are scripts, and no package
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import SEED, Timed, make_parser, read_lines, report, take_turns
+import arguments
+from harness import SEED, Timed, read_lines, report, take_turns
 
 # isort: split
 import numpy as np
@@ -28,11 +29,9 @@ from spacy import blank
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.vocab import Vocab
 
 from spacy_hosemi.training.averaged import make_averaged
 from spacy_hosemi.training.lbfgs import Fit, make_lbfgs
-from spacy_hosemi.training.objectives import Objective
 from spacy_hosemi.training.training_set import TrainingSet
 
 QUICK_DOCS = 40
@@ -43,53 +42,22 @@ Record = dict[str, Any]
 Bools = NDArray[np.bool_]
 
 
-@dataclass
-class Cost:
-    """What a fit cost, in CPU seconds.
-
-    inference_s (float): Of the objective alone: sums over segmentations.
-    fit_s (float): That, and what weights cost: scores, gradients, steps.
-    n_values (int): How often the objective of the whole corpus was computed.
-    """
-
-    inference_s: float = 0.0
-    fit_s: float = 0.0
-    n_values: int = 0
-
-
-@dataclass
-class Fitted:
-    """A pipeline, and what it cost.
-
-    nlp (Language): With the component alone.
-    cpu_s (float): Of `initialize`: features are read, patterns mined, weights fitted.
-    cost (Cost): Of the fit alone.
-    """
-
-    nlp: Language
-    cpu_s: float
-    cost: Cost
-
-    @property
-    def component(self) -> Any:
-        """Returns the only component."""
-        return self.nlp.get_pipe("hosemi")
-
-
 def read_records(path: Path, quick: bool) -> list[Record]:
     """Read a file of JSON lines; if quick its first documents only."""
     records = list(map(json.loads, read_lines(path)))
     return records[:QUICK_DOCS] if quick else records
 
 
-def make_docs(records: Iterable[Record], spans: Callable[[Record], Spans]) -> list[Doc]:
-    """Docs of tokens with entities.
+def spans_of(record: Record) -> Spans:
+    """Start, end (exclusive) and label, as they stand in the file."""
+    return record["spans"]
 
-    records (Iterable[Record]): Each with its tokens.
-    spans (Callable): The entities of each: start, end (exclusive), label.
-    RETURNS (List[Doc]): What is in no span is outside. Their vocab is that of English:
-        a bare one knows no attributes of words, such as LOWER.
-    """
+
+def make_docs(
+    records: Iterable[Record], spans: Callable[[Record], Spans] = spans_of
+) -> list[Doc]:
+    """Docs of tokens with the entities of each record; the rest is outside. Their vocab
+    is that of English: a bare one knows no attributes of words, such as LOWER."""
     vocab, docs = blank("en").vocab, []
     for record in records:
         doc = Doc(vocab, words=record["tokens"])
@@ -98,134 +66,118 @@ def make_docs(records: Iterable[Record], spans: Callable[[Record], Spans]) -> li
     return docs
 
 
-def fitted(
+# --------------------------------------------------------------------------------- fits
+
+
+@dataclass
+class Fitted:
+    """A pipeline with the component alone, and what it cost, in CPU seconds.
+
+    cpu_s (float): Of `initialize`: features are read, patterns mined, weights fitted.
+    fit_s, inference_s (float): Of the fit alone; of its sums over segmentations alone.
+    n_values (int): How often the objective of the whole corpus was computed.
+    n_first (int): Label patterns that the fit began with.
+    """
+
+    nlp: Language
+    cpu_s: float = 0.0
+    fit_s: float = 0.0
+    inference_s: float = 0.0
+    n_values: int = 0
+    n_first: int = 0
+
+    @property
+    def component(self) -> Any:
+        """Returns the only component."""
+        return self.nlp.get_pipe("hosemi")
+
+
+def config_of(settings: Mapping[str, Any], **features: Any) -> dict[str, Any]:
+    """A config of the component, with what `model.features` has beside the defaults."""
+    reader = {"@misc": "spacy_hosemi.features.v1", **features}
+    scorer = {"@architectures": "spacy_hosemi.SpanScorer.v1", "features": reader}
+    return {**settings, "model": scorer}
+
+
+def fitted(docs: Sequence[Doc], config: Mapping[str, Any], fit: Fit) -> Fitted:
+    """Train the component alone on docs of one vocab, with entities."""
+    found = Fitted(Language(docs[0].vocab))
+    component: Any = found.nlp.add_pipe("hosemi", config=dict(config))
+    objective = component.objective
+
+    def timed_objective(*args: Any) -> Any:
+        began = time.process_time()
+        values = objective(*args)
+        found.inference_s += time.process_time() - began
+        return values
+
+    def timed_fit(batch: TrainingSet) -> None:
+        compute = batch.value_and_gradient
+
+        def counted() -> Any:
+            found.n_values += 1
+            return compute()
+
+        batch.value_and_gradient = counted  # type: ignore[method-assign]
+        found.n_first = len(component.automaton.patterns)
+        began = time.process_time()
+        fit(batch)
+        found.fit_s = time.process_time() - began
+
+    examples = [Example(*pair) for pair in zip(fresh(docs), docs)]
+    component.objective = timed_objective
+    began = time.process_time()
+    component.initialize(lambda: examples, nlp=found.nlp, fit=timed_fit)
+    found.cpu_s = time.process_time() - began
+    component.objective = objective
+    return found
+
+
+def by_lbfgs(
     docs: Sequence[Doc],
     settings: Mapping[str, Any],
     features: Mapping[str, Any],
     fit: Mapping[str, Any],
     quick: bool = False,
 ) -> Fitted:
-    """Train the component alone.
-
-    docs (Sequence[Doc]): With entities.
-    settings (Mapping): Of the component, other than the defaults.
-    features (Mapping): Of `model.features`.
-    fit (Mapping): Of `spacy_hosemi.lbfgs.v1`.
-    quick (bool): A few iterations.
-    RETURNS (Fitted): The pipeline.
-    """
-    nlp = blank("en")
-    reader = {"@misc": "spacy_hosemi.features.v1", **features}
-    scorer = {"@architectures": "spacy_hosemi.SpanScorer.v1", "features": reader}
-    component: Any = nlp.add_pipe("hosemi", config={**settings, "model": scorer})
+    """Train with settings of the component, of `model.features`, and of
+    `spacy_hosemi.lbfgs.v1`; if quick, by a few iterations."""
     last = {"max_iter": QUICK_ITERATIONS} if quick else {}
     find = make_lbfgs(**{"progress": False, **fit, **last})
-    examples = [Example(*pair) for pair in zip(fresh(docs), docs)]
-    cost, objective = Cost(), component.objective
-    component.objective = _timed(objective, cost)
-    began = time.process_time()
-    component.initialize(lambda: examples, nlp=nlp, fit=_measured(find, cost))
-    cpu_s = time.process_time() - began
-    component.objective = objective
-    return Fitted(nlp, cpu_s, cost)
+    return fitted(docs, config_of(settings, **features), find)
 
 
-def _timed(objective: Objective, cost: Cost) -> Objective:
-    """The same objective, whose time is added up."""
-
-    def timed(*args: Any) -> Any:
-        began = time.process_time()
-        found = objective(*args)
-        cost.inference_s += time.process_time() - began
-        return found
-
-    return timed
-
-
-def _measured(find: Fit, cost: Cost) -> Fit:
-    """The same fit; what it costs is written down."""
-
-    def measured(batch: TrainingSet) -> None:
-        compute = batch.value_and_gradient
-
-        def counted() -> Any:
-            cost.n_values += 1
-            return compute()
-
-        batch.value_and_gradient = counted  # type: ignore[method-assign]
-        began = time.process_time()
-        find(batch)
-        cost.fit_s += time.process_time() - began
-
-    return measured
-
-
-@dataclass
-class Averaged:
-    """A component that the averaged perceptron trained, and what it cost.
-
-    component (HighOrderSemiCRF): Without weights of 0.
-    cpu_s, fit_s (float): Of all training, and of the passes alone.
-    n_first (int): Label patterns that it began with.
-    """
-
-    component: Any
-    cpu_s: float
-    fit_s: float = 0.0
-    n_first: int = 0
-
-
-def averaged(
+def by_perceptron(
     docs: Sequence[Doc],
     config: Mapping[str, Any],
     n_passes: int,
     rate: float | dict[str, float] = 1.0,
     seed: int = SEED,
-) -> Averaged:
-    """Train by the averaged perceptron, weights of long patterns 0 or more.
-
-    docs (Sequence[Doc]): With entities, of one vocab.
-    config (Mapping): Of the component.
-    n_passes (int): Over the docs.
-    rate (Union[float, Dict[str, float]]): Of all steps, or by family of features.
-    seed (int): Of the order of the documents.
-    RETURNS (Averaged): The component.
-    """
-    nlp = Language(docs[0].vocab)
-    found = Averaged(nlp.add_pipe("hosemi", config=dict(config)), 0.0)
+) -> Fitted:
+    """Train by the averaged perceptron, weights of long patterns 0 or more; the rate is
+    that of all steps, or by family of features, the seed of the documents' order."""
     fit = make_averaged(n_passes, rate, seed, nonnegative=True, progress=False)
-
-    def timed_fit(batch: TrainingSet) -> None:
-        found.n_first = len(found.component.automaton.patterns)
-        began = time.process_time()
-        fit(batch)
-        found.fit_s = time.process_time() - began
-
-    examples = [Example(*pair) for pair in zip(fresh(docs), docs)]
-    began = time.process_time()
-    found.component.initialize(lambda: examples, nlp=nlp, fit=timed_fit)
-    found.cpu_s = time.process_time() - began
-    return found
+    return fitted(docs, config, fit)
 
 
-def fresh(docs: Iterable[Doc], vocab: Vocab | None = None) -> list[Doc]:
-    """Copies of docs without their entities.
-
-    docs (Iterable[Doc]): Of tokens.
-    vocab (Optional[Vocab]): Of the copies; None: that of each doc.
-    RETURNS (List[Doc]): The copies.
-    """
-    return [Doc(vocab or doc.vocab, [token.text for token in doc]) for doc in docs]
+# -------------------------------------------------------------------------------- tests
 
 
-def predicted(nlp: Language, docs: Iterable[Doc]) -> list[Doc]:
-    """Copies of docs with the entities that a pipeline finds."""
-    return [nlp(doc) for doc in fresh(docs, nlp.vocab)]
+def fresh(docs: Iterable[Doc]) -> list[Doc]:
+    """Copies of docs without their entities."""
+    return [Doc(doc.vocab, [token.text for token in doc]) for doc in docs]
 
 
 def entities(doc: Doc) -> set[tuple[int, int, str]]:
     """Start, end (exclusive) and label of each."""
     return {(ent.start, ent.end, ent.label_) for ent in doc.ents}
+
+
+def right_labels(component: Any, docs: Sequence[Doc]) -> Bools:
+    """Which tokens get their label, where each token is an entity."""
+    pairs = zip(component.pipe(fresh(docs)), docs)
+    found = [x.label_ == y.label_ for a, b in pairs for x, y in zip(a.ents, b.ents)]
+    return np.array(found, bool)
 
 
 def best_us(
@@ -240,12 +192,9 @@ def best_us(
 
 
 def mc_nemar(before: Bools, after: Bools) -> tuple[int, int, float]:
-    """McNemar's test, exact, of two models on the same cases.
-
-    before, after (bool [cases]): What each has right.
-    RETURNS (Tuple[int, int, float]): Cases that only the first, only the second has
-        right, and p of such a difference if both were as good.
-    """
+    """McNemar's test, exact, of which cases (bool [cases]) two models have right.
+    Returns how many only the first, only the second has right, and p of such a
+    difference if both were as good."""
     only_before = int((before & ~after).sum())
     only_after = int((after & ~before).sum())
     n = only_before + only_after
@@ -253,28 +202,23 @@ def mc_nemar(before: Bools, after: Bools) -> tuple[int, int, float]:
     return only_before, only_after, float(p)
 
 
-def run_script(
-    measure: Callable[[argparse.Namespace], list[str]],
+def script(
     description: str | None,
-    *options: tuple[str, dict[str, Any]],
-) -> int:
-    """Print the tables of a script."""
-    parser = make_parser(description, "--quick", "--json")
-    parser.add_argument(
-        "--data", type=Path, required=True, help="folder with all data sets"
+    measure: Callable[[argparse.Namespace], list[str]],
+    options: Mapping[str, Any] | None = None,
+) -> Callable[[], int]:
+    """Returns the `main` of a script, which prints its tables."""
+    here = Path(__file__).resolve().parent
+    shared = {
+        "--data": arguments.path_to("folder with all data sets", required=True),
+        "--pictures": arguments.path_to("where pictures are written", default=here),
+    }
+    return arguments.script(
+        description,
+        lambda args, folder: report(args, Path(sys.argv[0]).name, *measure(args)),
+        "--quick --json",
+        {**shared, **(options or {})},
     )
-    parser.add_argument(
-        "--pictures",
-        type=Path,
-        default=Path(__file__).resolve().parent,
-        metavar="DIR",
-        help="where pictures are written (default: beside the script)",
-    )
-    for name, given in options:
-        parser.add_argument(name, **given)
-    args = parser.parse_args()
-    report(args, parser.prog, *measure(args))
-    return 0
 
 
 def tell(text: str) -> None:

@@ -29,15 +29,20 @@ from typing import Any
 
 import numpy as np
 from fitting import (
-    averaged,
     best_us,
+    by_perceptron,
+    config_of,
     fresh,
     make_docs,
     mc_nemar,
     read_records,
-    run_script,
+    right_labels,
+    script,
 )
-from harness import Timed, at_least, mean_and_spread, shuffled, table
+
+# isort: split
+from arguments import number
+from harness import Timed, mean_and_spread, shuffled, table
 from numpy.typing import NDArray
 from pictures import picture
 from spacy import registry
@@ -85,43 +90,27 @@ def list_pixels(doc: Doc) -> list[list[str]]:
     return [set_pixels(token.text) for token in doc]
 
 
-@registry.misc("letters.pixels.v1")
-def make_pixels() -> Callable[[Doc], list[list[str]]]:
-    """Registered for the config of the component."""
-    return list_pixels
+registry.misc("letters.pixels.v1", func=lambda: list_pixels)
 
 
 def config(order: int) -> dict[str, Any]:
     """Of a component that gives each token one of the labels."""
-    return {
+    settings = {
         "max_order": order,
         "pattern_min_count": 11,  # "frequency > 10"
         "outside": "none",
         "max_length": 1,
         "objective": {"@misc": "spacy_hosemi.perceptron.v1"},
-        "model": {
-            "@architectures": "spacy_hosemi.SpanScorer.v1",
-            "features": {
-                "@misc": "spacy_hosemi.features.v1",
-                "preset": "none",
-                "min_count": 1,
-                "functions": {"pixels": {"@misc": "letters.pixels.v1"}},
-            },
-        },
     }
+    functions = {"pixels": {"@misc": "letters.pixels.v1"}}
+    return config_of(settings, preset="none", min_count=1, functions=functions)
 
 
 @dataclass
 class Trained:
-    """A model of one order, trained on one fold, and what was measured of it.
-
-    component (Any): Is dropped when all is measured.
-    fit_s (float): CPU s of training, without reading features once.
-    n_first, n_patterns (int): Label patterns before training; those with a weight other
-        than 0 after it.
-    is_right (bool [letters]): Of the test.
-    us (Dict[str, float]): CPU us a letter, by part of the time.
-    """
+    """A model of one order, trained on one fold, which is dropped when all is measured:
+    CPU s of the fit, label patterns before it and after it, which letters of the test
+    are right, CPU us a letter by part of the time."""
 
     component: Any
     fit_s: float
@@ -135,14 +124,13 @@ def train(
     order: int, words: Sequence[Doc], test: Sequence[Doc], n_passes: int
 ) -> Trained:
     """Train a model of some order; see what is right of others; without times."""
-    trained = averaged(words, config(order), n_passes)
+    trained = by_perceptron(words, config(order), n_passes)
     component = trained.component
-    pairs = zip(component.pipe(fresh(test)), test)
-    is_right = [x.label_ == y.label_ for a, b in pairs for x, y in zip(a.ents, b.ents)]
-    n_patterns = len(component.automaton.patterns)
-    return Trained(
-        component, trained.fit_s, trained.n_first, n_patterns, np.array(is_right)
+    n_patterns, is_right = (
+        len(component.automaton.patterns),
+        right_labels(component, test),
     )
+    return Trained(component, trained.fit_s, trained.n_first, n_patterns, is_right)
 
 
 def measure_times(models: Sequence[Trained], test: Sequence[Doc]) -> None:
@@ -188,8 +176,8 @@ def train_folds(args: argparse.Namespace) -> dict[int, list[Trained]]:
     """Train models of all orders on each fold. RETURNS (dict): By order."""
     paths = (args.data / "ocr_letters" / f"{x}.jsonl" for x in ("train", "test"))
     records = [record for path in paths for record in read_records(path, False)]
-    docs, n_passes = shuffled(make_docs(records, lambda x: x["spans"])), 50
-    orders, n_folds = getattr(args, "orders", ORDERS), getattr(args, "folds", N_FOLDS)
+    docs, n_passes = shuffled(make_docs(records)), 50
+    orders, n_folds = args.orders, args.folds
     if args.quick:
         docs, n_folds, n_passes = docs[: 2 * N_TRAIN], 1, 10
         orders = {min(orders), max(orders)}
@@ -265,8 +253,11 @@ def draw_figures(args: argparse.Namespace, found: dict[int, list[Trained]]) -> s
     return picture(args.pictures / "letters", panels, (8.4, 3.4))
 
 
-ORDER = {"type": int, "choices": ORDERS, "nargs": "+", "default": ORDERS}
-FOLDS = {"type": at_least(1), "default": N_FOLDS, "help": "of ten (default: 10)"}
+OPTIONS = {
+    "--orders": dict(type=int, choices=ORDERS, nargs="+", default=ORDERS),
+    "--folds": number(N_FOLDS, "of ten"),
+}
+main = script(__doc__, measure, OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(run_script(measure, __doc__, ("--orders", ORDER), ("--folds", FOLDS)))
+    sys.exit(main())

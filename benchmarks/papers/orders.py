@@ -33,14 +33,14 @@ from fitting import (
     Record,
     Spans,
     best_us,
+    by_lbfgs,
     entities,
-    fitted,
     fresh,
     make_docs,
     mc_nemar,
-    predicted,
     read_records,
-    run_script,
+    script,
+    spans_of,
     tell,
 )
 from harness import Timed, shuffled, table
@@ -57,11 +57,6 @@ COMMON = {"pattern_min_count": 2}
 FIT = {"l2": 0.1, "max_iter": 100}
 BEGIN, END = "^", "$"
 SHOWN = (2, 3, 7)
-
-
-def spans_of(record: Record) -> Spans:
-    """As they stand in the file."""
-    return record["spans"]
 
 
 @dataclass(frozen=True)
@@ -232,9 +227,9 @@ def measure_one(
 ) -> Measured:
     """Train and test one model; its times at test are still to be measured."""
     settings = {**COMMON, **task.settings, "max_order": order}
-    fit = fitted(train, settings, task.features, task.fit, quick)
+    fit = by_lbfgs(train, settings, task.features, task.fit, quick)
     gold = [task.counted(doc) for doc in test]
-    own = [task.counted(doc) for doc in predicted(fit.nlp, test)]
+    own = [task.counted(doc) for doc in map(fit.nlp, fresh(test))]
     is_right = [case in x for cases, x in zip(gold, own) for case in sorted(cases)]
     known, asked = (label_sequences(fit.component, docs) for docs in (train, test))
     bits = History(known, order).bits(asked)
@@ -249,7 +244,7 @@ def measure_times(found: Sequence[Measured], test: Sequence[Doc]) -> None:
     runs: dict[tuple[int, str], Timed] = {}
     for k, x in enumerate(found):
         component = x.fit.component
-        docs = partial(fresh, test, component.vocab)
+        docs = partial(fresh, test)
         potentials = component.model.predict(docs())
         decode = partial(core.viterbi_many, component.automaton, potentials)
         whole = Timed(lambda docs, pipe=component.pipe: list(pipe(docs)), docs)
@@ -336,5 +331,7 @@ def draw_orders(args: argparse.Namespace, found: dict[str, list[Measured]]) -> s
     return picture(args.pictures / "orders", panels, (9.0, 6.6), 2)
 
 
+main = script(__doc__, measure)
+
 if __name__ == "__main__":
-    sys.exit(run_script(measure, __doc__))
+    sys.exit(main())

@@ -22,7 +22,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from fitting import Record, fitted, make_docs, predicted, read_records, run_script, tell
+from fitting import Record, by_lbfgs, fresh, make_docs, read_records, script, tell
+
+# isort: split
+from arguments import flag
 from harness import folds, table
 from scores import f1
 from spacy.tokens import Doc
@@ -105,22 +108,23 @@ def measure(args: argparse.Namespace) -> list[str]:
     """Measure the table, on test or on a third of train."""
     folder = args.data / "punctuation"
     train = read_records(folder / "train.jsonl", args.quick)
-    if getattr(args, "held_out", False):
+    if args.held_out:
         train, test = next(folds(train, 3))
     else:
         test = read_records(folder / "test.jsonl", args.quick)
     docs, gold = make_docs(train, segments), make_docs(test, segments)
     rows = []
     for (kind, order), theirs in THEIRS.items():
-        fit = fitted(docs, *model(kind, order), FIT, args.quick)
-        found = f1(map(marks, predicted(fit.nlp, gold)), map(marks, gold))
+        fit = by_lbfgs(docs, *model(kind, order), FIT, args.quick)
+        found = f1(map(marks, map(fit.nlp, fresh(gold))), map(marks, gold))
         tell(f"punctuation {kind}{order}: F1 {found:.2f}, {fit.cpu_s:.1f} CPU s")
         rows.append([f"{kind}{order}", found, *theirs, fit.cpu_s])
     columns = ["model", "F1|.2f", "paper", "their code", "CPU s|.1f"]
     return ["Nguyen et al. 2011, Table 3: punctuation", table(columns, rows)]
 
 
-HELD_OUT = {"action": "store_true", "help": "test on a third of train"}
+OPTIONS = {"--held-out": flag("test on a third of train")}
+main = script(__doc__, measure, OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(run_script(measure, __doc__, ("--held-out", HELD_OUT)))
+    sys.exit(main())

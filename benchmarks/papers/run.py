@@ -13,13 +13,15 @@ import argparse
 import importlib
 import sys
 
-from fitting import run_script, tell
+import letters
+import punctuation
+from fitting import script, tell
 
 SCRIPTS = "fields punctuation letters chinese_pos running_time orders".split()
 
 
 def measure(args: argparse.Namespace) -> list[str]:
-    """Run all scripts, with the defaults of their own options."""
+    """Run all scripts."""
     found = []
     for name in SCRIPTS:
         tell(f"{name} ..")
@@ -27,5 +29,8 @@ def measure(args: argparse.Namespace) -> list[str]:
     return found
 
 
+OPTIONS = letters.OPTIONS | punctuation.OPTIONS
+main = script(__doc__, measure, OPTIONS)
+
 if __name__ == "__main__":
-    sys.exit(run_script(measure, __doc__))
+    sys.exit(main())

@@ -35,14 +35,13 @@ from typing import Any
 from fitting import (
     QUICK_DOCS,
     QUICK_ITERATIONS,
-    Cost,
+    Fitted,
+    by_lbfgs,
     entities,
-    fitted,
     fresh,
     make_docs,
-    predicted,
     read_records,
-    run_script,
+    script,
     tell,
 )
 from harness import shuffled, table
@@ -65,22 +64,15 @@ PEER_FIT = {"feature.possible_states": True, "epsilon": 0.0, "delta": 0.0}
 
 @dataclass(frozen=True)
 class Measured:
-    """One model, trained on some documents.
-
-    data (str), size (int): The data set, and how many of its documents.
-    model (str): One of `models`, or CRFsuite.
-    cpu_s (float): Of training.
-    exact (Exactness): Of spans and documents of test.
-    cost (Optional[Cost]): Of the fit, where it is known.
-    n_weights (Optional[int]): How many it has, likewise.
-    """
+    """One of `models`, or CRFsuite, trained on some documents of a data set: CPU s, how
+    exact it is on test, and where they are known cost of the fit, and weights."""
 
     data: str
     size: int
     model: str
     cpu_s: float
     exact: Exactness
-    cost: Cost | None = None
+    cost: Fitted | None = None
     n_weights: int | None = None
 
 
@@ -101,24 +93,24 @@ def compare(name: str, args: argparse.Namespace) -> Iterator[Measured]:
     `models` for each size."""
     folder = args.data / name
     train, test = (
-        make_docs(read_records(folder / part, args.quick), lambda x: x["spans"])
+        make_docs(read_records(folder / part, args.quick))
         for part in ("train.jsonl", "test.jsonl")
     )
     train = shuffled(train)
     is_covered = all(token.ent_type for doc in train for token in doc)
     common = {"max_order": 1, "outside": "none" if is_covered else "run"}
-    fitted(train[:QUICK_DOCS], common, {}, FIT, quick=True)  # what is loaded once
+    by_lbfgs(train[:QUICK_DOCS], common, {}, FIT, quick=True)  # what is loaded once
     for size in sorted({min(size, len(train)) for size in SIZES[name]}):
         docs, chain = train[:size], None
         longest = max(len(ent) for doc in docs for ent in doc.ents)
         for model, (settings, features) in models(longest).items():
-            fit = fitted(docs, {**common, **settings}, features, FIT, args.quick)
+            fit = by_lbfgs(docs, {**common, **settings}, features, FIT, args.quick)
             chain = chain or fit.component
-            own = map(entities, predicted(fit.nlp, test))
+            own = map(entities, map(fit.nlp, fresh(test)))
             right = exactness(own, map(entities, test))
             n_weights = size_of(fit.component.weights)["weights"]
             tell(f"{name} {size} {model}: {fit.cpu_s:.2f} CPU s, F1 {right.f1:.2f}")
-            yield Measured(name, size, model, fit.cpu_s, right, fit.cost, n_weights)
+            yield Measured(name, size, model, fit.cpu_s, right, fit, n_weights)
         if find_spec("pycrfsuite"):
             n_iterations = QUICK_ITERATIONS if args.quick else FIT["max_iter"]
             cpu_s, right = train_peer(chain, docs, test, n_iterations)
@@ -129,14 +121,9 @@ def compare(name: str, args: argparse.Namespace) -> Iterator[Measured]:
 def train_peer(
     component: Any, train: Sequence[Doc], test: Sequence[Doc], n_iterations: int
 ) -> tuple[float, Exactness]:
-    """Train CRFsuite as the same chain: features that train has twice, all weights.
-
-    component (HighOrderSemiCRF): The chain, whose features and tags it reads.
-    train, test (Sequence[Doc]): With entities.
-    n_iterations (int): Of L-BFGS.
-    RETURNS (Tuple[float, Exactness]): CPU s of training, without that of reading
-        features, and how exact it is on test.
-    """
+    """Train CRFsuite as the same chain (a component whose features and tags it reads):
+    features that train has twice, all weights. Returns CPU s of training, without that
+    of reading features, and how exact it is on test."""
     from pycrfsuite import ItemSequence
 
     inventory, read = component.inventory, component.token_features
@@ -225,5 +212,7 @@ def measure(args: argparse.Namespace) -> list[str]:
     return [*parts, picture(args.pictures / "running_time", panels, (9.6, 3.2))]
 
 
+main = script(__doc__, measure)
+
 if __name__ == "__main__":
-    sys.exit(run_script(measure, __doc__))
+    sys.exit(main())

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 import spacy
 from hypothesis import given
@@ -60,24 +61,30 @@ def test_records_without_a_complete_document():
 
 @given(st.lists(st.tuples(SPANS, SPANS), min_size=1, max_size=5))
 def test_counts_by_document_and_scores_agree(pairs):
-    from scores import exactness_of, scores_of
-    from settings import counts_of, differences
-    from settings import exactness_of as exactness_of_counts
+    from scores import count, counted, differences, exactness_of, scores_of
 
     examples = [Example(make_doc(found), make_doc(gold)) for found, gold in pairs]
-    counts = counts_of(examples)
+    counts = count(examples)
     expected = exactness_of(scores_of(examples))
-    assert exactness_of_counts(counts) == pytest.approx(expected)
+    assert counted(counts.sum(axis=0)) == pytest.approx(expected)
     assert not differences(counts, counts).any()
 
 
-def test_differences_are_on_the_same_draws():
-    import numpy as np
-    from settings import differences, interval
+def test_right_borders_count_without_labels():
+    from scores import count, counted
 
-    one = np.array([[2, 2, 2, 1]] * 50)
-    other = np.array([[2, 2, 2, 1]] * 40 + [[1, 2, 2, 1]] * 10)
+    example = Example(make_doc({(0, "A"), (2, "B")}), make_doc({(0, "B"), (2, "B")}))
+    assert count([example]).tolist() == [[1, 2, 2, 2, 1, 0]]
+    assert counted(np.array([1, 3, 2, 2, 4, 1])) == (40, 25)
+
+
+def test_differences_are_on_the_same_draws():
+    from scores import differences, interval
+
+    right, wrong = [2, 2, 2, 2, 1, 1], [1, 2, 2, 2, 1, 0]
+    one, other = np.array([right] * 50), np.array([right] * 40 + [wrong] * 10)
     draws = differences(one, other)
-    assert draws.shape == (1000, 2) and (draws >= 0).all()
-    assert draws.mean(axis=0) == pytest.approx([10.0, 20.0], abs=0.5)
-    assert interval(draws[:, 1]).startswith("+")
+    assert draws.shape == (2, 1000) and (draws >= 0).all()
+    assert draws.mean(axis=1) == pytest.approx([10.0, 20.0], abs=0.5)
+    assert interval(draws[0]).startswith("+")
+    assert interval(differences(one[:9], other[40:49])[0]) == "+50.00 to +50.00"
