@@ -47,13 +47,8 @@ def make_decoder(
     model: Model[list[Doc], Any],
     before: Decoder | None = None,
 ) -> Decoder:
-    """Makes the decoder for the labels of a state.
-
-    state (ModelState), options (DecodingOptions): All that predictions depend on.
-    model (Model): The span scorer of the component.
-    before (Optional[Decoder]): The decoder of the previous state; parts that do not
-        depend on weights are used again.
-    """
+    """Returns the decoder for the labels of a state; parts of the decoder of the
+    previous state (before) that do not depend on weights are used again."""
     weights = state.weights
     scorer = DocScorer(weights, model=model)
     if state.levels is None:
@@ -69,13 +64,9 @@ def make_decoder(
 
 
 def segment_decoder(decoder: Decoder, name: str) -> FlatDecoder:
-    """Returns what decodes all labels of documents at once.
-
-    decoder (Decoder): From `make_decoder`. One that decodes level by level prunes, what
-        it is given here does not.
-    name (str): Of its component.
-    RAISES (ValueError): HS317 labels in a tree have a tok2vec or too many weights.
-    """
+    """Returns what decodes all labels of documents at once, and so prunes none, for a
+    decoder of `make_decoder`. Raises ValueError HS317, with the name of the component,
+    if labels in a tree have a tok2vec or too many weights."""
     flat = decoder.of_leaves if isinstance(decoder, LevelDecoder) else decoder
     if not isinstance(flat, FlatDecoder):
         raise ValueError(Errors.HS317.format(name=name))
@@ -85,13 +76,13 @@ def segment_decoder(decoder: Decoder, name: str) -> FlatDecoder:
 def _leaf_decoder(
     state: ModelState, options: DecodingOptions, tree: FlatTree
 ) -> FlatDecoder:
-    """RETURNS (FlatDecoder): It decodes the leaves of a tree as labels without one."""
+    """Returns a decoder of the leaves of a tree as labels without one."""
     scorer = DocScorer(tree.weights, is_single=False)
     return FlatDecoder(state, options, scorer, tree)
 
 
 class LevelDecoder(Decoder):
-    """For trees of any size: decodes level by level, see `descend`."""
+    """Decodes trees of any size level by level, see `descend`."""
 
     def __init__(
         self, state: ModelState, options: DecodingOptions, scorer: Scorer
@@ -104,8 +95,8 @@ class LevelDecoder(Decoder):
 
     @cached_property
     def of_leaves(self) -> FlatDecoder | None:
-        """Decodes all leaves at once, for what can be said of these alone; None if
-        they have a tok2vec or too many weights for that."""
+        """Returns what decodes all leaves at once; None if they have a tok2vec or too
+        many weights for that."""
         if self._top.scorer.has_encoder:
             return None
         tree = flatten(self.state)
@@ -149,8 +140,8 @@ class LevelDecoder(Decoder):
         return LevelPosterior(batch, batch.rows(d), solved, self._tree, labels)
 
     def _solve(self, batch: Batch) -> tuple[ScoredLevel, list[PartialLabels]]:
-        """RETURNS (Tuple[ScoredLevel, List[PartialLabels]]): The last level, and the
-        corrections of each instance, with labels of documents."""
+        """Returns the last level, and the corrections of each instance, with labels of
+        documents."""
         entities, corrections = [], []
         for d, doc in enumerate(batch.docs):
             existing = read_existing(doc, self.options.name)
@@ -194,8 +185,7 @@ class LevelDecoder(Decoder):
         corrections: Sequence[PartialLabels],
         best: Sequence[Sequence[Segment]],
     ) -> list[list[Place]]:
-        """RETURNS (List[List[Place]]): Existing and kept spans that the best
-        segmentation at the top has."""
+        """Returns existing and kept spans that the best segmentation at the top has."""
         index, node_of = self._top.inventory.index, self._tree.node_of
         required = []
         for existing, corrected, segments in zip(entities, corrections, best):
@@ -215,8 +205,8 @@ class LevelDecoder(Decoder):
     def _best(
         self, solved: ScoredLevel, corrections: Sequence[PartialLabels]
     ) -> list[list[SpanPath]]:
-        """RETURNS (List[List[SpanPath]]): The best spans of each instance; names given
-        by a user have probability 1."""
+        """Returns the best spans of each instance; names given by a user have
+        probability 1."""
         decode = LEVEL_DECODINGS[self.options.decoding]
         best = paths(solved, decode(solved, self.options.expected_f1), self._tree)
         for of_instance, corrected in zip(best, corrections):

@@ -26,18 +26,14 @@ _GROWTH = 1e-12
 
 
 def mbr_spans(solved: ScoredLevel, expected_f1: float | None) -> Ints:
-    """The spans of each document with the highest expected F1 (minimum Bayes risk), as
-    `core.mbr` finds them, at the last level:
+    """Returns the spans of each document with the highest expected F1 (minimum Bayes
+    risk), as `core.mbr` finds them, among the candidates of the last level, from left
+    to right, int32 [S]:
 
         max over s of  sum over spans of s of (2 P(span) - expected_f1)
 
-    Outside adds nothing, and is possible at the tokens of `ScoredLevel.is_open`.
-
-    solved (ScoredLevel): The last level, with K candidates.
-    expected_f1 (Optional[float]): Of all documents together, 0 to 1; None: of each
-        document alone, found by Dinkelbach's method.
-    RETURNS (int32 [S]): The chosen candidates, document by document, from left to
-        right.
+    Outside adds nothing, and is possible at the tokens of `ScoredLevel.is_open`. Where
+    expected_f1 is None, that of each document is found by Dinkelbach's method.
     """
     gains = _Gains(solved)
     if expected_f1 is not None:
@@ -52,7 +48,7 @@ def mbr_spans(solved: ScoredLevel, expected_f1: float | None) -> Ints:
 
 
 class _Gains:
-    """The gain of each span, 2 P(span) - ratio, and the spans with the largest sum."""
+    """Finds the spans with the largest sum of gains, 2 P(span) - ratio."""
 
     def __init__(self, solved: ScoredLevel) -> None:
         table, self._prob = solved.candidates, solved.found[0]
@@ -70,29 +66,27 @@ class _Gains:
         self._is_needed = (closed[last] > closed[first])[self._spans]
 
     def _covered(self, first: Ints, last: Ints, some: Bools) -> Bools:
-        """Whether some candidates cover each token [n] of all documents."""
+        """Returns whether some candidates cover each token [n] of all documents."""
         n = int(self._sizes.sum()) + 1
         opened = np.bincount(first[some], minlength=n)
         ended = np.bincount(last[some], minlength=n)
         return np.cumsum(opened - ended)[:-1] > 0
 
     def _sums(self, spans: NDArray[np.intp] | Ints) -> Floats:
-        """The expected number of correct spans among these, by document [N]."""
+        """Returns the expected number of correct spans among these, by document [N]."""
         doc, prob = self._doc[spans], self._prob[spans]
         sums = np.bincount(doc, weights=prob, minlength=self.n_docs)
         return sums.astype(np.float64)
 
     def f1(self, spans: Ints) -> Floats:
-        """RETURNS (float64 [N]): An approximation of the expected F1 of some spans: the
-        ratio of expected values, by document."""
+        """Returns an approximation of the expected F1 of some spans, by document [N]:
+        the ratio of expected values."""
         sizes = np.bincount(self._doc[spans], minlength=self.n_docs) + self._n_expected
         return 2.0 * self._sums(spans) / np.where(sizes > 0.0, sizes, 1.0)
 
     def best(self, ratio: Floats) -> Ints:
-        """RETURNS (int32 [S]): The spans with the largest sum of gains.
-
-        ratio (float64 [N]): Subtracted for each span, by document.
-        """
+        """Returns the spans with the largest sum of gains, given the ratio of each
+        document [N]."""
         gain = 2.0 * self._prob[self._spans] - ratio[self._doc[self._spans]]
         # Spans without gain are needed over tokens that cannot be outside.
         some = (gain > 0.0) | self._is_needed

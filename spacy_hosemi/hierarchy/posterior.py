@@ -118,12 +118,12 @@ class LevelPosterior(AnyPosterior):
         return marginals if words is None else WordMarginals(marginals, words)
 
     def _path(self, row: int, span: Span) -> Path:
-        """RETURNS (Path): The names above a span with a leaf."""
+        """Returns the names above a span with a leaf."""
         nodes = self.tree.path(self.tree.leaf[span[2]])
         return [(name, self._at_node(row, span, node)) for name, node in nodes]
 
     def _at_node(self, row: int, span: Span, node: int) -> float:
-        """RETURNS (float): The probability of a label below a node at these tokens."""
+        """Returns the probability of a label below a node at these tokens."""
         at = self.tree.at_level(int(self.tree.level[node]))
         below = (
             prob
@@ -136,13 +136,9 @@ class LevelPosterior(AnyPosterior):
 def whole_probabilities(
     posteriors: Sequence[LevelPosterior], spans: Sequence[Sequence[Span]]
 ) -> list[float]:
-    """RETURNS (List[float]): The probability of the segmentations of documents with
-    exactly some spans, see `AnyPosterior.whole`.
-
-    posteriors (Sequence[LevelPosterior]): Of one or more documents of one batch.
-    spans (Sequence[Sequence[Tuple[int, int, str]]]): Of each document, sorted; the name
-        of an inner node stands for all leaves below.
-    """
+    """Returns the probability of the segmentations of one or more documents of a batch
+    with exactly some spans, which are sorted, see `AnyPosterior.whole`; the name of an
+    inner node stands for all leaves below."""
     batch, solved, tree = posteriors[0].batch, posteriors[0].solved, posteriors[0].tree
     sizes = solved.candidates.sizes
     places: list[list[Place]] = [[] for _ in sizes]

@@ -1,4 +1,4 @@
-"""Projections of a label tree: to the names at its top, and to its leaves."""
+"""The projection of a label tree to the names at its top."""
 
 from __future__ import annotations
 
@@ -100,23 +100,6 @@ class TreeProjection(Projection):
         tree = self.tree
         places = self.excluded(spans)
         return [(i, j, tree.names[v]) for i, j, v in places if tree.level[v] == 1]
-
-
-class LeafProjection(Projection):
-    """Segments have the leaves of a tree for labels. The label of a required span may
-    be any name of the tree, and stands for all leaves below it: see `LeafInventory`."""
-
-    def __init__(self, labels: Sequence[str], tree: LabelTree) -> None:
-        super().__init__(labels)
-        self._tree = tree
-
-    def project(self, annotation: PartialLabels) -> PartialLabels:
-        names = {name for *_, name in annotation.required}
-        in_tree = [name for name in names if self._tree.node_of(name) is not None]
-        annotation = with_labels(annotation, in_tree)
-        labels = {None, *self.top}
-        excluded = tuple(span for span in annotation.excluded if span[2] in labels)
-        return replace(annotation, excluded=excluded)
 
 
 def _with_label(spans: Iterable[AnySpan]) -> list[Span]:

@@ -7,7 +7,7 @@ its label is a tag: a linear chain.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,18 +27,28 @@ ENCODINGS = ("segments", "IO", "BIO", "BILUO")
 OUTSIDES = ("run", "token", "none")
 
 
+def _itself(label: str) -> Sequence[str]:
+    return (label,)
+
+
 class LabelInventory:
     """Has the labels of spans, and encodes spans by labels of segments; ENCODINGS,
     OUTSIDES ("run": outside segments are maximal; "token": single tokens; "none": there
     are none). Raises HS040 for a reserved label, HS042 for encoding or outside.
 
+    labels_below (Callable): From a name to the labels that it stands for: a label, for
+        itself; an inner node of a tree, for all leaves below.
     names (Tuple[str, ...]): Labels of segments, as in the automaton; outside is first.
     index (Dict[str, int]): The index of each name.
     on_tokens (bool): Whether all segments are single tokens.
     """
 
     def __init__(
-        self, labels: Iterable[str], encoding: str = "segments", outside: str = "run"
+        self,
+        labels: Iterable[str],
+        encoding: str = "segments",
+        outside: str = "run",
+        labels_below: Callable[[str], Sequence[str]] = _itself,
     ) -> None:
         read("encoding", choice(ENCODINGS), encoding)
         read("outside", choice(OUTSIDES), outside)
@@ -46,16 +56,13 @@ class LabelInventory:
         check_names(self.labels)
         self.encoding = encoding
         self.outside = outside
+        self.labels_below = labels_below
         prefixes = {"segments": [""], "IO": ["I-"], "BIO": ["B-", "I-"]}.get(
             encoding, ["B-", "I-", "L-", "U-"]
         )
         self.names = (OUTSIDE, *(p + label for label in self.labels for p in prefixes))
         self.index = {name: y for y, name in enumerate(self.names)}
         self.on_tokens = encoding != "segments"
-
-    def labels_below(self, label: str) -> Sequence[str]:
-        """Returns the labels that a name stands for: itself."""
-        return (label,)
 
     def encode(self, spans: Iterable[Span], n_tokens: int) -> list[Segment]:
         """Returns the segmentation that has exactly these spans, which are sorted and
@@ -71,10 +78,11 @@ class LabelInventory:
         """Returns the names that encode some spans at their tokens, bool [n, L]; all
         names at other tokens."""
         names = np.ones((n_tokens, len(self.names)), bool)
-        for start, end, label in spans:
+        for start, end, name in spans:
             names[start:end] = False
-            for i, j, y in self._inside(start, end, label):
-                names[i:j, y] = True
+            for label in self.labels_below(name):
+                for i, j, y in self._inside(start, end, label):
+                    names[i:j, y] = True
         return names
 
     def decode(self, segments: Iterable[Segment]) -> list[Span]:

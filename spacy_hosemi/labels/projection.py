@@ -18,6 +18,8 @@ class Projection:
     """Relates the labels of documents to those of segments, which are `top`: here the
     same ones. Raises HS040 for a reserved name.
 
+    required (Optional[Collection[str]]): The names that required spans may have, such
+        as those of nodes above the labels; None: the labels.
     parents (Mapping[str, str]): The parent of each name that has one.
     takes_labels (bool): Whether labels may be added after training.
     """
@@ -25,18 +27,25 @@ class Projection:
     parents: Mapping[str, str] = MappingProxyType({})
     takes_labels = True
 
-    def __init__(self, labels: Sequence[str]) -> None:
+    def __init__(
+        self, labels: Sequence[str], required: Collection[str] | None = None
+    ) -> None:
         check_names(labels)
         self.labels = self.top = tuple(labels)
+        self._required = self.top if required is None else required
 
     def names(self) -> Sequence[str]:
         """Returns all labels, and the names above them."""
         return self.top
 
     def project(self, partial: PartialLabels) -> PartialLabels:
-        """Returns what is known of a document, with the labels of segments. Required
-        spans with unknown labels are left out; their tokens stay blocked."""
-        return with_labels(partial, self.top)
+        """Returns what is known of a document, with the labels of segments. Spans with
+        unknown labels are left out; tokens of required ones stay blocked."""
+        labels = {None, *self.top}
+        excluded = tuple([span for span in partial.excluded if span[2] in labels])
+        if len(excluded) < len(partial.excluded):
+            partial = replace(partial, excluded=excluded)
+        return with_labels(partial, self._required)
 
     def lift(self, corrections: PartialLabels) -> PartialLabels:
         """Returns corrections of a user, with labels in the place of names above
