@@ -103,10 +103,13 @@ def extract(
         raise ValueError(Errors.HS310.format(found=nlp.pipe_names))
     why = obstacle(nlp)
     way = {WAY: "direct"} if why is None else {WAY: "pipeline", WHY: why}
-    texts = _read_texts(texts)
+    source, texts = texts, _read_texts(texts)
     if ids is not None:
         ids = _read_ids(ids)
-        texts = _counted(texts, len(ids))
+        n_texts = len(source) if isinstance(source, Sized) else None
+        if n_texts not in (None, len(ids)):
+            raise ValueError(Errors.HS312.format(found=len(ids), expected=n_texts))
+        texts = _counted(iter(texts), len(ids))
     columns = _Columns()
     batches = []
     for _ in read_chunks(nlp, columns.lines(texts), columns, threads=threads):
@@ -232,7 +235,7 @@ def _read_texts(texts: Any) -> Iterable[Any]:
             kind = kind.value_type
         if str(kind) not in ("string", "large_string", "string_view", "null"):
             raise ValueError(Errors.HS183.format(found=f"a column of {texts.type}"))
-        return _Column(texts)
+        return _values_of(texts)
     is_flat = getattr(texts, "ndim", 1) == 1
     is_other = isinstance(texts, (str, bytes, Mapping, pa.Table, pa.RecordBatch))
     if is_other or not is_flat or not isinstance(texts, Iterable):
@@ -240,19 +243,11 @@ def _read_texts(texts: Any) -> Iterable[Any]:
     return texts
 
 
-class _Column:
-    """A column of Arrow whose values become Python's some at a time."""
-
-    def __init__(self, values: pa.Array | pa.ChunkedArray) -> None:
-        self._chunks = getattr(values, "chunks", [values])
-
-    def __len__(self) -> int:
-        return sum(map(len, self._chunks))
-
-    def __iter__(self) -> Iterator[Any]:
-        for chunk in self._chunks:
-            for start in range(0, len(chunk), _SLICE):
-                yield from _values(chunk.slice(start, _SLICE))
+def _values_of(column: pa.Array | pa.ChunkedArray) -> Iterator[Any]:
+    """Yields the values of a column, which become Python's some at a time."""
+    for chunk in getattr(column, "chunks", [column]):
+        for start in range(0, len(chunk), _SLICE):
+            yield from _values(chunk.slice(start, _SLICE))
 
 
 def _values(column: pa.Array) -> list[Any]:
@@ -291,16 +286,8 @@ def _ids_of_rows(ids: pa.Array | pa.ChunkedArray, rows: pa.ChunkedArray) -> Any:
         return pa.array([values[k] for k in rows.to_pylist()], ids.type)
 
 
-def _counted(texts: Iterable[Any], n_ids: int) -> Iterator[Any]:
-    """Yields texts. Raises ValueError: HS312 if there are more or fewer than ids, at
-    once if their number is known."""
-    expected = len(texts) if isinstance(texts, Sized) else None
-    if expected not in (None, n_ids):
-        raise ValueError(Errors.HS312.format(found=n_ids, expected=expected))
-    return _checked(iter(texts), n_ids)
-
-
-def _checked(texts: Iterator[Any], n_ids: int) -> Iterator[Any]:
+def _counted(texts: Iterator[Any], n_ids: int) -> Iterator[Any]:
+    """Yields texts. Raises ValueError HS312 if there are more or fewer than ids."""
     n_texts = 0
     for text in islice(texts, n_ids):
         n_texts += 1

@@ -6,7 +6,7 @@ by block, so that they are the same bits for any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,17 +17,19 @@ from ..model.active_features import PlaceRows, RoleRows, Rows, cut_rows
 from ..model.weights.potentials import (
     add_cell_gradient,
     add_entry_gradient,
+    add_gradient,
+    add_scores,
     cells_of,
+    dense_rows,
     join_scores,
     role_gradient,
     score_rows,
 )
 from ..model.weights.state import Floats, WeightState
+from .kernels.token_sums import TokenSums
 from .lane_losses import LaneLosses
 from .objectives import Objective
-from .row_store import join_rows
-from .segment_store import SegmentStore
-from .shared_sums import add_token_gradient, add_token_scores
+from .row_store import SegmentStore, join_rows
 
 # At most this many tokens have their scores in memory at the same time, in all roles,
 # if a block of documents has not more; with these, the cost of a call does not count.
@@ -37,6 +39,8 @@ _CHUNK = 20_000
 # at most this many scores in a role, 16 MB: new memory takes longer, by 10 % of an
 # evaluation with 3,000 labels. Sums are formed by block: other numbers, other bits.
 _DOCS, _TOKENS, _SCORES = 64, 4_000, 2_000_000
+
+_NONE = np.zeros(0, np.int32)
 
 
 class EncodedDocs:
@@ -146,7 +150,7 @@ class EncodedDocs:
         }
         shape = self._borders[docs.stop] - at, len(state.tail)
         scores = {role: np.zeros(shape) for role in rows_of}
-        add_token_scores(state, rows_of, scores, team)
+        _add_tokens(state, rows_of, scores, state.matrix, False, team)
         segments = self.segments.of(docs.start, docs.stop)
         cells = cells_of(state, segments)
         of_all = losses, pattern, length, team
@@ -172,7 +176,36 @@ class EncodedDocs:
             length += gradient.length
             add_entry_gradient(state, places, gradient.entries, d_matrix)
         add_cell_gradient(state, segments, cells, d_matrix)
-        add_token_gradient(state, rows_of, scores, d_matrix, team)
+        _add_tokens(state, rows_of, scores, d_matrix, True, team)
+
+
+def _add_tokens(
+    state: WeightState,
+    rows: Mapping[str, RoleRows],
+    scores: Mapping[str, Floats],
+    matrix: Floats,
+    is_transpose: bool,
+    team: Team,
+) -> None:
+    """Adds to the scores of each role, [n, L], from the weights of features;
+    transposed, to the derivatives by these weights from those by scores. Threads share
+    it unless there is one alone, or features have values."""
+    if team.n == 1 or any(x.strength is not None for x in rows.values()):
+        for role, of_role in rows.items():
+            if is_transpose:
+                add_gradient(state, of_role, scores[role], matrix)
+            else:
+                add_scores(state, of_role, scores[role])
+        return
+    roles = [(x.first, x.row, scores[role]) for role, x in rows.items()]
+    dense, pairs = dense_rows(state, matrix), (_NONE, _NONE)
+    if dense is None and state.pairs is not None:
+        pairs = state.pairs.first, state.pairs.columns
+    weights = (matrix if dense is None else dense).reshape(-1)
+    tasks = [TokenSums(k, team.n) for k in range(team.n)]
+    for task in tasks:
+        task.take(roles, *pairs, weights, len(state.tail), is_transpose)
+    team.run(tasks)
 
 
 def cut_blocks(

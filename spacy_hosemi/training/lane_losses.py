@@ -15,7 +15,7 @@ from ..core.parallel.team import Team
 from ..labels.gold import Gold
 from ..model.weights.state import Floats, WeightState
 from .objectives import Objective, log_likelihood
-from .segment_store import SegmentStore
+from .row_store import SegmentStore
 
 
 class LaneLosses:

@@ -29,8 +29,7 @@ from .checkpoint import digest, of_documents
 from .encoded_docs import EncodedDocs
 from .objectives import Objective
 from .progress import watched
-from .row_store import RowStore
-from .segment_store import SegmentStore
+from .row_store import RowStore, SegmentStore
 
 Floats = NDArray[np.float64]
 
