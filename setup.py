@@ -22,8 +22,10 @@ SANITIZED = os.environ.get("HOSEMI_SANITIZE", "0") == "1"
 FLAVOUR = "debug" if CHECKED else "sanitize" if SANITIZED else "release"
 BUILD = f"build/{FLAVOUR}"
 PACKAGE = "spacy_hosemi"
+# Cython writes it: what each module would hold otherwise, memoryviews above all.
+SHARED = os.path.join(PACKAGE, "core", "cython_shared.c")
 HEADERS = "spacy_hosemi/core/simd"
-SOURCES = sorted(glob(f"{PACKAGE}/**/*.pyx", recursive=True))
+SOURCES = [*sorted(glob(f"{PACKAGE}/**/*.pyx", recursive=True)), SHARED]
 WINDOWS = sys.platform == "win32"
 # Of Cython: those that are forked do not import this file again.
 FORKS = sys.platform == "linux" and sys.version_info < (3, 14)
@@ -32,7 +34,7 @@ SANITIZE = ["-fsanitize=address,undefined"]
 # Nothing of -ffast-math: the engine relies on -inf and reads floating-point exception
 # flags. No -march=native: a wheel runs on other machines too.
 OPTIMISE = {
-    "debug": ["-O1", "-UNDEBUG"],
+    "debug": ["-O1", "-g0", "-UNDEBUG"],
     # Not with -fwrapv, which comes from Python: no overflow would be an error.
     "sanitize": [*SANITIZE, "-O1", "-g", "-fno-omit-frame-pointer", "-fno-wrapv"],
     "release": ["-O3", "-g0", "-ffp-contract=off"],
@@ -83,6 +85,7 @@ def to_c(extensions):
         build_dir=f"{BUILD}/c",
         quiet=True,
         nthreads=PROCESSES,
+        shared_utility_qualified_name=module_name(SHARED),
         emit_linenums=FLAVOUR == "sanitize",
         compiler_directives={
             "language_level": 3,
@@ -98,11 +101,14 @@ def to_c(extensions):
     )
 
 
+def module_name(path):
+    return os.path.splitext(path)[0].replace(os.sep, ".")
+
+
 def extension(path):
-    name = os.path.splitext(path)[0].replace(os.sep, ".")
     libraries = [] if WINDOWS else ["m"]
     return Extension(
-        name,
+        module_name(path),
         [path],
         include_dirs=[HEADERS],
         depends=glob(f"{HEADERS}/*.h"),

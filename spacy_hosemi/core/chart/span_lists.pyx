@@ -124,7 +124,8 @@ cdef class SpanLists:
 
     cdef tuple sorted(self, sizes, n_labels):
         """Each once, see `probable_segments`."""
-        rows = np.asarray(<Listed[: self.room]>self.rows)[: self.n]
+        cdef Listed[::1] listed = <Listed[: self.room]>self.rows
+        rows = np.asarray(listed)[: self.n]
         first = np.concatenate([[0], np.cumsum(sizes)])
         longest = np.max(sizes, initial=0)
         names = "doc", "start", "end", "label"
