@@ -304,10 +304,11 @@ def change_weights(pipe, **arrays):
 
 @functools.cache
 def frequent_words(path) -> dict:
-    """A table of spacy-lookups-data; of probabilities the 50,000 largest."""
+    """A table of spacy-lookups-data: 200,000 clusters, or the 50,000 largest
+    probabilities."""
     table = load_language_data(path)
     if min(table.values()) >= 0:  # no logarithms: clusters
-        return table
+        return dict(itertools.islice(table.items(), 200_000))
     largest = heapq.nlargest(50_000, table, key=table.__getitem__)
     return {word: table[word] for word in largest}
 

@@ -61,35 +61,17 @@ def test_values(values, expected):
 
 
 @pytest.mark.parametrize(
-    "value, expected",
-    [
-        ("a", "str"),
-        ("", "str"),
-        (True, "bool"),
-        (False, "bool"),
-        (0, "int"),
-        (2, "int"),
-    ],
+    "values, expected",
+    [(["a", ""], "str"), ([True, False], "bool"), ([0, 2], "int"), ([None], None)],
 )
-def test_the_first_value_tells_the_type(value, expected):
-    extensions = Extensions()
-    assert not extensions
-    extensions.values(make_topics(None, value), "topic", is_train=True)
-    assert extensions.types == {"topic": expected}
-    assert extensions
-
-
-def test_nothing_is_no_type():
-    extensions = Extensions()
-    extensions.values(make_topics(None, None), "topic", is_train=True)
-    assert extensions.types == {}
-
-
-def test_prediction_fixes_no_type():
-    extensions = Extensions()
-    for value in ("a", 1, True):
+def test_the_first_value_in_training_tells_the_type(values, expected):
+    for value in values:
+        extensions = Extensions()
         extensions.values(make_topics(None, value), "topic")
-    assert extensions.types == {}
+        assert not extensions
+        extensions.values(make_topics(None, value), "topic", is_train=True)
+        assert extensions.types == ({"topic": expected} if expected else {})
+        assert bool(extensions) == bool(expected)
 
 
 # --- what is refused --------------------------------------------------------------
@@ -138,13 +120,6 @@ def test_the_type_changes(first, second, expected):
     with pytest.raises(TypeError, match="HS048.* of the token 'w0' "):
         extensions.values(make_topics(second), "topic")
     extensions.values(make_topics(first, None), "topic")
-
-
-def test_each_attribute_has_its_type():
-    extensions, doc = Extensions(), make_topics("a", "b")
-    extensions.values(doc, "topic", is_train=True)
-    extensions.values(doc, "is_long", is_train=True)
-    assert extensions.types == {"topic": "str", "is_long": "bool"}
 
 
 def test_a_long_value_is_cut():
@@ -203,14 +178,6 @@ def test_values_are_not_kept_between_documents():
 def test_a_list_that_is_named_like_an_attribute():
     with pytest.raises(ValueError, match="HS031.*'_.topic:IN'"):
         Extractor(FeatureSet(["_.topic:IN"]))
-
-
-def test_an_empty_doc():
-    reading = Extractor(FeatureSet(["_.topic"], whole=["_.topic*"])).read(
-        [make_doc(NLP)]
-    )
-    assert reading.keys["inside"].shape == (0, 1)
-    assert len(reading.segments.keys) == 0
 
 
 def test_pickle():

@@ -117,58 +117,39 @@ SIGNS = [*"aB1-.'(½²", *"\xad\u200b\ufeff\u0301ﬁＡ１é", "ex-\nam", " ", "
 # What is not seen between a letter and what NFKC joins with it: an accent, a vowel
 # sign, a voiced sound mark; some stand on a space of their own.
 LETTERS = "a", "1", "か", "क", "東", "ﬁ"
-UNSEEN = (
-    "",
-    "\xad",
-    "\u200b",
-    "\u200d",
-    "\ufe0f",
-    "\u034f",
-    "\x01",
-    "\u115f",
-    "\U000e0101",
-)
+UNSEEN = "", *"\xad\u200b\u200d\ufe0f\u034f\x01\u115f\U000e0101"
 JOINED = "\u0301", "\u0300\u0323", "\u3099", "\u309b", "´", "\u093e", "\u20dd", "b"
 
 
-@pytest.mark.parametrize("attr", ATTRIBUTES)
+FIELDS, CHARACTERS = spacy.blank("en", vocab=NLP.vocab), spacy.blank("zh")
+FIELDS.tokenizer = FieldTokenizer(NLP.vocab)
+
+
 @given(
-    text=st.lists(st.sampled_from(SIGNS), max_size=9).map("".join),
-    tokenizer=st.sampled_from([NLP.tokenizer, FieldTokenizer(NLP.vocab)]),
+    st.lists(st.lists(st.sampled_from(SIGNS), max_size=9).map("".join), max_size=5),
+    st.sampled_from([NLP, FIELDS]),
 )
-def test_clean_as_a_document(attr, text, tokenizer):
-    """The words are those that are read of a clean document with the same text."""
-    read_as_documents([text], attr, tokenizer)
+def test_clean_as_a_document(texts, nlp):
+    """The words are those that are read of clean documents with the same texts."""
+    docs = [clean_doc(nlp.make_doc(text))[0] for text in texts]
+    for attr in ATTRIBUTES if texts else ():
+        if attr == "ALNUM":
+            expected = alnum_words(docs)
+        else:  # entries are lemmas
+            expected = token_words(docs, "ORTH" if attr == "LEMMA" else attr, True)
+        found = entry_words(texts, attr, nlp, with_texts=True, clean_text=True)
+        assert found.values.tolist() == expected.values.tolist()
+        assert found.first.tolist() == expected.docs.tolist()
+        assert " ".join(found.texts).split() == " ".join(expected.texts).split()
 
 
 @pytest.mark.parametrize(
-    "tokenizer",
-    [
-        NLP.tokenizer,
-        FieldTokenizer(NLP.vocab),
-        spacy.blank("zh").tokenizer,
-    ],
-    ids=["words", "fields", "characters"],
+    "nlp", [NLP, FIELDS, CHARACTERS], ids=["words", "fields", "characters"]
 )
-def test_unseen_between_a_letter_and_its_accent(tokenizer):
+def test_unseen_between_a_letter_and_its_accent(nlp):
     texts = map("".join, itertools.product(LETTERS, UNSEEN, JOINED))
     texts = [f"{text} {text}{text}" for text in texts]
-    for attr in ATTRIBUTES:
-        read_as_documents(texts, attr, tokenizer)
-
-
-def read_as_documents(texts, attr, tokenizer):
-    nlp = spacy.blank(tokenizer.vocab.lang, vocab=tokenizer.vocab)
-    nlp.tokenizer = tokenizer
-    docs = [clean_doc(tokenizer(text))[0] for text in texts]
-    if attr == "ALNUM":
-        expected = alnum_words(docs)
-    else:  # entries are lemmas
-        expected = token_words(docs, "ORTH" if attr == "LEMMA" else attr, True)
-    found = entry_words(texts, attr, nlp, with_texts=True, clean_text=True)
-    assert found.values.tolist() == expected.values.tolist()
-    assert found.first.tolist() == expected.docs.tolist()
-    assert " ".join(found.texts).split() == " ".join(expected.texts).split()
+    test_clean_as_a_document.hypothesis.inner_test(texts, nlp)
 
 
 @pytest.mark.parametrize("attr", ATTRIBUTES)

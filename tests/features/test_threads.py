@@ -1,5 +1,6 @@
 """Any number of threads read features with one extractor, as one thread does."""
 
+import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
@@ -19,12 +20,13 @@ from spacy_hosemi.features import (
     make_gazetteer,
     make_table,
 )
+from spacy_hosemi.features.extractor import CACHE_BYTES
 from spacy_hosemi.features.instances import instances
 
 from ..helpers import make_doc
 
 NLP = spacy.blank("en")
-N_THREADS, N_DOCS = 8, 90
+N_THREADS, N_DOCS = 8, 60
 
 
 @pytest.fixture(autouse=True)
@@ -51,16 +53,16 @@ def make_extractor():
         gazetteers.compile(name, entries, NLP)
     tables = Tables({"numbers": make_table(prefixes=[1])})
     tables.compile("numbers", [(f"w{k}", str(k)) for k in range(0, N_DOCS, 2)])
-    functions = Functions(
-        {"ends": lambda doc: [[t.text[-1], ("n", len(t))] for t in doc]}
-    )
-    features = make_features(
-        inside=["LOWER{-2:2}", "NORM"], whole=["LOWER*", "BALANCED"], width=3
-    )
-    features.functions = functions
+    whole = ["LOWER*", "BALANCED"]
+    features = make_features(inside=["LOWER{-2:2}", "NORM"], whole=whole, width=3)
+    features.functions = Functions({"ends": ends_of})
     lists, fuzzy = [*gazetteers.settings], [*gazetteers.fuzzy]
     features = features.with_lists(lists, tables.settings, fuzzy=fuzzy)
     return Extractor(features, gazetteers, tables)
+
+
+def ends_of(doc):
+    return [[token.text[-1], ("n", len(token))] for token in doc]
 
 
 def make_docs():
@@ -90,44 +92,34 @@ def assert_same(found, expected):
             np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("limit", [None, 0])
-def test_reading(limit, monkeypatch):
-    """Also where caches are emptied all the time."""
-    docs = make_docs()
-    with monkeypatch.context() as patch:
-        patch.setattr(WordCache, "is_on", False)
-        expected = [make_extractor().read(docs[:1])]
-        expected += [make_extractor().read([doc]) for doc in docs[1:]]
-    if limit is not None:
-        monkeypatch.setattr("spacy_hosemi.features.extractor.CACHE_BYTES", limit)
-    for _ in range(2):
-        extractor = make_extractor()
-        with ThreadPoolExecutor(N_THREADS) as pool:
-            found = pool.map(extractor.read, ([doc] for doc in docs))
-            assert_same([*found], expected)
-
-
-def test_reading_of_sentences_and_of_documents_together():
+def test_reading(monkeypatch):
+    """Also where caches are emptied all the time, of sentences together, and by a
+    copy."""
     docs = make_docs()
     parts = [[x.tokens for x in instances(doc, "sents")] for doc in docs]
-    expected = [*map(make_extractor().read, parts)]
-    extractor = make_extractor()
-    with ThreadPoolExecutor(N_THREADS) as pool:
-        assert_same([*pool.map(extractor.read, parts)], expected)
+    parts += [[doc] for doc in docs]
+    with monkeypatch.context() as patch:
+        patch.setattr(WordCache, "is_on", False)
+        alone = make_extractor()
+        expected = [alone.read(part) for part in parts]
+    for limit in (CACHE_BYTES, 0):
+        monkeypatch.setattr("spacy_hosemi.features.extractor.CACHE_BYTES", limit)
+        fresh = make_extractor()
+        for extractor in (fresh, pickle.loads(pickle.dumps(fresh))):
+            with ThreadPoolExecutor(N_THREADS) as pool:
+                assert_same([*pool.map(extractor.read, parts)], expected)
 
 
 def test_what_prediction_reads_cannot_be_written():
     extractor = make_extractor()
     extractor.read([make_docs()[0]])
     lists, tables = extractor.gazetteers, extractor.tables
-    found = [
-        (trie, name) for trie, name in product(lists.tries.values(), ("keys", "source"))
+    arrays = [
+        *product(lists.tries.values(), ("keys", "source")),
+        *product(lists.fuzzy.values(), ["source"]),
+        *product(tables._rows.values(), ("words", "value")),
     ]
-    found += [(index, "source") for index in lists.fuzzy.values()]
-    found += [
-        (rows, name) for rows in tables._rows.values() for name in ("words", "value")
-    ]
-    for part, name in found:
+    for part, name in arrays:
         assert not getattr(part, name).flags.writeable, (part, name)
 
 

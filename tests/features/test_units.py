@@ -1,6 +1,5 @@
 """Templates that see a whole segment: against plain Python over all windows."""
 
-import pickle
 from itertools import groupby
 
 import hypothesis.strategies as st
@@ -16,10 +15,9 @@ from spacy_hosemi.features import (
     make_gazetteer,
 )
 from spacy_hosemi.features.naming import segment_namer
-from spacy_hosemi.features.presets import LISTS
-from spacy_hosemi.features.templates import parse_templates
 
 from ..helpers import make_doc
+from .test_gazetteers import spans_of
 
 NLP = spacy.blank("en")
 
@@ -34,13 +32,6 @@ def make_extractor(*whole, entries=ENTRIES, **settings) -> Extractor:
     return Extractor(FeatureSet(whole=whole, **settings), lists)
 
 
-def spans_of(extractor, doc) -> list[tuple[int, int, str]]:
-    """(start, end, name) of each feature of a segment."""
-    found, name = extractor.read([doc]).segments, segment_namer(extractor, doc)
-    names = map(name, range(len(found.keys)))
-    return list(zip(found.start.tolist(), found.end.tolist(), names, strict=True))
-
-
 def names_of(text, *words, **settings) -> dict[str, str]:
     """By the text of each segment, what a template reads of it."""
     doc = make_doc(NLP, *words)
@@ -49,29 +40,6 @@ def names_of(text, *words, **settings) -> dict[str, str]:
 
 
 # --- templates --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("LOWER*", ["LOWER*"]),
-        ("SHORT_SHAPE+", ["SHORT_SHAPE+"]),
-        ("LOWER[0]&LOWER[-1]", ["LOWER & LOWER[-1]"]),
-        ("LOWER[-1:1]", ["LOWER[-1]", "LOWER", "LOWER[1]"]),
-        ("TOKENS & x:MATCH", ["TOKENS & x:MATCH"]),
-        ("x:IN+ & _.topic* & x:PREFIX12", ["x:IN+ & _.topic* & x:PREFIX12"]),
-    ],
-)
-def test_templates(text, expected):
-    assert list(map(str, parse_templates([text]))) == expected
-
-
-@pytest.mark.parametrize(
-    "text", ["LOWER**", "LOWER*+", "LOWER[1]*", "LOWER*[1]", "*", "_.", "_.a b", "_x"]
-)
-def test_unreadable_templates(text):
-    with pytest.raises(ValueError, match="HS030"):
-        parse_templates([text])
 
 
 @pytest.mark.parametrize("role", ["inside", "start", "end"])
@@ -92,7 +60,11 @@ def test_only_of_whole_segments(role, text, reason):
     assert f"in the role {role}, but {reason};" in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["TOKENS[1]", "BALANCED*", "LOWER & TOKENS[-1]"])
+@pytest.mark.parametrize(
+    "text",
+    ["TOKENS[1]", "BALANCED*", "LOWER & TOKENS[-1]"]
+    + ["x:MATCH[1]", "x:MATCH[-1:1]", "x:MATCH*"],
+)
 def test_a_segment_has_no_neighbours(text):
     expected = "HS036.*in the role whole, but .* of the segment, not of one of its "
     with pytest.raises(ValueError, match=expected):
@@ -117,16 +89,6 @@ def test_width_is_positive(width):
         make_features(width=width)
 
 
-def test_lists_do_not_change_the_width():
-    features = make_features("none", whole=["TOKENS"], width=3).with_lists(["x"])
-    assert features.width == 3
-    assert list(map(str, features.roles["whole"])) == ["TOKENS", *usual_of_list("x")]
-
-
-def usual_of_list(name):
-    return [text.format(name) for text in LISTS["whole"]]
-
-
 # --- what is read -----------------------------------------------------------------
 
 
@@ -143,25 +105,12 @@ def usual_of_list(name):
         ("BIAS+", {"A": "1", "b": "1", "A b": "1"}),
         ("TOKENS & BIAS*", {"A": "1 & 1", "b": "1 & 1", "A b": "2 & 1 1"}),
         ("NUMBER*", {"A": "initial", "A b": "initial _"}),
+        ("SHORT_SHAPE+", {"A": "X", "b": "x", "A b": "X x"}),
         ("BALANCED", {}),
     ],
 )
 def test_names(text, expected):
     assert names_of(text, "A", "b") == expected
-
-
-def test_runs():
-    words = ["Aa", "Bb", "1", "2", "Cc"]
-    found = names_of("SHORT_SHAPE+", *words)
-    assert found["Aa Bb 1 2 Cc"] == "Xx d Xx"
-    assert found["Aa Bb"] == found["Aa"] == "Xx"
-    assert names_of("IS_TITLE+", *words)["Aa Bb 1 2 Cc"] == "1 _ 1"
-
-
-def test_borders_of_the_document_are_not_read():
-    """Nor is anything outside of the segment."""
-    found = names_of("LOWER[1] & LOWER[-2]", "a", "b", "c", width=2)
-    assert found == {"a b": "b & a", "b c": "c & b"}
 
 
 def test_lengths():
@@ -173,24 +122,11 @@ def test_lengths():
     assert by_length[21] == by_length[30] == "21+"
 
 
-@pytest.mark.parametrize("width", [1, 2, 5, 10**9])
-@pytest.mark.parametrize("n", [0, 1, 2, 5])
-def test_width(width, n):
-    spans = spans_of(make_extractor("TOKENS", width=width), make_doc(NLP, *"a" * n))
-    expected = [(i, j) for i in range(n) for j in range(i + 1, min(i + width, n) + 1)]
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_any_width(n):
+    spans = spans_of(make_extractor("TOKENS", width=10**9), make_doc(NLP, *"a" * n))
+    expected = [(i, j) for i in range(n) for j in range(i + 1, n + 1)]
     assert [(i, j) for i, j, _ in spans] == expected
-
-
-def test_templates_of_a_list_see_its_entries_only():
-    extractor = make_extractor("x:MATCH & TOKENS", "TOKENS", width=1)
-    doc = make_doc(NLP, *"Bb a Bb a a a .".split())
-    of_list = [span for span in spans_of(extractor, doc) if "MATCH" in span[2]]
-    assert (0, 6, "x:MATCH & TOKENS=6+ & 6") in of_list
-    assert (0, 7, "x:MATCH & TOKENS=6+ & 7-8") in of_list  # wider than the width
-    assert {name for i, j, name in of_list if j == i + 2} == {
-        "x:MATCH & TOKENS=2 & 2",
-        "x:MATCH & TOKENS=1 & 2",  # a .
-    }
 
 
 def test_values_that_look_like_others():
@@ -295,18 +231,12 @@ WORDS = ["a", "A", "Bb", "Bb", "_", "-", "_x", "a b", "(", ")"]
 LENGTHS = {7: "7-8", 8: "7-8"}
 
 
-def sequence(read):
+def sequence(read, is_run=False):
     def of_segment(words):
-        values = tuple(map(read, words))
-        return values if any(values) else None
-
-    return of_segment
-
-
-def runs(read):
-    def of_segment(words):
-        values = tuple(value for value, _ in groupby(map(read, words)))
-        return values if any(values) else None
+        values = [*map(read, words)]
+        if is_run:
+            values = [value for value, _ in groupby(values)]
+        return tuple(values) if any(values) else None
 
     return of_segment
 
@@ -334,8 +264,8 @@ ATOMS = {
     "LOWER*": sequence(str.lower),
     "SUFFIX1*": sequence(suffix),
     "IS_TITLE*": sequence(is_title),
-    "IS_TITLE+": runs(is_title),
-    "LOWER+": runs(str.lower),
+    "IS_TITLE+": sequence(is_title, is_run=True),
+    "LOWER+": sequence(str.lower, is_run=True),
     "TOKENS": lambda words: LENGTHS.get(len(words), len(words)),
     "BALANCED": brackets,
 }
@@ -447,20 +377,6 @@ def test_the_same_template_in_another_role():
     reading = extractor.read([make_doc(NLP, "a")])
     keys = [int(keys[0, 0]) for keys in reading.keys.values()]
     assert len({*keys, *reading.segments.keys.tolist()}) == 4
-
-
-def test_on_tokens_leaves_out_segments():
-    merged = FeatureSet(["LOWER"], whole=["LOWER*", "TOKENS"]).on_tokens()
-    assert merged.roles["whole"] == ()
-
-
-def test_pickle():
-    extractor = make_extractor("LOWER* & x:MATCH", "TOKENS", width=2)
-    copy = pickle.loads(pickle.dumps(extractor))
-    doc = make_doc(NLP, "a", "Bb", "c")
-    assert spans_of(copy, doc) == spans_of(extractor, doc) != []
-    left, right = (e.read([doc]).segments.keys for e in (extractor, copy))
-    assert left.tolist() == right.tolist()
 
 
 def test_keys_are_the_same_in_every_process():
