@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 from spacy.tokens import Span
 
-from ..helpers import make_doc, make_nlp, triples
-from .test_component import AT_ONCE, LABELS, MARKED, TREE, fit_on, make_tree_nlp
+from ..helpers import lbfgs, make_doc, make_nlp, triples
+from .test_component import (
+    AT_ONCE,
+    INNER_ALONE,
+    LABELS,
+    MARKED,
+    TREE,
+    fit_on,
+    make_tree_nlp,
+)
 
 ALL = 100_000
 TEXTS = ("Ada met Babbage", "Mary", "", "in New York")
@@ -18,8 +26,7 @@ TEXTS = ("Ada met Babbage", "Mary", "", "in New York")
 
 def uncertain(exact_up_to, **config):
     """Few iterations, and nothing is pruned."""
-    settings = {"fit": {"@misc": "spacy_hosemi.lbfgs.v1", "max_iter": 4, "l2": 2.0}}
-    settings["fit"]["progress"] = False
+    settings = {"fit": lbfgs(max_iter=4, l2=2.0)}
     tree = {"threshold": 0.0, "exact_up_to": exact_up_to}
     return make_tree_nlp(MARKED[:5], tree=tree, settings=settings, **config)
 
@@ -179,10 +186,8 @@ def test_sentences(nlp):
     left, right = (pipe.kbest(part, 1)[0] for part in parts)
     best = pipe.kbest(doc, 1)[0]
     assert best.probability == pytest.approx(left.probability * right.probability)
-    assert best.spans == [
-        *left.spans,
-        *((i + 2, j + 2, y) for i, j, y in right.spans),
-    ]
+    moved = [(i + 2, j + 2, y) for i, j, y in right.spans]
+    assert best.spans == [*left.spans, *moved]
     tokens = [pipe.marginals(part).tokens for part in parts]
     np.testing.assert_allclose(pipe.marginals(doc).tokens, np.concatenate(tokens))
     assert pipe.marginals(doc).segment(1, 3, 1) == 0.0
@@ -201,6 +206,7 @@ def test_of_an_untrained_model():
 
 # --- what a user fixes ------------------------------------------------------------
 
+ALL_PEOPLE = [(0, 1, "PER/first"), (0, 1, "PER/last")]
 FIXED = [
     {"keep": [(0, 1, "PER/last")]},
     {"keep": [(0, 1, "LOC")]},
@@ -209,7 +215,7 @@ FIXED = [
     {"forbid": [(0, 1, "PER/first")]},
     {"forbid": [(0, 1, "PER")]},
     {"forbid": [(0, 1, None), (2, 3, "LOC")]},
-    {"forbid": [(0, 1, "PER/first"), (0, 1, "PER/last"), (0, 1, "LOC/land")]},
+    {"forbid": [*ALL_PEOPLE, (0, 1, "LOC/land")]},
     {"forbid": [(0, 1, "ORG")], "keep": [(2, 3, "PER/first")]},
     {"forbid": [(0, 1, "PER/last")], "keep": [(0, 1, "PER")]},
 ]
@@ -217,12 +223,7 @@ FIXED = [
 
 @pytest.mark.parametrize("exact_up_to", AT_ONCE)
 def test_a_forbidden_label_does_not_come_back_as_an_upper_name(exact_up_to):
-    lines = (
-        "[PER Ada] met [PER/last Mary] .",
-        "[PER Mary] left .",
-        "She met [PER Ada] .",
-    )
-    nlp = make_tree_nlp(lines, tree={"exact_up_to": exact_up_to})
+    nlp = make_tree_nlp(INNER_ALONE, tree={"exact_up_to": exact_up_to})
     pipe = nlp.get_pipe("hosemi")
     doc, span = nlp("Mary left ."), (0, 1, "PER")
     pipe.redecode(doc, forbid=[span])
@@ -275,21 +276,20 @@ def test_what_is_kept_is_sure(nlp, pipe):
 
 
 def test_preset_entities_that_are_forbidden(nlp, pipe):
-    for forbidden in ((0, 1, "PER/first"), (0, 1, "PER"), (0, 1, None)):
+    def redecoded(label, **fixed):
         doc = make_doc(nlp, "Ada", "met", "Babbage")
-        doc.set_ents([Span(doc, 0, 1, label="PER/first")], default="missing")
-        pipe.redecode(doc, forbid=[forbidden])
-        assert (0, 1, "PER/first") not in triples(doc.ents)
+        doc.set_ents([Span(doc, 0, 1, label=label)], default="missing")
+        pipe.redecode(doc, **fixed)
+        return triples(doc.ents)
+
+    for forbidden in ("PER/first", "PER", None):
+        spans = redecoded("PER/first", forbid=[(0, 1, forbidden)])
+        assert (0, 1, "PER/first") not in spans
     # with the name of an inner node, no label of which is left
-    for names in (["PER"], ["PER/first", "PER/last"]):
-        doc = make_doc(nlp, "Ada", "met", "Babbage")
-        doc.set_ents([Span(doc, 0, 1, label="PER")], default="missing")
-        pipe.redecode(doc, forbid=[(0, 1, name) for name in names])
-        assert (0, 1, "PER") not in triples(doc.ents)
-    doc = make_doc(nlp, "Ada", "met", "Babbage")
-    doc.set_ents([Span(doc, 0, 1, label="ORG")], default="missing")
-    pipe.redecode(doc, keep=[(2, 3, "LOC/city")])
-    assert triples(doc.ents) == [(0, 1, "ORG"), (2, 3, "LOC/city")]
+    for forbidden in ([(0, 1, "PER")], ALL_PEOPLE):
+        assert (0, 1, "PER") not in redecoded("PER", forbid=forbidden)
+    spans = redecoded("ORG", keep=[(2, 3, "LOC/city")])
+    assert spans == [(0, 1, "ORG"), (2, 3, "LOC/city")]
 
 
 @pytest.mark.parametrize(
@@ -298,13 +298,7 @@ def test_preset_entities_that_are_forbidden(nlp, pipe):
         ({"keep": [(0, 1, "PER/middle")]}, "HS096"),
         ({"keep": [(0, 1, "PER/last")], "forbid": [(0, 1, "PER/last")]}, "HS098"),
         ({"keep": [(0, 1, "PER/last")], "forbid": [(0, 1, "PER")]}, "HS098"),
-        (
-            {
-                "keep": [(0, 1, "PER")],
-                "forbid": [(0, 1, "PER/first"), (0, 1, "PER/last")],
-            },
-            "HS098",
-        ),
+        ({"keep": [(0, 1, "PER")], "forbid": ALL_PEOPLE}, "HS098"),
         ({"keep": [(0, 1, "PER/last"), (0, 2, "ORG")]}, "HS097"),
     ],
 )

@@ -15,8 +15,17 @@ from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.weights.online import SparseAdagrad
 from spacy_hosemi.model.weights.pairs import WeightPairs
 
-from ..helpers import make_doc, make_nlp
-from .test_component import LABELS, MARKED, TREE, example, examples_of, gold, predicted
+from ..helpers import lbfgs, make_doc, make_nlp
+from .test_component import (
+    LABELS,
+    MARKED,
+    TREE,
+    assert_learnt,
+    example,
+    examples_of,
+    fit_on,
+    predicted,
+)
 
 RATE = 0.5
 
@@ -24,7 +33,7 @@ RATE = 0.5
 def make_online(lines=MARKED, *, l2=0.0, labels=None, model=None, **config):
     """Initialized, not trained."""
     model = {"l2": l2, "learn_rate_scale": 1.0, **(model or {})}
-    nlp = make_nlp(hierarchy=TREE, max_order=1, model=model, **config)
+    nlp = make_nlp(**{"hierarchy": TREE, "max_order": 1, "model": model, **config})
     nlp.config["initialize"]["components"]["hosemi"] = {"labels": labels}
     optimizer = nlp.initialize(lambda: examples_of(nlp, lines))
     return nlp, optimizer
@@ -38,11 +47,11 @@ def matrices(nlp):
     return [matrix.tolist() for matrix in levels_of(nlp).matrix]
 
 
-def train(nlp, lines=MARKED, n_passes=30, sgd=None):
-    sgd = sgd or Adam(0.2)
+def train(nlp, lines=MARKED, n_passes=12, sgd=None):
+    sgd, examples = sgd or Adam(0.3), examples_of(nlp, lines)
     for _ in range(n_passes):
-        for line in lines:
-            nlp.update([example(nlp, line)], sgd=sgd)
+        for eg in examples:
+            nlp.update([eg], sgd=sgd)
 
 
 @pytest.fixture(scope="module")
@@ -56,25 +65,46 @@ def online():
 
 
 def test_the_training_documents(online, tmp_path):
-    assert [[x for x, _ in of_doc] for of_doc in predicted(online)] == gold(online)
+    assert_learnt(online)
     online.to_disk(tmp_path)
     same(predicted(spacy.load(tmp_path)), predicted(online), 1e-6)
+
+
+PARTIAL = (
+    *MARKED,
+    "[? Ada met] [PER/last Babbage] [? in London .]",
+    "Nobody [? met Ada] in [LOC/city London] .",
+)
+PLAIN = [re.sub(r"\[\S+ ([^]]*)\]", r"\1", line) for line in MARKED]
+LATER = [f"[? {line}]" for line in PLAIN]
+
+
+@pytest.mark.parametrize(
+    "lines, labels, trained",
+    [
+        (PARTIAL, None, PARTIAL),
+        # All comes with the updates, in steps of any size.
+        (MARKED[-1:], LABELS, MARKED),
+        # Documents are known from the beginning, without a span.
+        (LATER, LABELS, MARKED),
+    ],
+)
+def test_what_initialization_does_not_have(lines, labels, trained):
+    nlp, _ = make_online(lines, labels=labels)
+    assert any(map(len, matrices(nlp))) == (labels is None)
+    train(nlp, trained)
+    assert_learnt(nlp)
 
 
 def test_by_updates_as_by_a_fit():
     """Both minimise the same sums of losses."""
     nlp, _ = make_online(l2=0.1)
-    sgd = Adam(0.3)
-    losses = []
+    sgd, examples, losses = Adam(0.3), examples_of(nlp), []
     for step in range(150):
         sgd.learn_rate = 0.3 / (1 + step / 10)
-        losses.append(nlp.update(examples_of(nlp), sgd=sgd)["hosemi"])
-    fitted = make_nlp(hierarchy=TREE, max_order=1)
-    fit = {"@misc": "spacy_hosemi.lbfgs.v1", "l2": 0.1, "progress": False}
-    fitted.config["initialize"]["components"]["hosemi"] = {
-        "fit": {**fit, "tolerance": 1e-9}
-    }
-    fitted.initialize(lambda: examples_of(fitted))
+        losses.append(nlp.update(examples, sgd=sgd)["hosemi"])
+    fit = lbfgs(l2=0.1, tolerance=1e-9)
+    fitted = fit_on(make_nlp(hierarchy=TREE, max_order=1), fit=fit)
     assert losses[-1] < losses[0] / 5
     same(predicted(nlp), predicted(fitted), 0.02)
 
@@ -135,13 +165,8 @@ def test_the_gold_is_always_left(threshold):
     lines = ["[A/x/2 Carl Ann] met"] * 4
     lines += ["[A/x/1 Carl] met [B Bob]", "[A/y/1 Carl] met [B Bob]", "[A/y/2 Carl] ."]
     partial = "[? Carl] [A/x/1 Ann] met ."
-    nlp = make_nlp(
-        hierarchy={**TREE, "threshold": threshold},
-        max_order=1,
-        model={"l2": 0.0, "learn_rate_scale": 1.0},
-    )
-    nlp.initialize(lambda: examples_of(nlp, lines))
-    train(nlp, lines, 20, Adam(0.3))
+    nlp, _ = make_online(lines, hierarchy={**TREE, "threshold": threshold})
+    train(nlp, lines)
     losses = nlp.update([example(nlp, partial)], sgd=Adam(0.3))
     assert np.isfinite(losses["hosemi"])
 
@@ -154,17 +179,6 @@ def test_what_says_nothing_changes_nothing():
     for line in ("[? Ada met Babbage .]", ""):
         nlp.update([example(nlp, line)], sgd=Adam(RATE), losses=losses)
     assert losses["hosemi"] == 0.0 and matrices(nlp) == before
-
-
-def test_partial_annotation():
-    lines = [
-        *MARKED,
-        "[? Ada met] [PER/last Babbage] [? in London .]",
-        "Nobody [? met Ada] in [LOC/city London] .",
-    ]
-    nlp, _ = make_online(lines)
-    train(nlp, lines)
-    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
 
 
 def test_averages():
@@ -195,8 +209,8 @@ def test_words_that_are_met_first(online):
     """A saved model goes on with documents that it does not know."""
     nlp = pickle.loads(pickle.dumps(online))
     new = ["[LOC/land Erewhon] and [LOC/city Zembla] .", "In [LOC/land Erewhon] ."]
-    train(nlp, new, n_passes=15)
-    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp, new)] == gold(nlp, new)
+    train(nlp, new)
+    assert_learnt(nlp, new)
     weights = levels_of(nlp)
     for pairs, matrix in zip(weights.pairs, weights.matrix):
         pairs.check(len(nlp.get_pipe("hosemi").weights.table), len(weights.tree.names))
@@ -205,34 +219,15 @@ def test_words_that_are_met_first(online):
     same(predicted(copied, new), predicted(nlp, new), 1e-6)
 
 
-def test_from_labels_alone():
-    """All that is learnt comes with the updates, in steps of any size."""
-    nlp, _ = make_online(MARKED[-1:], labels=LABELS)
-    train(nlp)
-    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
-
-
-def test_documents_that_are_annotated_later():
-    """They are known from the beginning, without a span."""
-    lines = [re.sub(r"\[\S+ ([^]]*)\]", r"\1", line) for line in MARKED]
-    nlp, _ = make_online([f"[? {line}]" for line in lines], labels=LABELS)
-    assert not any(map(len, matrices(nlp)))
-    train(nlp)
-    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
-
-
 def test_a_fitted_model_goes_on_once_it_is_copied():
-    nlp = make_nlp(hierarchy=TREE, max_order=1)
-    fit = {"@misc": "spacy_hosemi.lbfgs.v1", "max_iter": 20, "progress": False}
-    nlp.config["initialize"]["components"]["hosemi"] = {"fit": fit}
-    nlp.initialize(lambda: examples_of(nlp))
+    nlp = fit_on(make_nlp(hierarchy=TREE, max_order=1))
     before = predicted(nlp)
     train(nlp, n_passes=1)
     assert predicted(nlp) == before
     other = copy.deepcopy(nlp)
     train(other, n_passes=2, sgd=Adam(0.0005))
     assert predicted(other) != before
-    assert [[x for x, _ in of_doc] for of_doc in predicted(other)] == gold(other)
+    assert_learnt(other)
 
 
 def test_siblings_have_weights_while_all_are_few(monkeypatch):
@@ -250,10 +245,7 @@ def test_pairs_of_both(seed):
     rng = np.random.default_rng(seed)
     n_rows, n_columns = int(rng.integers(0, 5)), 4
     n_more = n_rows + int(rng.integers(0, 3))
-    old, new = (
-        rng.random((n_more, n_columns)) < 0.4,
-        rng.random((n_more, n_columns)) < 0.4,
-    )
+    old, new = rng.random((2, n_more, n_columns)) < 0.4
     old[n_rows:] = False
     found, at = as_pairs(old[:n_rows]).merged(as_pairs(new), n_columns)
     both = as_pairs(old | new)
