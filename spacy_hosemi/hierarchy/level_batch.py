@@ -22,7 +22,7 @@ from ..training.training_set import Watch
 from .candidates import Candidates, PartialNodes
 from .coarse_to_fine import Readings, Step, make_step
 from .hierarchy import Hierarchy
-from .level_weights import LevelVector, LevelWeights
+from .level_weights import LevelWeights
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -55,7 +55,7 @@ class LevelBatch:
         self.watch: Watch | None = None
         self.is_last = step.level == level_weights.state.tree.n_levels
         self._levels = level_weights
-        self.weights = LevelVector(level_weights, top, step.level, l2_scale)
+        self.weights = level_weights.level(step.level, top, l2_scale)
 
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
         """Returns that all weights are free [N]."""
@@ -96,9 +96,8 @@ class LevelBatch:
     def accumulate(self, active: Ints, n_docs: int) -> float:
         """Adds the gradient for the next step of online training, given the features
         that are active in the documents; returns the loss."""
-        steps = self._levels.steps(self.weights)
-        steps.touch(active, n_docs)
-        return self.add_gradient(steps.gradient)
+        self.weights.touch(active, n_docs)
+        return self.add_gradient(self.weights.gradient)
 
 
 def train_levels(

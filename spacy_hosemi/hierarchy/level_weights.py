@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,13 @@ class LevelWeights(Shim):
     def replace(self, state: LevelState) -> None:
         """Takes other weights; forgets all documents and the state of the optimizer."""
         self.state = state
-        self._steps: dict[int, LevelSteps] = {}
+        self._levels: dict[int, LevelVector] = {}
         self.mined: set[int] = set()
 
     def publish(self) -> LevelState:
         """Returns the present weights, which become read-only."""
-        for steps in self._steps.values():
-            steps.publish()
+        for level in self._online():
+            level.publish()
         return self.state.freeze()
 
     def connect(self, tree: LabelTree, top: PatternAutomaton) -> None:
@@ -61,22 +62,25 @@ class LevelWeights(Shim):
             matrix[k] = np.insert(matrix[k], at, 0.0)
             places.append(at)
         self.state = replace(self.state, pairs=tuple(pairs), matrix=tuple(matrix))
-        for k, steps in self._steps.items():
-            steps.insert(places[k])
+        for level in self._online():
+            level.insert(places[level.index])
 
-    # online training
+    def level(self, level: int, top: Weights, l2_scale: float) -> LevelVector:
+        """Returns the weights of a level, from 2; see `LevelVector`."""
+        index = level - 2
+        if index not in self._levels:
+            self._levels[index] = LevelVector(self, top, index, l2_scale)
+        return self._levels[index]
 
-    def steps(self, level: LevelVector) -> LevelSteps:
-        """Returns the optimizer of a level, with its gradient."""
-        if level.index not in self._steps:
-            self._steps[level.index] = LevelSteps(level)
-        return self._steps[level.index]
+    def _online(self) -> list[LevelVector]:
+        """Returns the levels of which there have been online steps."""
+        return [level for level in self._levels.values() if level.is_online]
 
     def finish_update(self, optimizer: Optimizer) -> None:
         """Takes a step on the weights that were active since the last call."""
-        for steps in self._steps.values():
-            steps.finish_update(optimizer)
-        if self._steps:
+        for level in self._online():
+            level.finish_update(optimizer)
+        if self._online():
             announce_averages(optimizer, self.id)
 
     @contextlib.contextmanager
@@ -86,8 +90,8 @@ class LevelWeights(Shim):
             yield
             return
         present = self.state
-        for steps in self._steps.values():
-            steps.use_averages()
+        for level in self._online():
+            level.use_averages()
         try:
             yield
         finally:
@@ -136,18 +140,21 @@ def level_weights_of(model: Model[Any, Any]) -> LevelWeights:
 
 
 class LevelVector:
-    """The weights of a level, from 2, as a vector: of nodes, then of its own patterns.
+    """The weights of a level as a vector, of nodes, then of its own patterns; and its
+    online steps, which change them in place until they are published.
 
     weights (LevelWeights): The weights of all levels.
     top (Weights): The component's own, which know the penalty group of each feature.
+    index (int): 0 for level 2.
     l2_scale (float): Multiplies l2.
     """
 
     def __init__(
-        self, weights: LevelWeights, top: Weights, level: int, l2_scale: float
+        self, weights: LevelWeights, top: Weights, index: int, l2_scale: float
     ) -> None:
-        self._weights, self.top, self.index = weights, top, level - 2
+        self._weights, self.top, self.index = weights, top, index
         self._l2_scale = l2_scale
+        self._n_docs = 0  # since the last online step
         self._learnt = np.isfinite(self._pattern)
         if not weights.state.levels[self.index].is_own:
             self._learnt = np.zeros(0, bool)
@@ -189,23 +196,10 @@ class LevelVector:
         of_row = row_values(self.top.state, values)
         return self._by_weight(of_row, values["pattern"])
 
-    def step_l2(self, n_docs: int) -> Floats:
-        """Returns l2 for a step on some documents [N], see `step_shares`."""
-        state, l2 = self.top.state, self.top.l2
-        of_row, of_rest = step_shares(state, n_docs)
-        return self._by_weight(row_values(state, l2) * of_row, l2["pattern"] * of_rest)
-
     def _by_weight(self, of_row: Floats, of_pattern: float) -> Floats:
         of_pair = of_row.repeat(self.pairs.sizes)
         patterns = np.full(len(self._pattern), of_pattern)
         return self._l2_scale * self._joined(of_pair, patterns)
-
-    def slots(self, rows: Ints) -> Ints:
-        """Returns the indices of the weights of some features and of patterns."""
-        n_pairs = len(self.pairs.columns)
-        n_all = n_pairs + int(self._learnt.sum())
-        of_patterns = np.arange(n_pairs, n_all, dtype=np.int32)
-        return np.concatenate([self.pairs.slots(rows), of_patterns])
 
     def round(self) -> None:
         """Makes the weights of all levels what they will be in a saved model."""
@@ -215,47 +209,60 @@ class LevelVector:
         """Returns the size of all levels."""
         return self._weights.state.size()
 
+    # online training
 
-class LevelSteps:
-    """The online steps of one level, whose weights change in place until they are
-    published."""
+    @property
+    def is_online(self) -> bool:
+        """Whether there has been a gradient for an online step."""
+        return "_steps" in self.__dict__
 
-    def __init__(self, level: LevelVector) -> None:
-        self._level = level
-        self._adagrad = SparseAdagrad(level.vector()[:, None])
-        self._n_docs = 0
-        self._write()
+    @cached_property
+    def _steps(self) -> SparseAdagrad:
+        return SparseAdagrad(self.vector()[:, None])
 
     @property
     def gradient(self) -> Floats:
-        """The array that gradients are added to, in the order of the level's vector."""
-        return self._adagrad.gradient[:, 0]
+        """Returns the array that gradients are added to, in the order of the vector."""
+        return self._steps.gradient[:, 0]
 
     def touch(self, rows: Ints, n_docs: int) -> None:
         """Notes the features that are active in some documents."""
-        self._adagrad.touched.append(self._level.slots(rows))
+        if not self.is_online:
+            self._write()
+        n_pairs = len(self.pairs.columns)
+        n_all = n_pairs + int(self._learnt.sum())
+        of_patterns = np.arange(n_pairs, n_all, dtype=np.int32)
+        self._steps.touched.append(
+            np.concatenate([self.pairs.slots(rows), of_patterns])
+        )
         self._n_docs += n_docs
 
     def insert(self, at: NDArray[np.intp]) -> None:
         """Inserts weights of 0 before some indices, for pairs that were added."""
-        self._adagrad.insert(at)
+        self._steps.insert(at)
         self._write()
 
     def finish_update(self, optimizer: Optimizer) -> None:
         """Takes a step on the weights of all features noted since the last call."""
         if self._n_docs:
-            rate = self._level.top.learn_rate_scale * float(optimizer.learn_rate)
-            self._adagrad.step(self._level.step_l2(self._n_docs), rate)
+            rate = self.top.learn_rate_scale * float(optimizer.learn_rate)
+            of_row, of_rest = step_shares(self.top.state, self._n_docs)
+            l2 = self.top.l2
+            of_features = row_values(self.top.state, l2) * of_row
+            self._steps.step(
+                self._by_weight(of_features, l2["pattern"] * of_rest), rate
+            )
             self._n_docs = 0
             self._write()
 
     def publish(self) -> None:
         """Makes the weights read-only: the next step copies them."""
-        self._adagrad.weights.setflags(write=False)
+        self._steps.weights.setflags(write=False)
 
     def use_averages(self) -> None:
         """Replaces the weights of the level by their averages."""
-        self._level.set_vector(self._adagrad.averages()[:, 0])
+        self.set_vector(self._steps.averages()[:, 0])
 
     def _write(self) -> None:
-        self._level.set_vector(self._adagrad.weights[:, 0], copy=False)
+        """Lets the weights be those that steps change in place."""
+        self.set_vector(self._steps.weights[:, 0], copy=False)

@@ -127,9 +127,9 @@ def test_a_step_is_that_of_adagrad(l2):
     found = []
     for line in MARKED[:2]:
         nlp.get_pipe("hosemi").update([example(nlp, line)], sgd=None)
-        found.append(weights._steps[0].gradient[: len(level.columns)].copy())
+        found.append(weights._levels[0].gradient[: len(level.columns)].copy())
         nlp.get_pipe("hosemi").finish_update(Adam(RATE))
-        assert not weights._steps[0].gradient.any()
+        assert not weights._levels[0].gradient.any()
     top = nlp.get_pipe("hosemi").weights
     counts = top.counts.repeat(level.sizes)
     w, squares = np.zeros(len(counts)), np.zeros(len(counts))
