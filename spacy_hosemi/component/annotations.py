@@ -6,9 +6,9 @@ and Doc.set_ents, takes about half as long again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 from spacy.attrs import (  # type: ignore[import-not-found]
@@ -19,23 +19,22 @@ from spacy.attrs import (  # type: ignore[import-not-found]
 from spacy.tokens import Doc, SpanGroup
 from spacy.tokens import Span as DocSpan
 
-from ..features.doc_batch import DocBatch
-from ..features.instances import sentence_starts
-from ..labels.inventory import Span
+from ..features.instances import Instances
 from ..labels.partial import PartialLabels
-from ..prediction.existing_entities import is_blocked, preset_entities
-from ..prediction.posterior_cache import CACHE
+from ..prediction.existing_entities import is_blocked, limits_of, preset_entities
+from ..prediction.posterior_cache import CACHE, COMPONENTS
 from ..prediction.predictions import Prediction, Predictions
 from ..prediction.records import (
     MARK,
     NAME,
     Record,
-    entities_by_origin,
     find_records,
-    text_length,
 )
-from ..values import as_lists
+from .prediction_warnings import LAST
 from .token_labels import describe
+
+if TYPE_CHECKING:
+    from .pipe import HighOrderSemiCRF
 
 # The attributes in the columns that `describe` makes.
 ATTRIBUTES = [ENT_IOB, ENT_TYPE]
@@ -45,8 +44,25 @@ ATTRIBUTES = [ENT_IOB, ENT_TYPE]
 _NUMBERS: dict[str, int] = {}
 
 
+def write(pipe: HighOrderSemiCRF, docs: Instances, predictions: Predictions) -> None:
+    """Writes what a component has predicted."""
+    if COMPONENTS.setdefault(pipe.record_id, pipe) is not pipe:  # a copy
+        pipe.record_id = uuid4().hex
+        COMPONENTS[pipe.record_id] = pipe
+    counts = pipe.prediction_warnings
+    if counts.n_docs < LAST and pipe.facts is not None:
+        counts.n_docs += len(docs)
+        counts.n_tokens += len(docs.orths)
+        if counts.n_taken or any(docs.has_ents):
+            counts.existing_entities(docs, pipe.name, pipe.schema, pipe.facts)
+    batch = predictions.batch
+    decoder: Any = pipe.decoder if batch is None else batch.source
+    record = {"component": pipe.record_id, "state": decoder.options.number}
+    write_predictions(docs, predictions, pipe.name, pipe.settings.spans_key, record)
+
+
 def write_predictions(
-    docs: DocBatch,
+    docs: Instances,
     predictions: Predictions,
     name: str,
     spans_key: str | None,
@@ -71,7 +87,9 @@ def write_predictions(
         # A hook may give sentences to a document without sentence starts.
         has_sents = j - i < 2 or "sents" in doc.user_hooks
         has_sents = has_sents or (docs.has_limits[k] and doc.has_annotation(SENT_START))
-        limits = _limits(doc, name, docs.has_ents[k], has_sents)
+        limits: dict[str, Any] = {"tokens": j - i}
+        if docs.has_ents[k] or has_sents:
+            limits = limits_of(doc, name, docs.has_ents[k], has_sents)
         if docs.has_ents[k] or i == j:
             ents = [DocSpan(doc, *span) for span in predictions.spans_of(k)]
             _add_entities(doc, ents, name)
@@ -117,85 +135,6 @@ def remove_excluded(doc: Doc, corrections: PartialLabels) -> None:
     """Removes existing entities that a user has excluded."""
     excluded = [x for x in doc.ents if corrections.excludes((x.start, x.end, x.label_))]
     doc.set_ents([], outside=excluded, default="unmodified")
-
-
-def before_prediction(doc: Doc, name: str, limits: dict[str, Any] | None) -> Doc | None:
-    """Returns a document as it was before its prediction, with the sentence starts and
-    entities of then; None if it has other tokens now. limits: what the record of the
-    component of this name has under "given"."""
-    if limits is None:
-        return doc
-    if limits["tokens"] != len(doc):
-        return None
-    has_ents, has_sents = map(doc.has_annotation, (ENT_IOB, SENT_START))
-    # DocBin makes tuples of lists.
-    if as_lists(limits) == _limits(doc, name, has_ents, has_sents):
-        return doc
-    before = copy_tokens(doc, limits.get("sents"))
-    preset = [DocSpan(before, *span) for span in limits.get("preset", ())]
-    ents = [span for span in preset if span.label]
-    before.set_ents(ents, blocked=[span for span in preset if not span.label])
-    return before
-
-
-def is_predicted(doc: Doc, name: str) -> bool:
-    """Returns whether a component has predicted a document of the present tokens."""
-    records = [x.by_name[name] for x in find_records(doc) if name in x.by_name]
-    return any(x.get("given", {}).get("tokens", len(doc)) == len(doc) for x in records)
-
-
-def as_predicted(doc: Doc, name: str) -> tuple[Doc, list[Span]]:
-    """Returns a document with the sentence starts and entities that it had when a
-    component met it, if it still has all entities of the component, else as it is; and
-    the entities that came later."""
-    runs = [x for x in find_records(doc) if name in x.by_name] if doc.user_data else []
-    if not runs or runs[-1].start != 0 or runs[-1].end != text_length(doc):
-        return doc, []
-    record = runs[-1].by_name[name]
-    before = before_prediction(doc, name, record.get("given"))
-    if before is None or before is doc:
-        return doc, []
-    predicted, rest = entities_by_origin(doc, name)
-    if len(predicted) != len(record["spans"]):
-        return doc, []
-    preset = {(x.start, x.end, x.label_) for x in before.ents}
-    return before, [span for span in rest if span not in preset]
-
-
-def _limits(doc: Doc, name: str, has_ents: bool, has_sents: bool) -> dict[str, Any]:
-    """Returns what limits a prediction, as plain values: "tokens", their number; where
-    they are set, "sents", the tokens that begin sentences, and "preset", [start, end,
-    label] of preset entities and, with an empty label, of blocked tokens."""
-    limits: dict[str, Any] = {"tokens": len(doc)}
-    if has_sents:
-        limits["sents"] = sentence_starts(doc).tolist()
-    if has_ents:
-        ents = [[*span] for span in entities_by_origin(doc, name)[1]]
-        blocked = np.flatnonzero(is_blocked(doc)).tolist()
-        if preset := ents + [[i, i + 1, ""] for i in blocked]:
-            limits["preset"] = preset
-    return limits
-
-
-def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
-    """Returns a document with the same tokens, `user_data` and attributes that features
-    read, without entities. Heads and span groups, which a user's function may read, are
-    not copied. starts: tokens with which sentences begin; None: not set."""
-    marked = None if starts is None else {0, *starts}
-    copied = Doc(
-        doc.vocab,
-        words=[token.text for token in doc],
-        spaces=[bool(token.whitespace_) for token in doc],
-        user_data=doc.user_data,
-        sent_starts=None if marked is None else [i in marked for i in range(len(doc))],
-    )
-    for token, original in zip(copied, doc):
-        for name in ("norm_", "lemma_", "pos_", "tag_", "dep_"):
-            setattr(token, name, getattr(original, name))
-        if original.has_morph():  # none is not the same as an empty one
-            token.morph = original.morph
-    copied.tensor = doc.tensor
-    return copied
 
 
 def _add_entities(doc: Doc, ents: list[DocSpan], name: str) -> None:

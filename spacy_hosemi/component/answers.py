@@ -12,18 +12,22 @@ from ..core.parallel.coroutines import finish
 from ..errors import Errors
 from ..features import naming
 from ..features.clean_docs import WordPlaces, are_clean, clean_doc
-from ..features.instances import check_doc, instances
+from ..features.instances import check_doc, divide
 from ..hierarchy.decoder import segment_decoder
 from ..labels.inventory import Span as SpanTriple
 from ..labels.partial import AnySpan
 from ..prediction.answers import Alternative, most_probable
 from ..prediction.corrections import read_corrections, read_span, unknown_label
+from ..prediction.existing_entities import (
+    as_predicted,
+    entities_by_origin,
+    is_predicted,
+)
 from ..prediction.explanation import Progress, unseen
 from ..prediction.explanation import explain as explain_spans
 from ..prediction.ranked import RankedSegmentation, make_rows
 from ..prediction.ranked import ranked as rank
-from ..prediction.records import entities_by_origin
-from .annotations import as_predicted, is_predicted, remove_excluded
+from .annotations import remove_excluded
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
@@ -43,7 +47,7 @@ def token_features(
     (words, places), extractor = as_read(pipe, doc), pipe.weights.extractor
     names = [
         of_word
-        for instance in instances(words, pipe.settings.scope)
+        for instance in divide(words, pipe.settings.scope)
         for of_word in naming.token_features(extractor, instance.tokens, is_train)
     ]
     return places.by_token(names)

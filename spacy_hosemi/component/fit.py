@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import Errors
-from ..features.instances import instances
+from ..features.instances import divide
 from ..labels.alignment import labels_of, read_annotations
 from ..training import lbfgs
 from ..training.corpus import read_corpus
@@ -203,7 +203,7 @@ def rehearse(
         return losses
     docs, _ = read_gold(pipe, check_examples(examples, "rehearse"))
     scope = pipe.settings.scope
-    tokens = [x.tokens for doc in docs for x in instances(doc, scope)]
+    tokens = [x.tokens for doc in docs for x in divide(doc, scope)]
     with pipe.published.change():
         losses[pipe.name] += pipe.trainer.rehearse(tokens, before)
         if sgd not in (None, False):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from spacy.tokens import Doc
 
-from ..features.instances import instances
+from ..features.instances import divide
 from ..training.training_set import Floats, TrainingSet
 from .judging import GoldDoc, HeldOut
 
@@ -32,7 +32,7 @@ def make_folds(
     Returns the folds that have documents to be trained on, and others; the features are
     those of all documents."""
     numbers = folds_of([words_of(gold.doc) for gold in docs], n_folds, seed)
-    sizes = [len(instances(gold.doc, scope)) for gold in docs]
+    sizes = [len(divide(gold.doc, scope)) for gold in docs]
     first = [0, *np.cumsum(sizes).tolist()]
     folds = []
     for fold in range(max(numbers, default=-1) + 1):

@@ -22,7 +22,7 @@ from spacy.training import Corpus, Example
 from ..core import Potentials
 from ..core.parallel.coroutines import Steps
 from ..errors import Errors
-from ..features.instances import instances
+from ..features.instances import divide
 from ..hierarchy.decoder import make_decoder
 from ..labels.alignment import (
     Characters,
@@ -38,8 +38,8 @@ from ..model.active_features import Rows, read_docs
 from ..model.weights.potentials import score_rows
 from ..model.weights.state import WeightState
 from ..prediction.decoder import Decoder, DecodingOptions
+from ..prediction.existing_entities import entities_by_origin
 from ..prediction.flat_decoder import FlatDecoder
-from ..prediction.records import entities_by_origin
 from ..prediction.scorer import Scorer
 from ..training.trainer import Trainer
 from ..training.training_set import Floats, TrainingSet
@@ -255,7 +255,7 @@ class _RowScorer(Scorer):
 
 def read_held_out(state: WeightState, docs: Sequence[GoldDoc], scope: str) -> HeldOut:
     """Reads the features of documents that these weights know."""
-    parts = [part for gold in docs for part in instances(gold.doc, scope)]
+    parts = [part for gold in docs for part in divide(gold.doc, scope)]
     return HeldOut(docs, [read_docs(state, [part.tokens]) for part in parts])
 
 

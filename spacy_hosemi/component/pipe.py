@@ -22,12 +22,13 @@ from ..labels.inventory import LabelInventory
 from ..labels.label_schema import LabelSchema
 from ..model.state import ModelState, Published
 from ..model.weights.state import WeightState
+from ..prediction.posterior_cache import complete_spans, complete_whole
+from ..prediction.records import register_extensions
 from ..training.objectives import Objective
 from . import answers, configure, description, parameters, serialization
 from . import fit as training
 from . import initialize as initialization
 from . import predict as prediction
-from .confidence import register_extension
 from .config_blocks import ConfigBlocks
 from .examples import check_examples
 from .prediction_warnings import PredictionWarnings
@@ -216,4 +217,4 @@ class HighOrderSemiCRF(TrainablePipe):
 
 
 configure.add_attributes(HighOrderSemiCRF)
-register_extension()
+register_extensions(complete_spans, complete_whole)

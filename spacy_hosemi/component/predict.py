@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import TYPE_CHECKING
 
 from spacy.tokens import Doc
 
 from ..core.parallel.coroutines import finish
 from ..core.parallel.ordered import in_order
-from ..features.doc_batch import DocBatch, as_batch
-from ..features.instances import check_doc
+from ..features.instances import Instances
 from ..hierarchy.decoder import make_decoder
 from ..prediction.decoder import Decoder, batches
 from ..prediction.posterior import AnyPosterior
 from ..prediction.predictions import Prediction, Predictions
-from .annotations import write_predictions
-from .confidence import components
+from .annotations import write
 from .settings import DECIDING_PROBABILITIES, decoding_options
 
 if TYPE_CHECKING:
@@ -80,10 +77,10 @@ def _decoder_with(pipe: HighOrderSemiCRF, confidence: bool | None) -> Decoder:
 
 def predictions(
     pipe: HighOrderSemiCRF,
-    stream: Iterable[DocBatch],
+    stream: Iterable[Instances],
     threads: int | None,
     confidence: bool | None,
-) -> Iterator[tuple[DocBatch, Callable[[], Predictions]]]:
+) -> Iterator[tuple[Instances, Callable[[], Predictions]]]:
     """Yields batches in their order, each with a function that returns or raises what
     its prediction did; threads, confidence: instead of the settings of these names."""
     settings = pipe.settings
@@ -118,7 +115,7 @@ def annotate_stream(
     RAISES (ValueError): HS043 threads, confidence.
     """
     error_handler = pipe.get_error_handler()
-    read = map(as_batch, batches(stream, batch_size))
+    read = map(Instances, batches(stream, batch_size))
     for docs, predict in predictions(pipe, read, threads, confidence):
         try:
             write(pipe, docs, predict())
@@ -140,9 +137,8 @@ def annotate(pipe: HighOrderSemiCRF, doc: Doc) -> Doc | None:
     RETURNS (Optional[Doc]): The same; None if it fails and the error handler
         returns.
     """
-    check_doc(doc)
+    docs = Instances([doc])
     try:
-        docs = as_batch([doc])
         write(pipe, docs, finish(present_decoder(pipe).steps(docs)))
     except Exception as e:
         pipe.get_error_handler()(pipe.name, pipe, [doc], e)
@@ -169,7 +165,7 @@ def set_annotations(
 
     for _, pairs in groupby(zip(docs, scores), together):
         some, rows = zip(*pairs)
-        write(pipe, DocBatch(some), Predictions.of(rows))
+        write(pipe, Instances(some), Predictions.of(rows))
 
 
 def posterior_of(
@@ -179,24 +175,3 @@ def posterior_of(
     it was predicted by the decoder of a number; None: there is another one now."""
     decoder = present_decoder(pipe)
     return decoder.posterior(doc) if decoder.options.number == number else None
-
-
-def write(pipe: HighOrderSemiCRF, docs: DocBatch, predictions: Predictions) -> None:
-    """`set_annotations` of what `predictions` yields."""
-    batch = predictions.batch
-    decoder: Any = present_decoder(pipe) if batch is None else batch.source
-    key, record = pipe.settings.spans_key, _record(pipe, decoder, docs)
-    write_predictions(docs, predictions, pipe.name, key, record)
-
-
-def _record(
-    pipe: HighOrderSemiCRF, decoder: Decoder, docs: Sequence[Doc]
-) -> dict[str, Any]:
-    """Returns what the records of all these documents have."""
-    if components.setdefault(pipe.record_id, pipe) is not pipe:  # a copy
-        pipe.record_id = uuid4().hex
-        components[pipe.record_id] = pipe
-    if not pipe.prediction_warnings.is_over:
-        args = docs, pipe.name, pipe.schema, pipe.facts
-        pipe.prediction_warnings.existing_entities(*args)
-    return {"component": pipe.record_id, "state": decoder.options.number}

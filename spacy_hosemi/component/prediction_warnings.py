@@ -29,17 +29,16 @@ SHARE, TIMES = 0.1, 2.0
 
 
 class PredictionWarnings:
-    """The warnings that a component has given, and what was counted for them."""
+    """The warnings that a component has given, and what was counted for them.
+
+    n_docs, n_tokens, n_taken (int): Documents that were predicted, at most LAST and
+        those of one batch; their tokens, and those that entities had before.
+    """
 
     def __init__(self) -> None:
         self._has_warned = False
-        self._n_docs = self._n_tokens = self._n_taken = 0
+        self.n_docs = self.n_tokens = self.n_taken = 0
         self._labels: Counter[str] = Counter()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no more documents are counted."""
-        return self._n_docs >= LAST
 
     def untrained(
         self, weights: WeightState, name: str, summary: TrainingSummary | None
@@ -59,20 +58,16 @@ class PredictionWarnings:
         docs: Sequence[Doc],
         name: str,
         schema: LabelSchema,
-        summary: TrainingSummary | None,
+        summary: TrainingSummary,
     ) -> None:
         """Count entities that a component would not change, before it writes its own;
         warn (HSW28) if they take many tokens, and did not in training."""
-        if summary is None or self.is_over:
-            return
         for doc in docs:
             ents = preset_entities(doc, name)
-            self._n_docs += 1
-            self._n_tokens += len(doc)
-            self._n_taken += sum(map(len, ents))
+            self.n_taken += sum(map(len, ents))
             self._labels.update(ent.label_ for ent in ents)
-        share = self._n_taken / max(1, self._n_tokens)
-        if self._n_docs < FIRST or share < max(SHARE, TIMES * summary.preset_share):
+        share = self.n_taken / max(1, self.n_tokens)
+        if self.n_docs < FIRST or share < max(SHARE, TIMES * summary.preset_share):
             return
         names = schema.projection.names()
         message = Warnings.HSW28.format(
@@ -80,11 +75,11 @@ class PredictionWarnings:
             n_ents=self._labels.total(),
             labels=", ".join(label for label, _ in self._labels.most_common(5)),
             n_unknown=sum(n for y, n in self._labels.items() if y not in names),
-            n_docs=self._n_docs,
-            n_taken=self._n_taken,
-            n_tokens=self._n_tokens,
+            n_docs=self.n_docs,
+            n_taken=self.n_taken,
+            n_tokens=self.n_tokens,
             share=share,
             trained=summary.preset_share,
         )
-        self._n_docs = LAST
-        warnings.warn(message, stacklevel=4)
+        self.n_docs = LAST
+        warnings.warn(message, stacklevel=3)

@@ -7,7 +7,7 @@ The decoder is the same, and so are the answers, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -17,8 +17,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..features.clean_docs import are_clean_texts
-from ..features.doc_batch import DocBatch, as_batch
-from ..features.instances import Keys, TokenizedText
+from ..features.instances import Instances, Keys
 from ..formats.records import Fields
 from ..prediction.decoder import BATCH_TOKENS, batches
 from ..prediction.predictions import Predictions
@@ -93,7 +92,7 @@ class TextDecoder:
             first = np.append(0, np.cumsum(sizes[is_plain])).astype(np.int32)
         plain = np.flatnonzero(is_plain).tolist()
         at = 0
-        read = _batches(nlp.vocab, [texts[k] for k in plain], orths, spaces, first)
+        read = _batches(nlp.vocab, orths, spaces, first)
         for batch, of_batch in self._predictions(read):
             low, high = first[at], first[at + len(batch)]
             here, at = plain[at : at + len(batch)], at + len(batch)
@@ -103,16 +102,16 @@ class TextDecoder:
         docs = {k: self._make_doc(texts[k]) for k in np.flatnonzero(~is_plain).tolist()}
         places = iter([k for k, doc in docs.items() if doc is not None])
         readable = (doc for doc in docs.values() if doc is not None)
-        for batch, of_batch in self._predictions(map(as_batch, batches(readable))):
+        for batch, of_batch in self._predictions(map(Instances, batches(readable))):
             here = [*islice(places, len(batch))]
             if of_batch is not None:
                 args = *_characters(batch), batch.first, of_batch
                 yield here, _fields([texts[k] for k in here], *args)
 
     def _predictions(
-        self, stream: Iterable[DocBatch]
-    ) -> Iterator[tuple[DocBatch, Predictions | None]]:
-        """YIELDS (Tuple[DocBatch, Optional[Predictions]]): Each batch; None: it
+        self, stream: Iterable[Instances]
+    ) -> Iterator[tuple[Instances, Predictions | None]]:
+        """YIELDS (Tuple[Instances, Optional[Predictions]]): Each batch; None: it
         fails."""
         for batch, predict in predictions(self._pipe, stream, self._threads, True):
             try:
@@ -131,25 +130,21 @@ class TextDecoder:
 
 
 def _batches(
-    vocab: Vocab, texts: Sequence[str], orths: Keys, spaces: Keys, first: Ints
-) -> Iterator[DocBatch]:
-    """YIELDS (DocBatch): Some of these texts, with their tokens."""
+    vocab: Vocab, orths: Keys, spaces: Keys, first: Ints
+) -> Iterator[Instances]:
+    """YIELDS (Instances): Some texts, with their tokens."""
     i = 0
-    while i < len(texts):
+    while i < len(first) - 1:
         most = int(first[i]) + BATCH_TOKENS
         j = max(i + 1, int(np.searchsorted(first, most, "right")) - 1)
         borders = first[i : j + 1]
         low, high = int(borders[0]), int(borders[-1])
-        here = [
-            TokenizedText(vocab, text, orths, spaces, *pair)
-            for text, pair in zip(texts[i:j], pairwise(borders.tolist()))
-        ]
         columns = orths[low:high], spaces[low:high], borders - low
-        yield DocBatch.of_texts(here, *columns)
+        yield Instances.of_texts(vocab, *columns)
         i = j
 
 
-def _characters(docs: DocBatch) -> tuple[Ints, Ints]:
+def _characters(docs: Instances) -> tuple[Ints, Ints]:
     """RETURNS (Tuple[int [n], int [n]]): Where each token of some documents begins and
     ends in its document."""
     spaces, lengths = docs.tokens[1:].astype(np.int64)

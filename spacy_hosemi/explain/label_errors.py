@@ -34,7 +34,6 @@ from ..inspection.pipelines import train
 from ..labels.alignment import Characters, read_annotations
 from ..labels.constraints import require
 from ..labels.inventory import Span
-from ..labels.whitespace import read_segments
 from ..prediction.batch import Batch
 from ..prediction.best_with_and_without import below
 from ..prediction.flat_decoder import FlatDecoder
@@ -196,7 +195,7 @@ def _changed(batch: Batch, place: _Place) -> tuple[list[Span], list[Span]]:
     limits = _required(right, batch, k)
     limits = replace(limits, forbidden=[*limits.forbidden, *excluded])
     segments, _ = viterbi(batch.source.automaton, batch.potentials[k], limits)
-    instead = {*read_segments(segments, inventory, instance.tokens)} - {*right}
+    instead = {*batch.spans(k, segments)} - {*right}
     return instance.to_document(wrong), instance.to_document(sorted(instead))
 
 

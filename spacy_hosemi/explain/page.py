@@ -21,12 +21,12 @@ from jinja2 import Environment, PackageLoader
 from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
 
-from ..component.annotations import as_predicted
 from ..component.judging import DocumentResult
 from ..component.pipe import HighOrderSemiCRF
 from ..labels.inventory import Span
 from ..prediction.answers import spans_above
 from ..prediction.contributions import Contribution
+from ..prediction.existing_entities import as_predicted
 from ..prediction.explanation import Explanation, Progress, unseen
 from .mistakes import KINDS, Mistake, Mistakes, most_frequent
 

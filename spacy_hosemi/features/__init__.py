@@ -2,7 +2,7 @@
 
 from .attributes import Extensions
 from .crfsuite import from_word2features
-from .extractor import Extractor, Reading, Values
+from .extractor import Extractor, Reading
 from .feature_set import (
     ROLES,
     TOKEN_ROLES,
@@ -34,7 +34,6 @@ __all__ = [
     "Table",
     "Tables",
     "Template",
-    "Values",
     "from_word2features",
     "make_features",
     "make_gazetteer",

@@ -31,7 +31,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..text.clean import LINE_END, clean_joined, clean_word
-from .word_cache import Keys, WordCache, doc_of, words_of
+from .instances import Instances, doc_of
+from .word_cache import Keys, WordCache
 
 _AnySpan = tuple[int, int, Any]
 
@@ -93,13 +94,11 @@ def are_clean(docs: Sequence[Doc]) -> list[bool]:
     """
     if not docs:
         return []
-    orths, first = words_of(docs)
-    if not len(orths):
+    tokens = docs if isinstance(docs, Instances) else Instances(docs)
+    if tokens.is_clean or not len(tokens.orths):
         return [True] * len(docs)
-    kinds = _kinds_of(docs[0].vocab, orths)
-    if not np.count_nonzero(kinds):  # as of most documents
-        return [True] * len(docs)
-    is_clean: list[bool] = _have_none(kinds, first).tolist()
+    of_docs = are_clean_texts(docs[0].vocab, tokens.orths, tokens.first)
+    is_clean: list[bool] = of_docs.tolist()
     return is_clean
 
 
@@ -112,13 +111,8 @@ def are_clean_texts(
     first (int32 [D + 1]): The first token of each text, and n.
     RETURNS (bool [D]): Of each text.
     """
-    return _have_none(_kinds_of(vocab, orths), first)
-
-
-def _have_none(kinds: NDArray[np.uint8], first: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Whether the words of each text are of the kind 0."""
-    is_clean = np.ones(len(first) - 1, bool)
-    if np.count_nonzero(kinds):
+    kinds, is_clean = _kinds_of(vocab, orths), np.ones(len(first) - 1, bool)
+    if np.count_nonzero(kinds):  # not as of most documents
         is_clean[doc_of(np.flatnonzero(kinds), first)] = False
     return is_clean
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from .attributes import (
     Extensions,
     is_extension,
 )
-from .doc_batch import DocBatch
 from .feature_set import FeatureSet
 from .functions import Listed
 from .gazetteers.gazetteers import Gazetteers
@@ -31,13 +30,14 @@ from .gazetteers.matches import (
     names_of,
     size_name,
 )
+from .instances import Instances
 from .kernels.key_table import template_keys
 from .lexemes import LexemeReader
 from .segment_attributes import SEGMENT_ATTRIBUTES
 from .segment_features import NO_SEGMENTS, SegmentReader, Segments, segment_attribute
 from .tables import Tables, reads_table
 from .templates import Template
-from .word_cache import WordCache, words_of
+from .word_cache import WordCache
 
 Keys = NDArray[np.uint64]
 Ints = NDArray[np.int32]
@@ -52,44 +52,45 @@ _OF_TEXT = ("POSITION", "SPACY")
 CACHE_BYTES = 32_000_000
 
 
-@dataclass(frozen=True)
+# Columns of attributes of lexemes, int32 [K], whose values the caller writes, and some
+# of `DOC_ATTRIBUTES`, in the columns after those.
+Subset = tuple[Ints, list[str]]
+
+
 class Reading:
-    """Has the features of documents: keys of tokens by role, uint64 [n, T], where 0
-    means that a template is not active; of segments; of functions."""
+    """Has what is read of instances, of n tokens together.
 
-    keys: dict[str, Keys]
-    segments: Segments
-    listed: tuple[Listed, ...] = ()
-
-
-class Values(NamedTuple):
-    """Has attributes and features of concatenated documents, of n tokens together.
-
-    orths (uint64 [n]): The ORTH of each token.
-    first (int32 [D + 1]): The first token of each document, and n.
+    instances (Instances): What was read.
     values (uint64 [n, A]): Attributes in the order of `Extractor.columns`, or only
-        those of a subset, if `is_partial`.
+        those of a subset.
+    segments (Segments), listed (Tuple[Listed, ...]): Features of segments and of
+        functions.
     on_lists (Optional[uint8 [n, 3 lists]]): If attributes of tokens that read lists are
         read, those of `Matches.on_tokens`; behind them the same of similar segments, if
         a list has these.
     """
 
-    vocab: Vocab
-    orths: Keys
-    first: Ints
-    values: Keys
-    segments: Segments
-    listed: tuple[Listed, ...]
-    is_partial: bool = False
-    on_lists: NDArray[np.uint8] | None = None
+    def __init__(
+        self,
+        extractor: Extractor,
+        instances: Instances,
+        values: Keys,
+        segments: Segments,
+        listed: tuple[Listed, ...],
+        on_lists: NDArray[np.uint8] | None,
+    ) -> None:
+        self.extractor, self.instances, self.values = extractor, instances, values
+        self.segments, self.listed, self.on_lists = segments, listed, on_lists
 
+    @cached_property
+    def keys(self) -> dict[str, Keys]:
+        """Returns the features of tokens by role, uint64 [n, T]; 0: the template is not
+        active."""
+        return {role: self.keys_of(role) for role in self.extractor.roles}
 
-class AttributeSubset(NamedTuple):
-    """Names some attributes: columns of lexemes, int32 [K], whose values the caller
-    writes, and some of `DOC_ATTRIBUTES`, in the columns after those."""
-
-    columns: Ints
-    of_doc: list[str]
+    def keys_of(self, role: str) -> Keys:
+        """Returns the features of one role."""
+        return self.extractor.keys(self.values, role, self.instances.first)
 
 
 class Extractor:
@@ -97,10 +98,12 @@ class Extractor:
     Raises HS031 if a template reads a list or table that does not exist, HS049 if it
     reads two lists.
 
+    roles (Tuple[str, ...]): Those of tokens that have templates or functions, see
+        `FeatureSet.token_roles`.
     columns (Dict[str, int]): The index of each attribute; those of lexemes come first.
     n_lexical (int): The number of attributes of lexemes.
     list_columns (Dict[str, int]): Of those that read lists, the column of
-        `Values.on_lists`.
+        `Reading.on_lists`.
     segments (SegmentReader): Reads the role "whole".
     bags (Dict[str, intp [B]]): By role, the templates that belong to bags.
     """
@@ -160,7 +163,7 @@ class Extractor:
         self.list_columns = dict(zip(self._of_lists, self._list_columns))
         seeds = [_seed("whole", template) for template in whole]
         self.segments = SegmentReader(whole, seeds, self.columns, lists, features.width)
-        self._has_segments = bool(self.segments)
+        self.roles, self._has_segments = (*self._plans,), bool(self.segments)
         self.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -171,18 +174,9 @@ class Extractor:
         """Returns an extractor of other features, from the same lists and tables."""
         return Extractor(features, self.gazetteers, self.tables, self.extensions)
 
-    def read(self, docs: Sequence[Doc], is_train: bool = False) -> Reading:
-        """Returns the features of concatenated documents; tokens are numbered through
-        all of them. is_train: read lists as in training, see `Gazetteers.matches`."""
-        values = self.values_of(docs, is_train)
-        keys = {
-            role: self.keys(values.values, role, values.first) for role in self._plans
-        }
-        return Reading(keys, values.segments, values.listed)
-
-    def keys(self, values: Keys, role: str, first: Ints | None = None) -> Keys:
+    def keys(self, values: Keys, role: str, first: Ints) -> Keys:
         """Returns the keys of the templates of a role, uint64 [n, T], from attributes
-        [n, A] of one document, or of documents that begin at the tokens `first`."""
+        [n, A] of documents that begin at the tokens `first`."""
         keys: Keys = template_keys(values, *self._plans[role], first)
         bags = self.bags[role]
         if len(bags):
@@ -190,34 +184,33 @@ class Extractor:
             keys[:, bags] = np.where(of_bags == self._edges[role], 0, of_bags)
         return keys
 
-    def values_of(
+    def read(
         self,
         docs: Sequence[Doc],
         is_train: bool = False,
-        subset: AttributeSubset | None = None,
-    ) -> Values:
-        """Returns attributes of tokens, and the features of segments and functions.
-        subset: the only attributes to read, if the role "whole" reads no tokens; the
-        columns of lexemes are left for the caller to write."""
-        vocab, (orths, first) = docs[0].vocab, words_of(docs)
+        subset: Subset | None = None,
+    ) -> Reading:
+        """Returns what is read of instances of one vocabulary; tokens are numbered
+        through all of them. is_train: read lists as in training, see
+        `Gazetteers.matches`. subset: the only attributes to read; the columns of
+        lexemes are left for the caller to write."""
+        docs = docs if isinstance(docs, Instances) else Instances(docs)
         listed = self.listed(docs) if self.features.functions.functions else ()
-        is_partial = subset is not None and not self.segments.reads_tokens
-        if subset is not None and is_partial:
-            n_lexical = len(subset.columns)
-            values = np.empty((len(orths), n_lexical + len(subset.of_doc)), np.uint64)
-            self._read_docs(docs, subset.of_doc, values[:, n_lexical:])
+        if subset is not None:
+            lexical, of_doc = subset
+            shape = len(docs.orths), len(lexical) + len(of_doc)
+            values = np.empty(shape, np.uint64)
+            self._read_docs(docs, of_doc, values[:, len(lexical) :])
         else:
-            values = self._all_values(docs, orths, is_train)
-        segments, on_lists = self._read_lists(docs, first, values, is_train)
-        return Values(
-            vocab, orths, first, values, segments, listed, is_partial, on_lists
-        )
+            values = self._all_values(docs, is_train)
+        segments, on_lists = self._read_lists(docs, values, is_train)
+        return Reading(self, docs, values, segments, listed, on_lists)
 
     def _read_lists(
-        self, docs: Sequence[Doc], first: Ints, values: Keys, is_train: bool
+        self, docs: Instances, values: Keys, is_train: bool
     ) -> tuple[Segments, NDArray[np.uint8] | None]:
         """Writes the attributes that read lists, if `values` has all attributes;
-        returns segments and `on_lists` of `Values`."""
+        returns segments and `on_lists` of `Reading`."""
         if not (self._has_segments or self._of_lists):
             return NO_SEGMENTS, None
         lists = self.gazetteers
@@ -225,15 +218,16 @@ class Extractor:
         on_lists = self._on_lists(len(values), *matches) if self._of_lists else None
         if on_lists is not None and values.shape[1] == len(self.columns):
             values[:, -len(self._of_lists) :] = on_lists[:, self._list_columns]
-        return self.segments.read(docs, first, values, *matches), on_lists
+        return self.segments.read(docs, docs.first, values, *matches), on_lists
 
-    def subset(self, columns: Ints) -> AttributeSubset | None:
-        """Returns some columns, ascending; None if they are not read faster alone."""
+    def subset(self, columns: Ints) -> Subset | None:
+        """Returns some columns, ascending; None if they are not read faster alone, or
+        the role "whole" reads others."""
         names = [*self.columns]
         of_doc = [names[a] for a in columns.tolist() if a >= self.n_lexical]
         lexical = columns[columns < self.n_lexical].astype(np.int32)
         is_fast = not {*of_doc}.difference(self._of_doc)
-        return AttributeSubset(lexical, of_doc) if is_fast else None
+        return (lexical, of_doc) if is_fast and not self.segments.reads_tokens else None
 
     def read_of_docs(self) -> list[str]:
         """Returns what is read of documents beside the words of tokens and the spaces
@@ -274,10 +268,10 @@ class Extractor:
         """Empties the cache of words: a table was replaced."""
         self._cache = WordCache(self._lexemes.values, CACHE_BYTES)
 
-    def _all_values(self, docs: Sequence[Doc], orths: Keys, is_train: bool) -> Keys:
+    def _all_values(self, docs: Instances, is_train: bool) -> Keys:
         """Returns all attributes [n, A]; those of lexemes come first, and those that
         read lists are not yet read."""
-        lexical = self.lexical_values(docs[0].vocab, orths)
+        lexical = self.lexical_values(docs[0].vocab, docs.orths)
         if self.n_lexical == len(self.columns):
             return lexical
         values = np.empty((len(lexical), len(self.columns)), np.uint64)
@@ -293,12 +287,10 @@ class Extractor:
             self._read_docs(docs, self._of_doc, values[:, at : at + len(self._of_doc)])
         return values
 
-    def _read_docs(
-        self, docs: Sequence[Doc], names: Sequence[str], values: Keys
-    ) -> None:
+    def _read_docs(self, docs: Instances, names: Sequence[str], values: Keys) -> None:
         """Writes attributes of documents, of n tokens, to values [n, names]."""
         for a, name in enumerate(names):
-            if name == "SPACY" and isinstance(docs, DocBatch):
+            if name == "SPACY":
                 np.multiply(docs.spaces, SPACE_AFTER, out=values[:, a])
             else:
                 of_docs = [DOC_ATTRIBUTES[name](doc) for doc in docs]
@@ -307,7 +299,7 @@ class Extractor:
     def _on_lists(
         self, n_tokens: int, matches: Matches, similar: FuzzyMatches
     ) -> NDArray[np.uint8]:
-        """Returns `Values.on_lists`."""
+        """Returns `Reading.on_lists`."""
         columns = matches.on_tokens(n_tokens)
         if not self.gazetteers.fuzzy:
             return columns
@@ -326,8 +318,7 @@ class Extractor:
 
     def texts(self, doc: Doc, is_train: bool = False) -> dict[str, list[str | None]]:
         """Returns by attribute the values of all tokens as readable text."""
-        orths = words_of([doc])[0]
-        texts = self._lexemes.texts(doc.vocab, orths)
+        texts = self._lexemes.texts(doc.vocab, Instances([doc]).orths)
         for name in self._of_token:
             values = doc.to_array(name).tolist()
             texts[name] = [doc.vocab.strings[v] if v else None for v in values]

@@ -72,13 +72,6 @@ class Listed:
         """Returns the readable name of the k-th feature."""
         return f"{self.function}={self.texts[k]}"
 
-    def part(self, start: int, end: int) -> Listed:
-        """Returns the features of some tokens, which count from `start`."""
-        here = slice(*np.searchsorted(self.token, [start, end]).tolist())
-        strength = None if self.strength is None else self.strength[here]
-        token, keys, texts = self.token[here] - start, self.keys[here], self.texts[here]
-        return Listed(self.role, self.function, token, keys, strength, texts)
-
 
 @dataclass
 class _Cache:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from spacy.vocab import Vocab
 
 from ..core.arguments import shown
 from ..errors import Errors
-from .doc_batch import READ
+from .kernels.token_reader import split_tokens
 
 if TYPE_CHECKING:
     from .clean_docs import WordPlaces
@@ -28,6 +29,10 @@ AnySpan = tuple[int, int, Any]
 Keys = NDArray[np.uint64]
 
 SCOPES = ("doc", "sents")
+
+# What `Instances` read of each token in one call, as `split_tokens` takes it.
+# `Doc.to_array` takes numbers, too, but a third more time for them.
+_READ: Any = ("ORTH", "SPACY", "ENT_IOB", "SENT_START", "IS_SPACE", "LENGTH")
 
 
 # Not frozen: to create a frozen one takes five times as long.
@@ -68,13 +73,75 @@ class Instance:
         return words[0] - self.start, words[1] - self.start, words[2]
 
 
+class Instances(list[Doc]):
+    """Instances of one vocabulary that are read together: what everybody asks of their
+    tokens is read once.
+
+    parts (Sequence[Doc]): One or more documents, or sentences, of n tokens together.
+
+    tokens (uint64 [3, n]): ORTH, SPACY and LENGTH of each token.
+    orths, spaces (uint64 [n]): The first two.
+    first (int32 [N + 1]), borders (List[int]): The first token of each instance, if
+        they are concatenated, and n.
+    has_ents (List[bool] [N]): Whether an instance has entities, blocked or missing
+        tokens.
+    has_limits (List[bool] [N]): Whether it has sentence starts or whitespace.
+    is_clean (bool): Whether all words are known to be in their clean form.
+    RAISES (TypeError): HS230 one is no document.
+    """
+
+    is_clean = False
+
+    def __init__(self, parts: Iterable[Doc]) -> None:
+        super().__init__(parts)
+        for part in self:
+            if not isinstance(part, (Doc, TokenRange)):
+                raise TypeError(Errors.HS230.format(found=shown(part)))
+        columns = [part.to_array(_READ) for part in self]
+        if len(columns) == 1:
+            tokens = columns[0]
+            borders, self.first = [0, len(tokens)], _first_of_one(len(tokens))
+        else:
+            tokens = np.concatenate(columns)
+            borders = [*accumulate(map(len, self), initial=0)]
+            self.first = np.array(borders, np.int32)
+        self.borders = borders
+        split = split_tokens(tokens, borders)
+        self.tokens, self.has_ents, self.has_limits = split
+        self.orths, self.spaces = self.tokens[0], self.tokens[1]
+
+    @classmethod
+    def of_texts(
+        cls, vocab: Vocab, orths: Keys, spaces: Keys, first: NDArray[np.int32]
+    ) -> Instances:
+        """RETURNS (Instances): Texts that need no documents: nothing is known of their
+        tokens but clean words and spaces, and none is whitespace."""
+        texts = cls.__new__(cls)
+        columns = TokenColumns(vocab, None)
+        columns.arrays |= {"ORTH": orths, ORTH: orths, "SPACY": spaces, SPACY: spaces}
+        borders = pairwise(first.tolist())
+        texts.extend(cast(Doc, TokenRange(columns, *pair)) for pair in borders)
+        texts.orths, texts.spaces, texts.first = orths, spaces, first
+        texts.has_ents = texts.has_limits = [False] * len(texts)
+        texts.is_clean = True
+        return texts
+
+
+@lru_cache(1024)
+def _first_of_one(n_tokens: int) -> NDArray[np.int32]:
+    """`Instances.first` of one. To make it takes as long as to read the tokens."""
+    first = np.array([0, n_tokens], np.int32)
+    first.setflags(write=False)
+    return first
+
+
 def check_doc(value: Any) -> None:
     """RAISES (TypeError): HS230 it is no document."""
-    if not isinstance(value, (Doc, TokenizedText)):
+    if not isinstance(value, Doc):
         raise TypeError(Errors.HS230.format(found=shown(value)))
 
 
-def instances(doc: Doc, scope: str) -> list[Instance]:
+def divide(doc: Doc, scope: str) -> list[Instance]:
     """The parts of a document that are segmented independently.
 
     doc (Doc): n tokens.
@@ -87,11 +154,17 @@ def instances(doc: Doc, scope: str) -> list[Instance]:
     if not doc.has_annotation(SENT_START):
         raise ValueError(Errors.HS067.format(text=doc[:8].text))
     starts = [0, *sentence_starts(doc).tolist(), len(doc)]
-    document = _Document(doc)
+    columns = TokenColumns(doc.vocab, doc)
     return [
-        Instance(cast(Doc, Sentence(document, start, end)), start)
-        for start, end in zip(starts, starts[1:])
+        Instance(cast(Doc, TokenRange(columns, start, end)), start)
+        for start, end in pairwise(starts)
     ]
+
+
+def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:
+    """RETURNS (int32 [K]): The instance of each of some tokens. first: that of each
+    instance, as `Instances` have it."""
+    return (np.searchsorted(first, start, side="right") - 1).astype(np.int32)
 
 
 def documents(parts: Iterable[Doc]) -> tuple[list[Doc], list[int]]:
@@ -108,9 +181,9 @@ def documents(parts: Iterable[Doc]) -> tuple[list[Doc], list[int]]:
         borders.append(borders[-1] + len(part))
         if isinstance(part, Doc):
             docs.append(part)
-        elif part.doc is not last:
-            docs.append(part.doc.doc)
-            last = part.doc
+        elif part.columns is not last:
+            docs.append(part.doc)
+            last = part.columns
     return docs, borders
 
 
@@ -125,39 +198,45 @@ def shift(spans: Iterable[tuple[int, int, str]], by: int) -> list[tuple[int, int
     return [(i + by, j + by, label) for i, j, label in spans]
 
 
-class _Document:
-    """A document, with a cache of what its sentences read: to read it anew takes time
-    for the whole document."""
+class TokenColumns:
+    """Attributes of the tokens of a document, each read once, since it takes time for
+    the whole document; or, without a document, of texts: `arrays` has all of them."""
 
-    def __init__(self, doc: Doc) -> None:
-        self.doc = doc
-        self._arrays: dict[str | int | tuple[int, ...], NDArray[Any]] = {}
-        self._has_annotation: dict[int, bool] = {}
+    def __init__(self, vocab: Vocab, doc: Doc | None) -> None:
+        self.vocab, self.doc = vocab, doc
+        self.arrays: dict[Any, NDArray[Any]] = {}
+        self._has_annotation: dict[Any, bool] = {}
 
-    @cached_property
-    def text(self) -> str:
-        return self.doc.text
+    def to_array(self, name: Any) -> NDArray[Any]:
+        if name not in self.arrays:
+            if self.doc is not None:
+                self.arrays[name] = self.doc.to_array(name)
+            elif name == _READ:
+                columns = np.zeros((len(self.arrays[ORTH]), len(_READ)), np.uint64)
+                columns[:, 0], columns[:, 1] = self.arrays[ORTH], self.arrays[SPACY]
+                self.arrays[name] = columns
+        return self.arrays[name]
 
-    def to_array(self, name: str | int | tuple[int, ...]) -> NDArray[Any]:
-        if name not in self._arrays:
-            self._arrays[name] = self.doc.to_array(name)  # type: ignore[arg-type]
-        return self._arrays[name]
-
-    def has_annotation(self, name: int) -> bool:
+    def has_annotation(self, name: Any) -> bool:
+        if self.doc is None:
+            return False
         if name not in self._has_annotation:
             self._has_annotation[name] = self.doc.has_annotation(name)
         return self._has_annotation[name]
 
 
-class Sentence:
-    """A sentence with those methods of Doc that the package calls.
+class TokenRange:
+    """A sentence, or a text without a document, with those methods of Doc that the
+    package calls; only a sentence has single tokens.
 
-    `Span.as_doc` would return a Doc, but takes about 1 ms: more than a prediction.
+    `Span.as_doc` would return a Doc, but takes about 1 ms: more than a prediction. So
+    does the Doc of a text, which needs a lexeme for each word.
     """
 
-    def __init__(self, document: _Document, start: int, end: int) -> None:
-        self.doc = document
-        self._tokens = range(start, end)
+    __slots__ = "columns", "_tokens"
+
+    def __init__(self, columns: TokenColumns, start: int, end: int) -> None:
+        self.columns, self._tokens = columns, range(start, end)
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -165,75 +244,30 @@ class Sentence:
     def __getitem__(self, key: int | slice) -> Token | Span:
         place = self._tokens[key]
         if isinstance(place, int):
-            return self.doc.doc[place]
-        return self.doc.doc[place.start : place.stop]
+            return self.doc[place]
+        return self.doc[place.start : place.stop]
 
     def __iter__(self) -> Iterator[Token]:
-        return (self.doc.doc[i] for i in self._tokens)
+        return (self.doc[i] for i in self._tokens)
+
+    @property
+    def doc(self) -> Doc:
+        return cast(Doc, self.columns.doc)
 
     @property
     def vocab(self) -> Vocab:
-        return self.doc.doc.vocab
+        return self.columns.vocab
 
     @property
     def text(self) -> str:
-        return self.doc.doc[self._tokens.start : self._tokens.stop].text
+        if self.doc is not None:
+            return self.doc[self._tokens.start : self._tokens.stop].text
+        strings, pairs = self.vocab.strings, zip(*map(self.to_array, (ORTH, SPACY)))
+        return "".join(strings[int(orth)] + " " * int(space) for orth, space in pairs)
 
-    def has_annotation(self, name: int) -> bool:
-        return self.doc.has_annotation(name)
+    def has_annotation(self, name: Any) -> bool:
+        return self.columns.has_annotation(name)
 
-    def to_array(self, name: str | int | tuple[int, ...]) -> NDArray[Any]:
-        return self.doc.to_array(name)[self._tokens.start : self._tokens.stop]
-
-
-class TokenKind(NamedTuple):
-    """What tags need of a token."""
-
-    is_space: bool
-
-
-class TokenizedText:
-    """A text and its tokens with those methods of Doc that a decoder calls: nothing is
-    known of a token but its word and its space, and none is whitespace.
-
-    To make a Doc takes ten times as long, and it needs a lexeme for each word.
-
-    vocab (Vocab): With the words.
-    text (str): The text.
-    orths (uint64 [N]): The ORTH of each token of many texts.
-    spaces (uint64 [N]): 1: a space follows the token; 0: none does.
-    start, end (int): Which tokens are those of this text.
-    """
-
-    __slots__ = "vocab", "text", "_orths", "_spaces", "_start", "_end"
-
-    def __init__(
-        self, vocab: Vocab, text: str, orths: Keys, spaces: Keys, start: int, end: int
-    ) -> None:
-        self.vocab, self.text = vocab, text
-        self._orths, self._spaces = orths, spaces
-        self._start, self._end = start, end
-
-    def __len__(self) -> int:
-        return self._end - self._start
-
-    def __getitem__(self, i: int) -> TokenKind:
-        return TokenKind(False)
-
-    def has_annotation(self, name: int) -> bool:
-        return False
-
-    def to_array(self, name: str | int | tuple[int, ...]) -> Keys:
-        """RETURNS (uint64 [n] or [n, 2] or [n, 6]): ORTH, SPACY, both, or `READ`."""
-        orths = self._orths[self._start : self._end]
-        spaces = self._spaces[self._start : self._end]
-        if name == ORTH or name == "ORTH":
-            return orths
-        if name == SPACY or name == "SPACY":
-            return spaces
-        if name not in ((ORTH, SPACY), READ):
-            raise KeyError(name)
-        n_columns = len(READ) if name == READ else 2
-        columns = np.zeros((len(self), n_columns), np.uint64)
-        columns[:, 0], columns[:, 1] = orths, spaces
-        return columns
+    def to_array(self, name: Any) -> NDArray[Any]:
+        """RETURNS (uint64 [n] or [n, K]): As of Doc; of a text words and spaces."""
+        return self.columns.to_array(name)[self._tokens.start : self._tokens.stop]

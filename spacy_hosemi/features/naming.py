@@ -32,7 +32,7 @@ def segment_namer(
 ) -> Callable[[int], str]:
     """Returns a function from the number of a feature in `Reading.segments` of the
     document to its name."""
-    segments = extractor.values_of([doc], is_train).segments
+    segments = extractor.read([doc], is_train).segments
     texts = extractor.texts(doc, is_train)
     templates = extractor.features.roles["whole"]
     return lambda k: _segment_name(

@@ -24,6 +24,7 @@ from .gazetteers.matches import (
     FuzzyMatches,
     Matches,
 )
+from .instances import doc_of
 from .kernels.segment_keys import (
     ALL,
     AT,
@@ -34,7 +35,6 @@ from .kernels.segment_keys import (
 )
 from .segment_attributes import SEGMENT_ATTRIBUTES, Ints, Keys
 from .templates import Atom, Template
-from .word_cache import doc_of
 
 # The column of each attribute of segments; those of lists are for matches alone.
 _FUZZY = (FUZZY_MATCH, SIMILARITY)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ORTH  # type: ignore[import-not-found]
-from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from .doc_batch import DocBatch, borders_of
 from .kernels.word_index import Numbering, unwritten
 
 # The most that a word takes beside its row: its key, and slots of the table of numbers,
@@ -22,22 +19,6 @@ WORD_BYTES = 48
 
 Keys = NDArray[np.uint64]
 Make = Callable[[Vocab, Keys], NDArray[Any]]
-
-
-def words_of(docs: Sequence[Doc]) -> tuple[Keys, NDArray[np.int32]]:
-    """Returns the ORTH of each token of concatenated documents, uint64 [n], and the
-    first token of each, and n, int32 [D + 1]."""
-    if isinstance(docs, DocBatch):
-        return docs.orths, docs.first
-    parts = [doc.to_array(ORTH) for doc in docs]
-    orths = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return orths.astype(np.uint64, copy=False), borders_of(docs)
-
-
-def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Returns the document of each of some tokens, int32 [K]; first: see
-    `borders_of`."""
-    return (np.searchsorted(first, start, side="right") - 1).astype(np.int32)
 
 
 class WordCache:

@@ -18,7 +18,7 @@ from ..labels.inventory import Segment
 from ..labels.partial import PartialLabels
 from ..model.active_features import read_docs
 from ..model.state import ModelState
-from ..model.weights.potentials import DocScorer
+from ..model.weights.doc_scorer import DocScorer
 from ..prediction.batch import Batch
 from ..prediction.decoder import (
     Decoder,
@@ -118,8 +118,7 @@ class LevelDecoder(Decoder):
                 free = [x for x in best[k] if not existing or existing.is_free(x[0])]
                 spans, of_spans = [span for span, _ in free], [path for _, path in free]
                 of_instances.append((batch.instance(k), spans, of_spans))
-            args = of_instances, options.min_confidence, batch.user_corrections
-            prediction = confident(*args)
+            prediction = confident(of_instances, options, batch.user_corrections)
             posteriors.append(self._posterior(batch, d, solved))
             prediction.listed = list_spans(posteriors[d], options, batch.docs[d])
             predictions.append(prediction)

@@ -11,7 +11,7 @@ from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 
 from ..errors import Errors
-from .inventory import LabelInventory, Segment, Span
+from .inventory import Span
 
 
 def whitespace(doc: Doc) -> NDArray[Any] | None:
@@ -24,37 +24,27 @@ def whitespace(doc: Doc) -> NDArray[Any] | None:
     return spaces if len(spaces) else None
 
 
-def trim_whitespace(spans: Iterable[Span], doc: Doc) -> list[Span]:
+def trim_whitespace(spans: Iterable[Span], is_space: NDArray[np.bool_]) -> list[Span]:
     """Returns spans without whitespace tokens at their ends, and without spans of
-    whitespace alone."""
+    whitespace alone; is_space: of each token, bool [n]."""
     trimmed = []
     for start, end, label in spans:
-        while start < end and doc[start].is_space:
+        while start < end and is_space[start]:
             start += 1
-        while start < end and doc[end - 1].is_space:
+        while start < end and is_space[end - 1]:
             end -= 1
         if start < end:
             trimmed.append((start, end, label))
     return trimmed
 
 
-def read_segments(
-    segments: Iterable[Segment], inventory: LabelInventory, doc: Doc
-) -> list[Span]:
-    """Returns the spans of a segmentation of a document, as they are predicted, from
-    left to right."""
-    spans = inventory.decode(segments)
-    # Tags of a span may begin or end on whitespace.
-    return trim_whitespace(spans, doc) if inventory.on_tokens else spans
-
-
-def before_trimming(span: Span, doc: Doc) -> Iterator[Span]:
+def before_trimming(span: Span, is_space: NDArray[np.bool_]) -> Iterator[Span]:
     """Yields all spans that `trim_whitespace` changes to this span, and the span
     itself."""
     first, last, label = span
-    while first > 0 and doc[first - 1].is_space:
+    while first > 0 and is_space[first - 1]:
         first -= 1
-    while last < len(doc) and doc[last].is_space:
+    while last < len(is_space) and is_space[last]:
         last += 1
     for start in range(first, span[0] + 1):
         for end in range(span[1], last + 1):

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..core.potentials import ROLES
-from ..features import TRANSITION_ROLES, Listed, Reading, Segments
+from ..features import TRANSITION_ROLES, Listed, Segments
+from ..features.instances import doc_of
 from ..features.kernels.key_table import RowTable
-from ..features.segment_features import NO_SEGMENTS
-from ..features.word_cache import doc_of
 from .weights.state import WeightState
 
 FIRST, EACH = TRANSITION_ROLES
@@ -98,36 +97,6 @@ def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -
     """Returns the features of concatenated documents that the state knows; positions
     count from the first document. For `is_train` see `Gazetteers.matches`."""
     reading = state.extractor.read(docs, is_train)
-    return _known_rows(state, reading)
-
-
-class PartReader:
-    """Reads the active features of some tokens of a document, within the document.
-
-    segments (SegmentRows): Those of all its segments.
-    """
-
-    def __init__(self, state: WeightState, doc: Doc) -> None:
-        self._state, self._n_tokens = state, len(doc)
-        self._values = state.extractor.values_of([doc])
-        self.segments = known_segments(self._values.segments, state.table)
-
-    def read(self, start: int, end: int) -> Rows:
-        """Returns the rows of the tokens from start to end, which count from start, and
-        of no segments."""
-        extractor, features = self._state.extractor, self._state.extractor.features
-        low = max(start - features.reach, 0)
-        high = min(end + features.reach, self._n_tokens)
-        values, part = self._values.values[low:high], slice(start - low, end - low)
-        keys = {
-            role: np.ascontiguousarray(extractor.keys(values, role)[part])
-            for role in features.token_roles
-        }
-        listed = tuple(x.part(start, end) for x in self._values.listed)
-        return _known_rows(self._state, Reading(keys, NO_SEGMENTS, listed))
-
-
-def _known_rows(state: WeightState, reading: Reading) -> Rows:
     table, roles = state.table, state.extractor.features.transition_roles
     rows = {role: table.rows(keys) for role, keys in reading.keys.items()}
     places = place_rows({role: rows.pop(role) for role in roles})

@@ -26,8 +26,9 @@ from ..features import (
 from ..values import Setting, by_name, number, read_all
 from .active_features import Rows, read_docs
 from .tok2vec import add_scores, make_output
+from .weights.doc_scorer import DocScorer
 from .weights.penalty_groups import by_penalty_group
-from .weights.potentials import DocScorer, score_together
+from .weights.potentials import score_together
 from .weights.weights import Weights
 
 L2 = float | dict[str, float]

@@ -6,18 +6,19 @@ tokens of the documents; within it spans are in tokens of the instances.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
+import numpy as np
 from spacy.tokens import Doc
 
 from ..core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
 from ..core.potentials import ManyPotentials
 from ..features.clean_docs import WordPlaces
-from ..features.instances import Instance, TokenKind
-from ..labels.inventory import LabelInventory
-from ..labels.partial import NOTHING, PartialLabels
-from ..labels.whitespace import whitespace
+from ..features.instances import Instance
+from ..labels.inventory import LabelInventory, Segment, Span
+from ..labels.partial import NOTHING, Bools, PartialLabels
+from ..labels.whitespace import trim_whitespace, whitespace
 
 # Of the two numbers of a word in two lists.
 _WORD_BYTES = 2 * (8 + 28)
@@ -87,6 +88,7 @@ class Batch:
         self.log_z: dict[int, float] = {}
         self.log_prob: dict[int, float] = {}
         self._is_detached = False
+        self._is_space: dict[int, Bools] = {}
 
     def rows(self, d: int) -> range:
         """RETURNS (range): The instances of a document."""
@@ -95,6 +97,25 @@ class Batch:
     def instance(self, k: int) -> Instance:
         start = 0 if self.starts is None else self.starts[k]
         return Instance(self.tokens[k], start, self.words.get(k))
+
+    def is_space(self, k: int) -> Bools:
+        """RETURNS (bool [n]): Which tokens of an instance are whitespace, if segments
+        are tags."""
+        if self._is_detached:
+            return self._is_space[k]
+        is_space = np.zeros(len(self.tokens[k]), np.bool_)
+        if (spaces := whitespace(self.tokens[k])) is not None:
+            is_space[spaces] = True
+        return is_space
+
+    def spans(self, k: int, segments: Iterable[Segment]) -> list[Span]:
+        """RETURNS (List[Tuple[int, int, str]]): The spans of a segmentation of an
+        instance, from left to right."""
+        inventory = self.source.inventory
+        spans = inventory.decode(segments)
+        if inventory.on_tokens:  # tags of a span may begin or end on whitespace
+            spans = trim_whitespace(spans, self.is_space(k))
+        return spans
 
     def marginals(self, k: int) -> Marginals:
         args = self.source.automaton, self.potentials[k], self.constraints[k]
@@ -124,16 +145,20 @@ class Batch:
         batch.existing = [self.existing[k]]
         batch.corrections = [corrections or self.corrections[k]]
         batch.is_free = False
+        batch._is_detached = self._is_detached
+        if k in self._is_space:
+            batch._is_space[0] = self._is_space[k]
         return batch
 
     def detach(self) -> int:
         """Let go of the documents: of tokens their number is kept, and of those that
         have tags, which are whitespace. RETURNS (int): The memory of what is left."""
         if not self._is_detached:
+            if self.source.inventory.on_tokens:
+                self._is_space = {k: self.is_space(k) for k in range(len(self.tokens))}
             self._is_detached = True
-            has_tags = self.source.inventory.on_tokens
-            left = [_tokens_left(tokens, has_tags) for tokens in self.tokens]
-            self.docs = self.tokens = cast(list[Doc], left)
+            sizes = [range(len(tokens)) for tokens in self.tokens]
+            self.docs = self.tokens = cast(list[Doc], sizes)
         return self._n_bytes()
 
     def _n_bytes(self) -> int:
@@ -154,26 +179,3 @@ def _n_bytes_of(scores: Potentials | ManyPotentials) -> int:
     n_bytes = 3 * scores.inside.nbytes + scores.cells.nbytes
     entries: Any = scores.entries
     return n_bytes if entries is None else n_bytes + int(entries.nbytes)
-
-
-class TokenKinds:
-    """What confidences of tags need of tokens: how many there are, and which are
-    whitespace."""
-
-    __slots__ = "_n", "_spaces"
-
-    def __init__(self, n: int, spaces: Container[int]) -> None:
-        self._n, self._spaces = n, spaces
-
-    def __len__(self) -> int:
-        return self._n
-
-    def __getitem__(self, i: int) -> TokenKind:
-        return TokenKind(i in self._spaces)
-
-
-def _tokens_left(tokens: Doc, has_tags: bool) -> range | TokenKinds:
-    if not has_tags:
-        return range(len(tokens))
-    spaces = whitespace(tokens)
-    return TokenKinds(len(tokens), () if spaces is None else {*spaces.tolist()})

@@ -38,7 +38,8 @@ def best_with(batch: Batch, k: int, span: Span) -> ScoredSegments:
     automaton, inventory = batch.source.automaton, batch.source.inventory
     tokens, potentials = batch.tokens[k], batch.potentials[k]
     limits = batch.constraints[k]
-    spans = before_trimming(span, tokens) if inventory.on_tokens else [span]
+    on_tokens = inventory.on_tokens
+    spans = before_trimming(span, batch.is_space(k)) if on_tokens else [span]
     best = NONE
     for variant in spans:
         required = require([variant], inventory, limits, len(tokens))

@@ -19,7 +19,7 @@ from ..core import Potentials
 from ..core.potentials import ROLES
 from ..features.instances import Instance
 from ..labels.inventory import Segment
-from ..model.active_features import ADDS_TO, EACH, FIRST, RoleRows
+from ..model.active_features import ADDS_TO, EACH, FIRST, RoleRows, cut_rows
 from ..model.weights.state import WeightState
 from .score_difference import ScoreDifference, Scoring, places
 
@@ -145,11 +145,11 @@ def _of_features(between: ScoreDifference) -> Iterator[Contribution]:
 
 def _reads(between: ScoreDifference) -> Iterator[_Read]:
     """All weights of features that are read where two segmentations differ."""
-    state, low, reader = between.scoring.state, between.start, between.scoring.reader
-    rows = reader.read(low, between.end)
+    state, rows = between.scoring.state, between.scoring.rows
     for role, of_role in rows.tokens.items():
-        yield from _of_tokens(between, role, of_role)
-    segments = reader.segments
+        of_part = cut_rows(of_role, between.start, between.end)
+        yield from _of_tokens(between, role, of_part)
+    segments = rows.segments
     for sign, only, completed in between.sides:
         for i, j, y in only:
             at = np.flatnonzero((segments.start == i) & (segments.end == j))
@@ -157,12 +157,12 @@ def _reads(between: ScoreDifference) -> Iterator[_Read]:
             yield from _weights(state, segments.row[at], segments.strength[at], *place)
         for (i, j, _), column in completed:
             for role in (FIRST, EACH):
-                here = places(role, i, j, low)
+                here = places(role, i, j, 0)
                 is_read = rows.places.role == ADDS_TO[role]
                 is_read &= rows.places.position >= here.start
                 is_read &= rows.places.position < here.stop
                 for k in np.flatnonzero(is_read).tolist():
-                    token = low + int(rows.places.position[k])
+                    token = int(rows.places.position[k])
                     place = role, token, token + 1, column, sign
                     row = rows.places.row[k : k + 1]
                     yield from _weights(state, row, np.ones(1), *place)

@@ -12,7 +12,7 @@ from spacy.tokens import Span as DocSpan
 
 from ..core.arguments import is_whole, shown
 from ..errors import Errors
-from ..features.instances import instances
+from ..features.instances import divide
 from ..labels.inventory import LabelInventory
 from ..labels.partial import AnySpan, PartialLabels
 from ..text.clean import clean_word
@@ -50,7 +50,7 @@ def read_corrections(
     for left, right in pairwise(required):
         if right[0] < left[1]:
             raise ValueError(Errors.HS097.format(found=left, other=right))
-    starts = [instance.start for instance in instances(doc, scope)]
+    starts = [instance.start for instance in divide(doc, scope)]
     for span in required:
         if corrections.excludes(span):
             raise ValueError(Errors.HS098.format(found=span))

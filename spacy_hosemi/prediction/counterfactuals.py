@@ -21,7 +21,7 @@ from ..features.gazetteers.list_edits import (
     without_entry,
 )
 from ..labels.inventory import Span
-from ..model.weights.potentials import DocScorer
+from ..model.weights.doc_scorer import DocScorer
 from .best_with_and_without import below
 from .flat_decoder import FlatDecoder
 from .posterior import Posterior

@@ -53,6 +53,11 @@ class DecodingOptions(NamedTuple):
     number: int = 0
     clean_text: bool = False
 
+    @property
+    def chooses_by_probability(self) -> bool:
+        """Whether the probabilities of spans decide which are predicted or listed."""
+        return bool(self.min_confidence) or self.spans_threshold is not None
+
 
 class Decoder(Protocol):
     """From documents to predictions.
@@ -139,7 +144,7 @@ def untrained(docs: Sequence[Doc], corrections: PartialLabels | None) -> Predict
 
 def confident(
     of_instances: Iterable[tuple[Instance, Sequence[Span], Sequence[Path]]],
-    least: Thresholds,
+    options: DecodingOptions,
     corrections: PartialLabels,
 ) -> Prediction:
     """RETURNS (Prediction): The spans of a document that are probable enough, each with
@@ -147,10 +152,9 @@ def confident(
 
     of_instances (Iterable[Tuple[Instance, Sequence[Span], Sequence[Path]]]): Of each
         instance the spans in its tokens, and their paths with probabilities.
-    least (Union[float, Dict[str, float]]): See `min_confidence`.
     corrections (PartialLabels): Of a user, in tokens of the document as it is read.
     """
-    prediction, paths = Prediction([], []), []
+    prediction, paths, least = Prediction([], []), [], options.min_confidence
     assert prediction.scores is not None
     for instance, spans, of_spans in of_instances:
         confident_spans, low = [], instance.start

@@ -22,10 +22,8 @@ from typing import Any, cast
 from spacy.tokens import Doc
 
 from ..core.parallel.coroutines import finish
-from ..features.instances import Instance
-from ..labels.inventory import LabelInventory, Span
-from ..labels.whitespace import read_segments
-from ..model.weights.potentials import DocScorer
+from ..labels.inventory import Span
+from ..model.weights.doc_scorer import DocScorer
 from .batch import Batch
 from .best_with_and_without import (
     ScoredSegments,
@@ -193,7 +191,7 @@ def _of_instance(
     best = best_of_all(batch, k)
     if not best.segments:
         raise decoder.impossible(batch, k)
-    of_best = {*read_segments(best.segments, inventory, batch.tokens[k])}
+    of_best = {*batch.spans(k, best.segments)}
     probs = _probabilities(batch, k, spans)
     for explanation, span, p in zip(unexplained, spans, probs):
         if any(x in of_best for x in below(span, inventory)):
@@ -201,8 +199,7 @@ def _of_instance(
         else:
             first, second = best_with(batch, k, span), best
         if first.segments and second.segments:
-            instance = batch.instance(k)
-            compared = _compared(scoring, inventory, instance, first, second)
+            compared = _compared(scoring, batch, k, first, second)
             yield replace(explanation, probability=p, limits=[], **compared)
         else:
             search = best_without if first.segments else best_with
@@ -220,17 +217,16 @@ def _probabilities(batch: Batch, k: int, spans: Sequence[Span]) -> list[float]:
 
 def _compared(
     scoring: Scoring,
-    inventory: LabelInventory,
-    instance: Instance,
+    batch: Batch,
+    k: int,
     first: ScoredSegments,
     second: ScoredSegments,
 ) -> dict[str, Any]:
     """RETURNS (Dict[str, Any]): What an `Explanation` says of two segmentations of an
     instance."""
-    difference = first.score - second.score
+    instance, difference = batch.instance(k), first.score - second.score
     spans, instead = (
-        {*instance.to_document(read_segments(x.segments, inventory, instance.tokens))}
-        for x in (first, second)
+        {*instance.to_document(batch.spans(k, x.segments))} for x in (first, second)
     )
     parts = contributions(scoring, first.segments, second.segments, difference)
     return {

@@ -12,15 +12,13 @@ from spacy.tokens import Doc
 from ..core.algorithms.segment_probabilities import PathAnswer
 from ..core.parallel.coroutines import Steps, finish
 from ..core.potentials import ManyPotentials
-from ..features.doc_batch import DocBatch, as_batch
-from ..features.instances import instances
-from ..labels.inventory import Segment, Span
+from ..features.clean_docs import WordPlaces, are_clean, clean_doc
+from ..features.instances import Instances, divide
+from ..labels.inventory import OUTSIDE, Segment, Span
 from ..labels.partial import NOTHING, PartialLabels
 from ..labels.projection import Projection
-from ..labels.whitespace import read_segments
 from ..model.state import ModelState
 from .batch import Batch
-from .clean_words import read_words
 from .collective import agree
 from .decoder import Decoder, DecodingOptions, confident, list_spans, untrained
 from .decodings import DECODINGS
@@ -62,12 +60,10 @@ class FlatDecoder(Decoder):
             not (self._matches or options.collective or self.inventory.on_tokens)
             and options.temperature == 1.0
         )
-        # Whether arrays have all that is predicted.
         # A tok2vec reads tokens as they are.
         self._reads_clean = options.clean_text and not scorer.has_encoder
-        self._has_arrays = not (
-            tree or options.min_confidence or options.spans_threshold is not None
-        )
+        # Whether arrays have all that is predicted.
+        self._has_arrays = not (tree or options.chooses_by_probability)
 
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
@@ -109,10 +105,13 @@ class FlatDecoder(Decoder):
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[Batch]:
         """RETURNS (Batch): The documents, with scores and all that limits them."""
-        options, docs = self.options, as_batch(docs)
-        words: dict[int, Any] = {}
-        if self._reads_clean:
-            docs, words, corrections = read_words(docs, options.name, corrections)
+        options = self.options
+        docs = docs if isinstance(docs, Instances) else Instances(docs)
+        words: dict[int, WordPlaces] = {}
+        if self._reads_clean and not all(is_clean := are_clean(docs)):
+            dirty = [d for d, is_plain in enumerate(is_clean) if not is_plain]
+            docs, words = self._clean(docs, dirty, corrections)
+            corrections = corrections and corrections.of_words(words[0])
         if options.scope == "doc":
             scores = yield from self.scorer.steps(docs)
             batch = Batch(self, docs, scores, range(len(docs) + 1), words=words)
@@ -120,10 +119,13 @@ class FlatDecoder(Decoder):
             if is_free and self._is_plain and isinstance(scores, ManyPotentials):
                 return batch
         else:
-            of_docs = [instances(doc, options.scope) for doc in docs]
+            of_docs = [divide(doc, options.scope) for doc in docs]
             parts = [*chain(*of_docs)]
             borders = [0, *accumulate(map(len, of_docs))]
-            tokens, starts = [x.tokens for x in parts], [x.start for x in parts]
+            tokens, starts = (
+                Instances(x.tokens for x in parts),
+                [x.start for x in parts],
+            )
             scores = yield from self.scorer.steps(tokens)
             of_instances = {
                 k: places
@@ -134,8 +136,27 @@ class FlatDecoder(Decoder):
         self._limit(batch, docs, corrections)
         return batch
 
+    def _clean(
+        self, docs: Instances, dirty: Sequence[int], corrections: PartialLabels | None
+    ) -> tuple[Instances, dict[int, WordPlaces]]:
+        """RETURNS (Tuple[Instances, Dict[int, WordPlaces]]): Some of the documents by
+        their words in a clean form; where the words of each of these stand."""
+        read, places = [*docs], {}
+        for d in dirty:
+            existing = read_existing(docs[d], self.options.name) or NOTHING
+            ents = [*existing.required]
+            if (blocked := existing.outside()) is not None:
+                # As entities that the model does not know.
+                ents += [(i, i + 1, OUTSIDE) for i in np.flatnonzero(blocked).tolist()]
+            user = corrections or NOTHING
+            spans = [*ents, *user.required, *user.excluded]
+            # Existing entities, and corrections of a user, are not within words.
+            borders = {i for start, end, _ in spans for i in (start, end)}
+            read[d], places[d] = clean_doc(docs[d], borders, sorted(ents))
+        return Instances(read), places
+
     def _limit(
-        self, batch: Batch, docs: DocBatch, corrections: PartialLabels | None
+        self, batch: Batch, docs: Instances, corrections: PartialLabels | None
     ) -> None:
         """Give a batch its constraints, and the scores that depend on them."""
         options, potentials = self.options, [*batch.potentials]
@@ -218,7 +239,7 @@ class FlatDecoder(Decoder):
             tokens, existing = batch.tokens[k], batch.existing[k]
             if not of_row and len(tokens):
                 raise self.impossible(batch, k)
-            spans = read_segments(of_row, self.inventory, tokens)
+            spans = batch.spans(k, of_row)
             if existing:
                 spans = [span for span in spans if existing.is_free(span)]
             of_rows.append(spans)
@@ -243,9 +264,7 @@ class FlatDecoder(Decoder):
                 prediction.paths = [tree.unknown[label] for *_, label in best]
         else:
             of_instances = [(batch.instance(k), spans[k], paths[k]) for k in rows]
-            prediction = confident(
-                of_instances, options.min_confidence, batch.user_corrections
-            )
+            prediction = confident(of_instances, options, batch.user_corrections)
             if tree is None:
                 prediction.paths = None
         prediction.listed = list_spans(posterior, options, batch.docs[d])

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 
 from ..core import PatternAutomaton, Potentials, viterbi
 from ..core.algorithms.lattice_graph import StateTable
 from ..core.potentials import ROLES
 from ..labels.inventory import LabelInventory, Segment
 from ..labels.partial import PartialLabels
-from ..labels.whitespace import trim_whitespace
 from .batch import Batch
 
 Floats = NDArray[np.float64]
@@ -36,14 +34,14 @@ def best_permitted(batch: Batch, k: int) -> list[Segment]:
     do not mean an excluded span, as `viterbi`, with the same rule for ties; [] if
     nothing is possible. Segments are tags on tokens."""
     automaton, inventory = batch.source.automaton, batch.source.inventory
-    tokens, corrections = batch.tokens[k], batch.corrections[k]
-    potentials, constraints = batch.potentials[k], batch.constraints[k]
+    corrections, potentials = batch.corrections[k], batch.potentials[k]
+    constraints = batch.constraints[k]
     free, _ = viterbi(automaton, potentials, constraints)
-    spans = trim_whitespace(inventory.decode(free), tokens)
-    if not any(map(corrections.excludes, spans)):
+    if not any(map(corrections.excludes, batch.spans(k, free))):
         return free
     n_tokens = potentials.n_tokens
-    steps, trackers = StateTable(automaton), _Trackers(tokens, corrections, inventory)
+    trackers = _Trackers(batch.is_space(k), corrections, inventory)
+    steps = StateTable(automaton)
     on_step, at_end = steps.weights(potentials.pattern)
     scores = _scores_of_groups(potentials, automaton)
     if constraints is not None and constraints.allowed is not None:
@@ -93,9 +91,8 @@ class _Trackers:
     """
 
     def __init__(
-        self, tokens: Doc, corrections: PartialLabels, inventory: LabelInventory
+        self, is_space: Bools, corrections: PartialLabels, inventory: LabelInventory
     ) -> None:
-        is_space = np.array([token.is_space for token in tokens], bool)
         n_tokens = len(is_space)
         index = {label: y for y, label in enumerate(inventory.labels, start=1)}
         # Where a span from token i on, or up to i, begins or ends without whitespace.

@@ -9,7 +9,6 @@ from itertools import chain, islice
 from typing import Any, Protocol
 
 import numpy as np
-from spacy.tokens import Doc
 
 from ..core import Constraints, Marginals, Potentials, entropy, kbest, log_partition
 from ..core.algorithms.marginals import marginal_steps
@@ -17,8 +16,8 @@ from ..core.algorithms.segment_probabilities import probability_steps
 from ..core.parallel.coroutines import Steps, finish
 from ..labels.constraints import names_of
 from ..labels.inventory import LabelInventory, Span
-from ..labels.partial import NOTHING
-from ..labels.whitespace import before_trimming, read_segments
+from ..labels.partial import NOTHING, Bools
+from ..labels.whitespace import before_trimming
 from .batch import Batch
 from .marginals import JointMarginals, WordMarginals
 from .record_probability import log_probability
@@ -223,11 +222,10 @@ class Posterior(AnyPosterior):
         log_z = log_partition(automaton, potentials, limits)
         if log_z == -math.inf:
             raise self.batch.source.impossible(self.batch, row)
-        instance, inventory = self.batch.instance(row), self.batch.source.inventory
+        instance = self.batch.instance(row)
         merged: dict[tuple[Span, ...], float] = {}
         for segments, score in kbest(automaton, potentials, k, limits):
-            spans = read_segments(segments, inventory, instance.tokens)
-            here = tuple(instance.to_document(spans))
+            here = tuple(instance.to_document(self.batch.spans(row, segments)))
             before = merged.get(here, -math.inf)
             merged[here] = float(np.logaddexp(before, score - log_z))
         pairs = ((log_prob, spans) for spans, log_prob in merged.items())
@@ -270,8 +268,8 @@ def confidence_steps(
         rows_with_spans = [n for n, of_row in enumerate(spans) if of_row]
 
         def answer(n: int, posterior: Marginals) -> list[float]:
-            tokens, batch.log_z[rows[n]] = batch.tokens[rows[n]], posterior.log_z
-            return [_of_tags(posterior, span, inventory, tokens) for span in spans[n]]
+            is_space, batch.log_z[rows[n]] = batch.is_space(rows[n]), posterior.log_z
+            return [_of_tags(posterior, span, inventory, is_space) for span in spans[n]]
 
         first_end = {n: min(end for _, end, _ in spans[n]) for n in rows_with_spans}
         tags = automaton, potentials, limits, rows_with_spans, answer
@@ -315,14 +313,14 @@ def tree_path_steps(
 
 
 def _of_tags(
-    posterior: Marginals, span: Span, inventory: LabelInventory, doc: Doc
+    posterior: Marginals, span: Span, inventory: LabelInventory, is_space: Bools
 ) -> float:
     """RETURNS (float): P(tag sequences with a span), summed over all spans that
     `trim_whitespace` makes it of."""
     total = 0.0
-    for start, end, label in before_trimming(span, doc):
+    for start, end, label in before_trimming(span, is_space):
         # With the tokens beside it, whose tags may not extend it.
-        low, high = max(start - 1, 0), min(end + 1, len(doc))
+        low, high = max(start - 1, 0), min(end + 1, len(is_space))
         allowed = names_of([(start - low, end - low, label)], inventory, high - low)
         some = np.flatnonzero(~allowed.all(axis=1))
         first, last = int(some[0]), int(some[-1])

@@ -1,4 +1,5 @@
-"""What the last prediction of each document has left, for its confidences.
+"""What the last prediction of each document has left, and the confidences that are
+computed of it when they are read.
 
 It is held outside the documents, and as long as they live. Its arrays take a limited
 amount of memory: those of the oldest predictions go first. What is gone is computed
@@ -12,29 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
-from weakref import ref
+from typing import Any
+from weakref import WeakValueDictionary, ref
 
 from spacy.tokens import Doc
 
 from ..labels.inventory import Span
-from .batch import Batch
-from .posterior import Posterior
+from .batch import BatchSource
+from .existing_entities import before_prediction
+from .posterior import AnyPosterior, Path, Posterior
 from .predictions import Predictions
+from .records import Record, find_span
 
 # Of all documents and components together: 64 MB hold about 10,000 documents of 25
 # tokens with 10 labels.
 MAX_BYTES = 64 * 2**20
-
-
-class _Stored:
-    """Predictions, whose batch is dropped when there is too much memory.
-
-    posterior (Callable): Makes the posterior of a document again.
-    """
-
-    def __init__(self, predictions: Predictions, batch: Batch) -> None:
-        self.predictions = predictions
-        self.posterior: Callable[[Doc], Posterior] = batch.source.posterior
 
 
 class PosteriorCache:
@@ -48,10 +41,11 @@ class PosteriorCache:
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.max_bytes = max_bytes
         self.n_bytes = 0
-        # For each document what was stored, and its place there.
-        self._by_name: dict[str, dict[ref[Doc], tuple[_Stored, int]]] = {}
-        # The memory of batches with arrays, the oldest first.
-        self._sizes: dict[ref[_Stored], int] = {}
+        # For each document its predictions, its place there, and what has made them.
+        self._by_name: dict[str, dict[ref[Doc], tuple[Predictions, int, BatchSource]]]
+        self._by_name = {}
+        # The memory of those with arrays, the oldest first.
+        self._sizes: dict[ref[Predictions], int] = {}
         self._lock = RLock()
 
     def __len__(self) -> int:
@@ -64,20 +58,19 @@ class PosteriorCache:
             self.drop(name, docs)
             return
         n_bytes = batch.detach()
-        stored = _Stored(predictions, batch)
         entries = self._by_name.setdefault(name, {})
         # The entry of a document goes with it, and the batch with its last entry.
         remove = entries.pop
         for k, doc in enumerate(docs):
-            entries[ref(doc, remove)] = stored, k
+            entries[ref(doc, remove)] = predictions, k, batch.source
         with self._lock:
-            self._sizes[ref(stored, self._subtract)] = n_bytes
+            self._sizes[ref(predictions, self._subtract)] = n_bytes
             self.n_bytes += n_bytes
             while self.n_bytes > self.max_bytes:
                 oldest = next(iter(self._sizes))
                 self._subtract(oldest)
                 if (dropped := oldest()) is not None:
-                    dropped.predictions.batch = None
+                    dropped.batch = None
 
     def drop(self, name: str, docs: Iterable[Doc]) -> None:
         """Forgets the predictions of a component for documents, if there are any."""
@@ -97,21 +90,68 @@ class PosteriorCache:
         entry = self._by_name.get(name, {}).get(ref(doc))
         if entry is None:
             return None
-        stored, k = entry
-        predictions = stored.predictions
+        predictions, k, source = entry
+        spans = predictions.spans_of(k)
         if (batch := predictions.batch) is not None:
-            posterior = Posterior.of(batch, predictions.places[k])
-            return predictions.spans_of(k), posterior
+            return spans, Posterior.of(batch, predictions.places[k])
         before = as_predicted()
-        if before is None:
-            return None
-        return predictions.spans_of(k), stored.posterior(before)
+        return None if before is None else (spans, source.posterior(before))
 
-    def _subtract(self, stored: ref[_Stored]) -> None:
+    def _subtract(self, predictions: ref[Predictions]) -> None:
         """The arrays of a batch are gone."""
         with self._lock:
-            self.n_bytes -= self._sizes.pop(stored, 0)
+            self.n_bytes -= self._sizes.pop(predictions, 0)
 
 
 # Of this process.
 CACHE = PosteriorCache()
+
+# Components, by the id that records have.
+COMPONENTS: WeakValueDictionary[str, Any] = WeakValueDictionary()
+
+
+def complete_spans(doc: Doc, name: str, record: Record) -> None:
+    """Stores each span's probability, if known, in the record of a component."""
+    if (source := _posterior(doc, name, record)) is None:
+        return
+    spans, posterior = source
+    paths: list[Path | None] = posterior.paths([*spans.values()])
+    for key, path in zip(spans, paths):
+        if path is not None:
+            record["spans"][key] = path[-1][1]
+            if "paths" in record:
+                record["paths"][key] = path
+    if record.get("whole") is not None and None not in record["spans"].values():
+        CACHE.drop(name, [doc])
+
+
+def complete_whole(doc: Doc, name: str, record: Record) -> None:
+    """Stores the probability of the whole segmentation, if a record lacks it."""
+    if record.get("whole") is not None:
+        return
+    if (source := _posterior(doc, name, record)) is not None:
+        spans, posterior = source
+        record["whole"] = posterior.whole(sorted(spans.values()))
+        if None not in record["spans"].values():
+            CACHE.drop(name, [doc])
+
+
+def _posterior(
+    doc: Doc, name: str, record: Record
+) -> tuple[dict[str, Span], AnyPosterior] | None:
+    """Returns the spans of a record by key, and what gives their probabilities: from
+    the cache, or for a copy of the document by the component, if that still has the
+    labels and weights it predicted with; else None."""
+    limits, keys = record.get("given"), list(record["spans"])
+    cached = CACHE.read(name, doc, lambda: before_prediction(doc, name, limits))
+    if cached is not None and len(cached[0]) == len(keys):
+        return dict(zip(keys, cached[0])), cached[1]
+    component = COMPONENTS.get(record["component"])
+    before = None if component is None else before_prediction(doc, name, limits)
+    if component is None or before is None:
+        return None
+    posterior = component.posterior_of(before, record.get("state"))
+    if posterior is None:
+        return None
+    spans = {key: find_span(before, key) for key in keys}
+    return {key: span for key, span in spans.items() if span}, posterior

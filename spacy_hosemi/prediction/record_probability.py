@@ -36,21 +36,18 @@ def log_probability(batch: Batch, k: int, spans: Sequence[Span]) -> float:
     RETURNS (float): In nats, at most 0; -inf if there is none.
     """
     automaton, inventory = batch.source.automaton, batch.source.inventory
-    tokens, existing = batch.tokens[k], batch.existing[k]
+    n_tokens, existing = len(batch.tokens[k]), batch.existing[k]
     potentials, limits = batch.potentials[k], batch.constraints[k]
-    n_tokens = len(tokens)
-    of_tokens = tokens if inventory.on_tokens else ()
-    spaces = [i for i in range(len(of_tokens)) if of_tokens[i].is_space]
+    none = np.zeros(n_tokens, bool)
+    is_space = batch.is_space(k) if inventory.on_tokens else none
     blocked = None if existing is None else existing.blocked
     is_known = inventory.on_tokens or all([x[2] in inventory.index for x in spans])
-    if blocked is None and is_known and not spaces:
+    if blocked is None and is_known and not is_space.any():
         segments = inventory.encode(spans, n_tokens)
         is_possible = permits(limits, segments)
         total = score(automaton, potentials, segments) if is_possible else -math.inf
     else:
-        is_given = np.zeros(n_tokens, bool) if blocked is None else blocked
-        is_space = np.zeros(n_tokens, bool)
-        is_space[spaces] = True
+        is_given = none if blocked is None else blocked
         names = exact_names(spans, inventory, is_given, is_space)
         total = _log_sum(batch, k, spans, names, is_space)
     if total == -math.inf:

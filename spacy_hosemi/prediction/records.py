@@ -14,15 +14,20 @@ It stands in `doc.user_data` under a key that spaCy moves and copies with the te
     paths      with labels in a tree, the names above the label with probabilities
     whole      the probability of the segmentation with exactly these spans; None: not
                computed yet
-    given      what limited the prediction, see `before_prediction`
+    given      what limited the prediction, see `limits_of`
+
+`span._.confidence`, `span._.label_path` and `doc._.record_confidence` read it. A
+probability that was not computed with the prediction is computed when it is read, and
+stored then, see `posterior_cache.complete`; in a document that was saved before anybody
+asked there is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 from spacy.tokens import Doc, Span
 
 from ..labels.inventory import OUTSIDE
@@ -30,10 +35,11 @@ from ..labels.inventory import Span as SpanTriple
 
 MARK, NAME = "._.", "hosemi_record"
 
-# What is read of the tokens of entities.
-_ENTITIES: Any = ("ENT_IOB", "ENT_TYPE", "LENGTH", "SPACY")
-
 Record = dict[str, Any]
+
+# Stores what a record of a component of this name lacks, if anybody knows: the
+# probability of each span, or that of the segmentation.
+Complete = Callable[[Doc, str, Record], None]
 
 
 class TextRecords(NamedTuple):
@@ -72,41 +78,101 @@ def find_span(doc: Doc, key: str) -> SpanTriple | None:
     return None if span is None else (span.start, span.end, label)
 
 
-def entities_by_origin(
-    doc: Doc, name: str
-) -> tuple[list[SpanTriple], list[SpanTriple]]:
-    """RETURNS (Tuple[List[Tuple[int, int, str]], ...]): Entities of a document, in
-    tokens: those that the component has written, and those that it has not."""
-    runs = find_records(doc) if doc.user_data else []
-    records = [
-        (run.start, run.by_name[name]["spans"]) for run in runs if name in run.by_name
-    ]
-    predicted: list[SpanTriple] = []
-    preset: list[SpanTriple] = []
-    for start, end, label, first, last in _entities(doc):
-        is_predicted = any(
-            f"{first - low}:{last - low}:{label}" in spans for low, spans in records
-        )
-        (predicted if is_predicted else preset).append((start, end, label))
-    return predicted, preset
-
-
-def _entities(doc: Doc) -> Iterator[tuple[int, int, str, int, int]]:
-    """YIELDS (Tuple[int, int, str, int, int]): Tokens, label and characters of each
-    entity that `Doc.ents` has; to make a `Span` of each takes a tenth of the time of a
-    prediction."""
-    iob, label, length, space = doc.to_array(_ENTITIES).reshape(-1, 4).T
-    starts = np.flatnonzero((iob == 3) & (label != 0))
-    borders = np.append(np.flatnonzero(iob != 1), len(doc))
-    ends = borders[np.searchsorted(borders, starts, "right")]
-    after = np.cumsum(length + space)
-    first, last = (after - length - space)[starts], (after - space)[ends - 1]
-    strings = doc.vocab.strings
-    columns = starts, ends, label[starts], first, last
-    for i, j, y, i_char, j_char in zip(*(column.tolist() for column in columns)):
-        yield i, j, strings[y], i_char, j_char
-
-
 def text_length(doc: Doc) -> int:
     """RETURNS (int): Characters of a document; to join its text takes far longer."""
     return doc[-1].idx + len(doc[-1].text_with_ws) if len(doc) else 0
+
+
+def register_extensions(complete_spans: Complete, complete_whole: Complete) -> None:
+    """Registers `span._.confidence`, `span._.label_path` and `doc._.record_confidence`,
+    never over a user's own."""
+    getters: Any = (
+        (Span, confidence, complete_spans),
+        (Span, label_path, complete_spans),
+        (Doc, record_confidence, complete_whole),
+    )
+    for owner, getter, complete in getters:
+        if not owner.has_extension(getter.__name__):
+            owner.set_extension(getter.__name__, getter=partial(getter, complete))
+
+
+def confidence(complete: Complete, span: Span) -> float | None:
+    """RETURNS (Optional[float]): Posterior of a predicted span, in [0, 1]; None for any
+    other, and where it was not computed before the document was saved. If two
+    components predicted it, that of the one that ran last."""
+    key, record = _read(complete, span)
+    probability: float | None = None if record is None else record["spans"][key]
+    return probability
+
+
+def label_path(complete: Complete, span: Span) -> list[tuple[str, float | None]] | None:
+    """The names from the top of the label tree to the label, and the posterior of
+    exactly this span with a label below each; None for a span that was not predicted.
+
+    span (Span): With its label.
+    RETURNS (Optional[List[Tuple[str, float]]]): Of labels without a tree the label
+        alone. Where min_confidence ended the path earlier, the rest of it comes too. A
+        label that has others below it comes twice: with all of them, and as itself.
+    """
+    key, record = _read(complete, span)
+    if record is None:
+        return None
+    path = record.get("paths", {}).get(key, [(span.label_, record["spans"][key])])
+    return [(name, p) for name, p in path]
+
+
+def record_confidence(complete: Complete, doc: Doc) -> float | None:
+    """The probability of the whole segmentation that a component predicted: exactly its
+    spans, beside the entities that were there before.
+
+    Of several components, and of documents that were joined, the product. None where no
+    component predicted all of the text, where its entities are no longer those that it
+    predicted, and where it was not computed before the document was saved.
+
+    doc (Doc): With its entities.
+    RETURNS (Optional[float]): In [0, 1].
+    """
+    runs = find_records(doc) if doc.user_data else []
+    if not runs or not _is_covered(doc, runs):
+        return None
+    shown = {span_key(ent) for ent in doc.ents}
+    total = 1.0
+    for run in runs:
+        for name, record in run.by_name.items():
+            if run.start == 0 and run.end == text_length(doc):
+                complete(doc, name, record)
+            whole = record.get("whole")
+            if whole is None or not _moved(record["spans"], run.start) <= shown:
+                return None
+            total *= whole
+    return total
+
+
+def _read(complete: Complete, span: Span) -> tuple[str, Record | None]:
+    """Returns the key of a span, and the latest record that has it; "" and None if no
+    record does. Computes its confidence, if nobody has."""
+    for run in reversed(find_records(span.doc)):
+        key = span_key(span, run.start)
+        for name, record in reversed(run.by_name.items()):
+            if key in record["spans"]:
+                if record["spans"][key] is None and run.start == 0:
+                    if run.end == text_length(span.doc):  # the whole
+                        complete(span.doc, name, record)
+                return key, record
+    return "", None
+
+
+def _is_covered(doc: Doc, runs: Sequence[TextRecords]) -> bool:
+    """Returns whether the records are about all of the text but whitespace."""
+    at = 0
+    for start, end in sorted((run.start, run.end) for run in runs):
+        if doc.text[at:start].strip():
+            return False
+        at = end
+    return not doc.text[at:].strip()
+
+
+def _moved(keys: Iterable[str], by: int) -> set[str]:
+    """Returns keys of spans whose text begins this many characters later."""
+    parts = (key.split(":", 2) for key in keys)
+    return {f"{int(i) + by}:{int(j) + by}:{label}" for i, j, label in parts}

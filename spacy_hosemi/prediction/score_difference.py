@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 
 from ..core import PatternAutomaton, Potentials
 from ..labels.inventory import Segment
-from ..model.active_features import FIRST, PartReader
+from ..model.active_features import FIRST, Rows, read_docs
 from ..model.weights.state import WeightState
 from .list_evidence import ListEvidence
 
@@ -44,9 +44,9 @@ class Scoring:
     alone: Potentials | None = None
 
     @cached_property
-    def reader(self) -> PartReader:
-        """Reads the features of its tokens."""
-        return PartReader(self.state, self.tokens)
+    def rows(self) -> Rows:
+        """The active features of its tokens."""
+        return read_docs(self.state, [self.tokens])
 
     @cached_property
     def lists(self) -> ListEvidence:

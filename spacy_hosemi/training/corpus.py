@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..features.instances import instances
+from ..features.instances import divide
 from ..labels.gold import Gold, check_known, make_golds
 from ..labels.label_schema import LabelSchema
 from ..labels.partial import PartialLabels
@@ -46,7 +46,7 @@ def read_corpus(
     if scope != "doc":
         tokens, parts = [], []
         for doc, annotation in zip(docs, annotations):
-            for instance in instances(doc, scope):
+            for instance in divide(doc, scope):
                 tokens.append(instance.tokens)
                 parts.append(annotation.part(instance.start, instance.end))
     at_top = [*map(projection.project, parts)]

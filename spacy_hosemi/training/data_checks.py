@@ -19,7 +19,7 @@ from ..core import PatternAutomaton, Potentials, viterbi
 from ..errors import Errors, Warnings
 from ..features import Extractor
 from ..features.attributes import SET_BY_COMPONENTS
-from ..features.instances import instances, sentence_starts
+from ..features.instances import divide, sentence_starts
 from ..labels.alignment import given_tokens, out_of_reach
 from ..labels.gold import Gold
 from ..labels.partial import PartialLabels
@@ -171,7 +171,7 @@ def warn_crossing(
         return
     n_cut = total = 0
     for eg, annotation in zip(examples, annotations):
-        units = instances(eg.predicted, scope)
+        units = divide(eg.predicted, scope)
         n_whole = sum(len(annotation.part(u.start, u.end).required) for u in units)
         n_cut += len(annotation.required) - n_whole
         total += len(annotation.required)

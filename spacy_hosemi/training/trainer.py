@@ -12,7 +12,7 @@ from thinc.api import Model, set_dropout_rate
 
 from ..core import Potentials
 from ..errors import Errors
-from ..features.instances import instances
+from ..features.instances import divide
 from ..labels.gold import Gold, label_sequences
 from ..labels.inventory import possible_lengths
 from ..labels.label_schema import LabelSchema
@@ -157,7 +157,7 @@ class Trainer:
         the summed loss in nats, and the potentials of each instance."""
         new = self.seen.new(docs) if self.weights.state.grows else []
         if new:
-            parts = [x.tokens for doc in new for x in instances(doc, scope)]
+            parts = [x.tokens for doc in new for x in divide(doc, scope)]
             grow(self.weights, self.seen, parts)
         set_dropout_rate(self.model, drop)
         potentials, backprop = self.model.begin_update(corpus.docs)

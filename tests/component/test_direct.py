@@ -3,7 +3,6 @@
 from functools import cache
 
 import hypothesis.strategies as st
-import numpy as np
 import pytest
 import spacy
 from hypothesis import given
@@ -13,7 +12,6 @@ from spacy_hosemi import FieldTokenizer, use_field_tokenizer
 from spacy_hosemi.component import chunks
 from spacy_hosemi.component.chunks import ResultSink, read_chunks
 from spacy_hosemi.component.text_decoder import TextDecoder, obstacle
-from spacy_hosemi.features.instances import TokenizedText
 from spacy_hosemi.features.word_cache import WordCache
 from spacy_hosemi.formats.lines import Line
 
@@ -273,21 +271,3 @@ def test_functions_are_an_obstacle():
     nlp = use_field_tokenizer(spacy.blank("en"))
     make_nlp(nlp=nlp, features=FUNCTIONS)
     assert obstacle(nlp) == "features read functions"
-
-
-@given(text=TEXTS)
-def test_tokenized_texts_are_documents(text):
-    nlp = made("viterbi")
-    found = nlp.tokenizer.read_pieces(text)
-    if found is None:
-        return
-    doc = nlp.make_doc(text)
-    orths, spaces = (np.array([0, *x, 0], np.uint64) for x in found)
-    one = TokenizedText(nlp.vocab, text, orths, spaces, 1, len(orths) - 1)
-    assert len(one) == len(doc) and one.text == doc.text
-    assert not doc.has_annotation("IS_SPACE")
-    for name in ("ORTH", "SPACY"):
-        for key in (name, spacy.attrs.IDS[name]):
-            assert [*one.to_array(key)] == doc.to_array(name).tolist()
-    with pytest.raises(KeyError):
-        one.to_array("LOWER")

@@ -7,7 +7,7 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from spacy_hosemi.component.annotations import write_predictions
-from spacy_hosemi.features.doc_batch import DocBatch
+from spacy_hosemi.features.instances import Instances
 from spacy_hosemi.prediction.predictions import Prediction, Predictions
 from spacy_hosemi.prediction.records import find_records, span_key
 
@@ -48,7 +48,7 @@ def write(docs, spans, scores):
     for vocab in {doc.vocab for doc in docs}:
         some = [k for k, doc in enumerate(docs) if doc.vocab is vocab]
         rows = [Prediction(spans[k], scores[k]) for k in some]
-        batch = DocBatch([docs[k] for k in some])
+        batch = Instances([docs[k] for k in some])
         write_predictions(batch, Predictions.of(rows), "x", None, {})
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from spacy_hosemi.component.annotations import as_predicted
 from spacy_hosemi.core import score
 from spacy_hosemi.hierarchy.decoder import segment_decoder
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.weights.potentials import score_rows
 from spacy_hosemi.prediction.best_with_and_without import best_with, best_without
+from spacy_hosemi.prediction.existing_entities import as_predicted
 
 from ..helpers import SMALL, make_doc, make_trained, random_pipe, randomize, triples
 from ..hierarchy.test_component import make_tree_nlp

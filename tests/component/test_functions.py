@@ -10,7 +10,7 @@ from spacy_hosemi import from_word2features
 from spacy_hosemi.explain import find_features, strongest_features
 from spacy_hosemi.explain.gazetteers import describe_lists
 from spacy_hosemi.model.active_features import read_docs
-from spacy_hosemi.model.weights import potentials
+from spacy_hosemi.model.weights import doc_scorer
 from spacy_hosemi.training import feature_selection as selection
 
 from ..helpers import (
@@ -214,7 +214,7 @@ def test_a_value_multiplies_the_weight(keep_scores, only_pairs, monkeypatch):
         make_doc(nlp, "Ada"),
         nlp.make_doc("a b"),
     ]
-    monkeypatch.setattr(potentials, "CACHES_WORDS", keep_scores)
+    monkeypatch.setattr(doc_scorer, "CACHES_WORDS", keep_scores)
     for doc, found in zip(docs, pipe.model.predict(docs), strict=True):
         expected = expected_scores(pipe, doc)
         inside = expected["inside"] + expected["within"]

@@ -18,7 +18,7 @@ from thinc.api import (
     with_array,
 )
 
-from spacy_hosemi.features.instances import documents, instances
+from spacy_hosemi.features.instances import divide, documents
 from spacy_hosemi.labels.inventory import ENCODINGS
 
 from ..helpers import (
@@ -107,7 +107,7 @@ def test_scores_are_added(is_shared, scope, is_train):
     randomize_neural(pipe)
     with nlp.select_pipes(disable="hosemi"):
         docs = list(nlp.pipe([TEXT, "", "She met Ada. Nobody wrote."]))
-    parts = [instance.tokens for doc in docs for instance in instances(doc, scope)]
+    parts = [instance.tokens for doc in docs for instance in divide(doc, scope)]
     if is_shared and is_train:
         tok2vec = nlp.get_pipe("tok2vec")
         tok2vec.update([Example(doc, doc) for doc in docs])
@@ -154,7 +154,7 @@ def test_gradient_by_finite_differences(scope, encoding):
     examples = make_examples(nlp, [*TRAIN[:2], "[PER Ada] met her. She lived."])
     for eg in examples:
         nlp.get_pipe("sentencizer")(eg.predicted)
-    parts = [u.tokens for eg in examples for u in instances(eg.predicted, scope)]
+    parts = [u.tokens for eg in examples for u in divide(eg.predicted, scope)]
 
     def loss():
         return pipe.get_loss(examples, pipe.model.begin_update(parts)[0])[0]
@@ -200,7 +200,7 @@ def test_documents_of_parts(n_same):
     nlp.add_pipe("sentencizer")
     doc, empty = nlp(TEXT), Doc(nlp.vocab)
     given = [empty, *[doc] * n_same, empty]
-    parts = [instance.tokens for one in given for instance in instances(one, "sents")]
+    parts = [instance.tokens for one in given for instance in divide(one, "sents")]
     docs, borders = documents(parts)
     assert [id(x) for x in docs] == [id(x) for x in given]
     sizes = [len(sentence) for sentence in doc.sents]

@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Span
 from spacy.training import Example
 
-from spacy_hosemi.component.annotations import copy_tokens
+from spacy_hosemi.prediction.existing_entities import copy_tokens
 
 from .. import oracles
 from ..helpers import (

@@ -18,9 +18,9 @@ from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.explain import find_features, strongest_transitions, weight_families
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import weights_of
-from spacy_hosemi.model.weights import potentials
+from spacy_hosemi.model.weights import doc_scorer
+from spacy_hosemi.model.weights.doc_scorer import TokenScores
 from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
-from spacy_hosemi.model.weights.token_scores import TokenScores
 
 from .. import oracles
 from ..helpers import (
@@ -151,7 +151,7 @@ def assert_kept_scores_agree(pipe, examples):
     for eg in examples:
         (kept,) = pipe.model.predict([eg.predicted])
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(potentials, "CACHES_WORDS", False)
+            patch.setattr(doc_scorer, "CACHES_WORDS", False)
             (fresh,) = pipe.model.predict([eg.predicted])
         for role in ("inside", "start", "end"):
             found, expected = getattr(kept, role), getattr(fresh, role)
@@ -270,8 +270,8 @@ def test_roles_without_templates_cost_nothing(monkeypatch):
             super().__init__(*args)
             made.append(self)
 
-    monkeypatch.setattr(potentials, "TokenScores", Recorded)
-    finish(potentials.DocScorer(state).steps([doc]))
+    monkeypatch.setattr(doc_scorer, "TokenScores", Recorded)
+    finish(doc_scorer.DocScorer(state).steps([doc]))
     assert [scores.roles for scores in made] == [("inside", "start", "end")]
 
 

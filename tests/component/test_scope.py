@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_hosemi.features.instances import instances
+from spacy_hosemi.features.instances import divide
 from spacy_hosemi.labels.inventory import ENCODINGS
 from spacy_hosemi.labels.partial import PartialLabels
 
@@ -162,7 +162,7 @@ def test_online_steps_are_those_of_the_sentences():
         assert losses[0] == pytest.approx(losses[1])
     np.testing.assert_allclose(whole.get_weights(), alone.get_weights(), atol=1e-12)
     scores = whole.model.predict(
-        [u.tokens for eg in together for u in instances(eg.predicted, "sents")]
+        [u.tokens for eg in together for u in divide(eg.predicted, "sents")]
     )
     loss, gradients = whole.get_loss(together, scores)
     assert len(gradients) == 5
@@ -213,7 +213,7 @@ def test_gazetteer_matches_never_cross_a_sentence():
     doc = make_doc(nlp, *words, sent_starts=[True, False, False, True])
     found = [
         (instance.start + i, instance.start + j)
-        for instance in instances(doc, "sents")
+        for instance in divide(doc, "sents")
         for m in [pipe.weights.extractor.gazetteers.matches([instance.tokens])]
         for i, j in zip(m.start.tolist(), m.end.tolist())
     ]
@@ -232,7 +232,7 @@ def test_an_entry_does_not_vote_for_its_document_in_another_sentence():
     nlp.config["initialize"]["components"]["hosemi"] = {"gazetteers": {"names": reader}}
     nlp.initialize(lambda: [example])
     matches = nlp.get_pipe("hosemi").weights.extractor.gazetteers.matches
-    for instance in instances(example.predicted, "sents"):
+    for instance in divide(example.predicted, "sents"):
         assert len(matches([instance.tokens]).start) == 1
         assert len(matches([instance.tokens], is_train=True).start) == 0
 
@@ -337,7 +337,7 @@ def test_a_sentence_is_read_like_a_doc():
         lemmas=list("vwxyz"),
         sent_starts=[True, False, True, False, False],
     )
-    first, second = instances(doc, "sents")
+    first, second = divide(doc, "sents")
     assert (first.start, first.end, second.start, second.end) == (0, 2, 2, 5)
     copy, tokens = doc[2:5].as_doc(), second.tokens
     assert [t.text for t in tokens] == [t.text for t in copy]
@@ -347,7 +347,7 @@ def test_a_sentence_is_read_like_a_doc():
     )
     for name in ("ORTH", "LEMMA", "NORM", "SPACY"):
         assert tokens.to_array(name).tolist() == copy.to_array(name).tolist()
-    assert instances(doc, "doc")[0].tokens is doc
+    assert divide(doc, "doc")[0].tokens is doc
     with pytest.raises(IndexError):
         tokens[3]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from spacy_hosemi.component import predict
-from spacy_hosemi.component.annotations import before_prediction
-from spacy_hosemi.features.doc_batch import as_batch
+from spacy_hosemi.features.instances import Instances
+from spacy_hosemi.prediction.existing_entities import before_prediction
 from spacy_hosemi.prediction.flat_decoder import FlatDecoder
 from spacy_hosemi.prediction.posterior_cache import CACHE
 
@@ -123,6 +123,7 @@ def test_tokens_that_are_merged_meanwhile():
         return found()
 
     pipe = nlp.get_pipe("hosemi")
-    ((batch, found),) = predict.predictions(pipe, iter([as_batch(docs)]), None, None)
+    read = iter([Instances(docs)])
+    ((batch, found),) = predict.predictions(pipe, read, None, None)
     with pytest.raises(IndexError, match="tokens were read"):
         predict.write(pipe, batch, merging(found))

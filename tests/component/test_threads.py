@@ -135,14 +135,14 @@ def test_the_stream_is_read_as_far_as_needed(nlp):
 
 def test_one_bad_document_loses_only_itself(nlp, monkeypatch):
     pipe = nlp.get_pipe("hosemi")
-    read, failed = flat_decoder.as_batch, []
+    read, failed = flat_decoder.are_clean, []
 
     def fail(docs):
         if any("Nobody" in doc.text for doc in docs):
             raise ValueError("Nobody")
         return read(docs)
 
-    monkeypatch.setattr(flat_decoder, "as_batch", fail)
+    monkeypatch.setattr(flat_decoder, "are_clean", fail)
     monkeypatch.setattr(
         pipe, "error_handler", lambda *args: failed.extend(args[2]), raising=False
     )

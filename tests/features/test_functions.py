@@ -19,7 +19,7 @@ from spacy_hosemi.features import (
     make_table,
 )
 from spacy_hosemi.features import functions as functions_module
-from spacy_hosemi.features.instances import instances
+from spacy_hosemi.features.instances import divide
 from spacy_hosemi.features.naming import token_features
 from spacy_hosemi.model.span_scorer import build_span_scorer
 
@@ -162,7 +162,7 @@ def test_another_thread_reads_anew():
 def test_documents_together():
     extractor = make_extractor({"f": lambda doc: [[str(len(doc))] for _ in doc]})
     docs = [make_doc(NLP, *words) for words in ("ab", "", "c", "")]
-    (listed,) = extractor.values_of(docs).listed
+    (listed,) = extractor.read(docs).listed
     assert listed.token.tolist() == [0, 1, 2]
     assert listed.texts == ["2", "2", "1"]
 
@@ -180,7 +180,7 @@ def test_a_sentence_is_given_as_a_span():
     extractor = make_extractor({"f": lambda span: [[span.text, t.text] for t in span]})
     names = [
         [[name for name, _ in token] for token in fired(extractor, x.tokens)["inside"]]
-        for x in instances(doc, "sents")
+        for x in divide(doc, "sents")
     ]
     assert names == [[["f=a b", "f=a"], ["f=a b", "f=b"]], [["f=c", "f=c"]]]
 
@@ -271,7 +271,7 @@ def test_another_number_of_tokens(found, shown):
 def test_no_feature(of_token):
     extractor = make_extractor({"f": returns([["a"], of_token])})
     with pytest.raises(TypeError, match="HS108.*'f' lists .* at the token 'y'"):
-        extractor.values_of([make_doc(NLP, "v"), make_doc(NLP, "x", "y")][1:])
+        extractor.read([make_doc(NLP, "v"), make_doc(NLP, "x", "y")][1:])
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from spacy_hosemi.features.gazetteers.words import (
     token_words,
     words_of_text,
 )
+from spacy_hosemi.features.instances import Instances
 
 from ..helpers import make_doc
 from ..strategies import IS_THOROUGH
@@ -91,14 +92,14 @@ def test_words_of_documents(docs):
             is_open &= bool(WORD.match(text[-1])) and not space
         n_tokens += len(of_doc)
         borders.append(len(expected))
-    found = alnum_words(made)
+    found = alnum_words(Instances(made))
     assert found.texts == [word for word, _, _ in expected]
     assert found.values.tolist() == [hash_string(word) for word, _, _ in expected]
     assert found.first.tolist() == [first for _, first, _ in expected]
     assert found.last.tolist() == [last for _, _, last in expected]
     assert found.docs.tolist() == borders
     for cache in (alnum_cache(), CACHE):
-        again = alnum_words(made, cache)
+        again = alnum_words(Instances(made), cache)
         assert again.texts == []
         for name in ("values", "first", "last", "docs"):
             assert getattr(again, name).tolist() == getattr(found, name).tolist()
@@ -126,13 +127,17 @@ FIELDS.tokenizer = FieldTokenizer(NLP.vocab)
 
 
 @given(
-    st.lists(st.lists(st.sampled_from(SIGNS), max_size=9).map("".join), max_size=5),
+    st.lists(
+        st.lists(st.sampled_from(SIGNS), max_size=9).map("".join),
+        min_size=1,
+        max_size=5,
+    ),
     st.sampled_from([NLP, FIELDS]),
 )
 def test_clean_as_a_document(texts, nlp):
     """The words are those that are read of clean documents with the same texts."""
-    docs = [clean_doc(nlp.make_doc(text))[0] for text in texts]
-    for attr in ATTRIBUTES if texts else ():
+    docs = Instances(clean_doc(nlp.make_doc(text))[0] for text in texts)
+    for attr in ATTRIBUTES:
         if attr == "ALNUM":
             expected = alnum_words(docs)
         else:  # entries are lemmas

@@ -21,7 +21,7 @@ from spacy_hosemi.features import (
     make_table,
 )
 from spacy_hosemi.features.extractor import CACHE_BYTES
-from spacy_hosemi.features.instances import instances
+from spacy_hosemi.features.instances import divide
 
 from ..helpers import make_doc
 
@@ -96,7 +96,7 @@ def test_reading(monkeypatch):
     """Also where caches are emptied all the time, of sentences together, and by a
     copy."""
     docs = make_docs()
-    parts = [[x.tokens for x in instances(doc, "sents")] for doc in docs]
+    parts = [[x.tokens for x in divide(doc, "sents")] for doc in docs]
     parts += [[doc] for doc in docs]
     with monkeypatch.context() as patch:
         patch.setattr(WordCache, "is_on", False)

@@ -12,7 +12,7 @@ from spacy.strings import hash_string
 from spacy_hosemi.features import Extractor, WordCache, make_features
 from spacy_hosemi.features.kernels.word_index import Numbering
 from spacy_hosemi.features.lexemes import LexemeReader
-from spacy_hosemi.features.word_cache import WORD_BYTES, words_of
+from spacy_hosemi.features.word_cache import WORD_BYTES
 
 from ..helpers import make_doc, make_trained, triples
 
@@ -34,7 +34,7 @@ class Hashes:
 
 
 def rows(cache, doc):
-    numbers, table = cache.find(doc.vocab, words_of([doc])[0])
+    numbers, table = cache.find(doc.vocab, doc.to_array("ORTH"))
     return table[numbers]
 
 
@@ -121,10 +121,10 @@ def test_without_a_cache(words):
 def test_values_without_a_cache(words):
     docs = [make_doc(NLP, *of_doc) for of_doc in words]
     extractor = Extractor(make_features("default"))
-    expected = [extractor.values_of(docs).values for _ in range(2)]
+    expected = [extractor.read(docs).values for _ in range(2)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WordCache, "is_on", False)
-        np.testing.assert_array_equal(extractor.values_of(docs).values, expected[0])
+        np.testing.assert_array_equal(extractor.read(docs).values, expected[0])
     np.testing.assert_array_equal(*expected)
 
 

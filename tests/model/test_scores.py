@@ -10,9 +10,9 @@ from thinc.api import Adam
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import weights_of
-from spacy_hosemi.model.weights import potentials
+from spacy_hosemi.model.weights import doc_scorer
+from spacy_hosemi.model.weights.doc_scorer import TokenScores
 from spacy_hosemi.model.weights.potentials import score_rows
-from spacy_hosemi.model.weights.token_scores import TokenScores
 from spacy_hosemi.training import feature_selection as selection
 
 from ..helpers import (
@@ -102,7 +102,7 @@ def test_switched_off(pipe):
     doc = make_doc(pipe, "Ada", "met", "Mary")
     (on,) = pipe.model.predict([doc])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(potentials, "CACHES_WORDS", False)
+        patch.setattr(doc_scorer, "CACHES_WORDS", False)
         (off,) = pipe.model.predict([doc])
     assert_same(on, off)
     assert off.start.tolist() == summed(pipe, doc).start.tolist()
@@ -125,7 +125,7 @@ def test_little_memory(pipe, n_bytes):
     for k in range(30):
         words = [*rng.choice(WORDS, size=k % 7).tolist(), f"new{k}"]
         doc = make_doc(pipe, *words)
-        task, of_roles = scores.task(weights.extractor.values_of([doc]))
+        task, of_roles = scores.task(weights.extractor.read([doc]), is_partial=False)
         task.do()
         found = dict(zip(ROLES, of_roles, strict=True))
         expected = summed(pipe, doc)

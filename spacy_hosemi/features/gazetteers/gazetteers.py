@@ -23,9 +23,8 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from ...values import TEXT, Setting, choice, number, or_null, read_all
-from ..doc_batch import borders_of
+from ..instances import Instances, doc_of
 from ..kernels.trie import SHARED, EntryFinder, Trie
-from ..word_cache import doc_of
 from .fuzzy import NO_ENTRIES, Fuzzy, FuzzyIndex, make_fuzzy
 from .matches import (
     NO_MATCHES,
@@ -190,6 +189,7 @@ class Gazetteers:
         attrs = [gazetteer.attr for gazetteer in self.settings.values()]
         if not names:
             return NO_MATCHES
+        docs = docs if isinstance(docs, Instances) else Instances(docs)
         alnum = alnum_words(docs, self._alnum)
         before, after = wordless(alnum, docs)
         parts = []
@@ -227,12 +227,14 @@ class Gazetteers:
             return self._nothing_similar
         names = tuple(self.settings)
         parts, entries = [np.zeros((6, 0), np.int32)], [NO_ENTRIES]
-        for doc, first_token in zip(docs, borders_of(docs)):
-            alnum = alnum_words([doc])
-            before, after = wordless(alnum, [doc])
+        first_token = 0
+        for doc in docs:
+            tokens = Instances([doc])
+            alnum = alnum_words(tokens)
+            before, after = wordless(alnum, tokens)
             for name, index in self.fuzzy.items():
                 attr, dropout = self.settings[name].attr, self.settings[name].dropout
-                words = alnum if attr == "ALNUM" else token_words([doc], attr, True)
+                words = alnum if attr == "ALNUM" else token_words(tokens, attr, True)
                 counts = partial(_counts, doc, index, dropout) if is_train else None
                 similar = index.find(words.texts, *words.borders, counts)
                 entries.append(similar)
@@ -240,6 +242,7 @@ class Gazetteers:
                 where = words.locate(lists, similar.start, similar.end, before, after)
                 where[[1, 2, 4, 5]] += first_token
                 parts.append(where)
+            first_token += len(doc)
         similarity = np.concatenate([similar.similarity for similar in entries])
         entry = np.concatenate([similar.entry for similar in entries])
         lists, start, end, size, first, last = np.concatenate(parts, axis=1)

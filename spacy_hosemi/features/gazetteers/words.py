@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import count, pairwise
 from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import SPACY  # type: ignore[import-not-found]
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ...text.clean import LINE_END, clean_word
 from ..clean_docs import clean_doc
-from ..doc_batch import DocBatch, borders_of
+from ..instances import Instances
 from ..kernels.alnum_words import find_words, word_rows, words_of_tokens
 from ..kernels.trie import Trie, count_wordless
-from ..word_cache import WordCache, words_of
+from ..word_cache import WordCache
 from .matches import Ints, Words
 
 ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")
@@ -70,12 +68,12 @@ class DocWords:
         return places
 
 
-def alnum_words(docs: Sequence[Doc], cache: WordCache | None = None) -> DocWords:
+def alnum_words(docs: Instances, cache: WordCache | None = None) -> DocWords:
     """Divides documents of one vocabulary into words by the attribute ALNUM. A word may
     cross borders of tokens: "Don't" is "don" and "t", also if its tokens are "Do" and
     "n't". With an `alnum_cache` there are no texts."""
-    strings, (orths, first_token) = docs[0].vocab.strings, words_of(docs)
-    has_space = _word_ends(docs, first_token)
+    strings, orths, first_token = docs[0].vocab.strings, docs.orths, docs.first
+    has_space = _word_ends(docs)
     if cache is None:
         texts = [strings[orth] for orth in orths.tolist()]
         words = find_words(texts, has_space, True)
@@ -97,14 +95,10 @@ def _rows_of(vocab: Vocab, orths: Words) -> Words:
     return rows
 
 
-def _word_ends(docs: Sequence[Doc], first: Ints) -> NDArray[np.uint8]:
+def _word_ends(docs: Instances) -> NDArray[np.uint8]:
     """Returns uint8 [n]: whether words end with a token, for a space or the end."""
-    if isinstance(docs, DocBatch):
-        is_end = (docs.spaces != 0).view(np.uint8)
-    else:
-        parts = [doc.to_array(SPACY) != 0 for doc in docs]
-        is_end = np.concatenate(parts).view(np.uint8)
-    is_end[first[1:][np.diff(first) > 0] - 1] = True
+    is_end = (docs.spaces != 0).view(np.uint8)
+    is_end[docs.first[1:][np.diff(docs.first) > 0] - 1] = True
     return is_end
 
 
@@ -114,7 +108,7 @@ def words_of_text(text: str) -> list[str]:
     return words
 
 
-def token_words(docs: Sequence[Doc], attr: str, with_texts: bool = False) -> DocWords:
+def token_words(docs: Instances, attr: str, with_texts: bool = False) -> DocWords:
     """Makes each token one word, by an attribute of tokens."""
     by_doc = [doc.to_array(attr) for doc in docs]
     values = np.concatenate(by_doc).astype(np.uint64)
@@ -122,13 +116,13 @@ def token_words(docs: Sequence[Doc], attr: str, with_texts: bool = False) -> Doc
     texts = []
     if with_texts:
         texts = [d.vocab.strings[v] for d, of in zip(docs, by_doc) for v in of.tolist()]
-    return DocWords(values, tokens, tokens, texts, borders_of(docs))
+    return DocWords(values, tokens, tokens, texts, docs.first)
 
 
-def wordless(words: DocWords, docs: Sequence[Doc]) -> tuple[Ints, Ints]:
+def wordless(words: DocWords, docs: Instances) -> tuple[Ints, Ints]:
     """Counts adjacent tokens without a word before and after each border of tokens, up
     to three: two arrays int32 [n + 1]."""
-    return count_wordless(words.first, words.last, borders_of(docs), _AROUND)
+    return count_wordless(words.first, words.last, docs.first, _AROUND)
 
 
 @dataclass(frozen=True)

@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
-from thinc.api import Model
 
 from ...core import CELLS, Potentials
-from ...core.parallel.coroutines import Steps
-from ...core.potentials import ManyPotentials
-from .. import tok2vec
 from ..active_features import (
     NO_PLACES,
-    NO_ROWS,
     PlaceRows,
     RoleRows,
     Rows,
     SegmentRows,
     in_documents,
-    known_segments,
-    no_rows,
-    place_rows,
-    read_docs,
-    with_listed,
 )
 from ..kernels.gather import (
     gather,
     gather_cells,
     gather_entries,
-    gather_merged_cells,
     gather_pairs,
     gather_strengths,
     scatter,
@@ -45,91 +33,9 @@ from ..kernels.gather import (
 )
 from .packing import to_single
 from .state import Floats, Ints, WeightState
-from .token_scores import TokenScores
-
-# Whether predictions sum the weights of a word once; tests compare with and without.
-CACHES_WORDS = True
 
 _NO_CELLS = np.zeros(0, CELLS)
 _NO_INTS = np.zeros(0, np.int32)
-
-
-class DocScorer:
-    """Computes potentials for prediction: those of `score_rows`, but the scores of a
-    word are summed only once, and weights are in single precision, as in a saved model.
-
-    state (WeightState): The weights.
-    is_single (bool): Whether a saved model has these weights. If they are sums of what
-        it has, only those of tokens are in single precision.
-    model (Optional[Model]): A span scorer, whose tok2vec adds its scores if it has one.
-    """
-
-    def __init__(
-        self,
-        state: WeightState,
-        is_single: bool = True,
-        model: Model[list[Doc], list[Potentials]] | None = None,
-    ) -> None:
-        self._of_tokens = state.cached(_token_scores) if state.is_trained else None
-        self._is_single = is_single
-        self._neural = model if model is not None and model.layers else None
-        self.has_encoder = self._neural is not None
-        if is_single:
-            names = "pattern", "length", "tail"
-            single: dict[str, Any] = {x: to_single(getattr(state, x)) for x in names}
-            state = replace(state, **single)
-        self.state = state
-
-    def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
-        """Returns the potentials of documents of the same vocabulary."""
-        state, of_tokens = self.state, self._of_tokens
-        if of_tokens is None or not docs or not CACHES_WORDS:
-            rows = [read_docs(state, [doc]) for doc in docs]
-            each = [score_rows(state, x, len(doc)) for x, doc in zip(rows, docs)]
-            return self._add_neural(docs, each) if self.has_encoder else each
-        extractor, table, roles = state.extractor, state.table, of_tokens.roles
-        # Roles of transitions read all attributes.
-        subset = None if state.n_observed else of_tokens.subset
-        values = extractor.values_of(docs, subset=subset)
-        task, scores = of_tokens.task(values)
-        yield task
-        for listed in values.listed:
-            rows_of_role = with_listed(no_rows(len(values.orths)), listed, table)
-            add_scores(state, rows_of_role, scores[roles.index(listed.role)])
-        segments = NO_ROWS
-        if len(values.segments.keys):
-            segments = known_segments(values.segments, table)
-        args = state, dict(zip(roles, scores)), segments, values.first, self._is_single
-        if state.n_observed:
-            rows_by_role = {
-                role: table.rows(extractor.keys(values.values, role, values.first))
-                for role in extractor.features.transition_roles
-            }
-            potentials: Sequence[Potentials] = _split(*args, place_rows(rows_by_role))
-        else:
-            potentials = _together(*args)
-        return self._add_neural(docs, potentials) if self.has_encoder else potentials
-
-    def _add_neural(
-        self, docs: Sequence[Doc], potentials: Sequence[Potentials]
-    ) -> Sequence[Potentials]:
-        """Adds the scores of the tok2vec; returns the potentials of each document."""
-        assert self._neural is not None
-        each = [*potentials]
-        with tok2vec.taking_turns(self._neural):
-            tok2vec.add_scores(self._neural, docs, each, is_train=False)
-        return each
-
-    def using(self, state: WeightState) -> DocScorer:
-        """Returns a scorer of the same kind with other weights."""
-        return DocScorer(state, self._is_single, self._neural)
-
-    def of_encoder(self, docs: Sequence[Doc]) -> Sequence[Potentials] | None:
-        """Returns the tok2vec's scores of documents, or of all their sentences; None
-        without a tok2vec."""
-        if not self.has_encoder:
-            return None
-        return self._add_neural(docs, [zeros(self.state, len(doc)) for doc in docs])
 
 
 def zeros(state: WeightState, n_tokens: int) -> Potentials:
@@ -139,43 +45,7 @@ def zeros(state: WeightState, n_tokens: int) -> Potentials:
     return Potentials(inside, start, end, *rest, np.zeros_like(state.pattern))
 
 
-def _token_scores(state: WeightState) -> TokenScores:
-    weights, pairs = state.of_features, state.pairs
-    dense = dense_rows(state, weights)
-    if dense is not None:
-        weights, pairs = dense, None
-    n_labels = len(state.tail)
-    return TokenScores(state.extractor, state.table, weights, pairs, n_labels)
-
-
-def _together(
-    state: WeightState,
-    scores: Mapping[str, Floats],
-    segments: SegmentRows,
-    first: Ints,
-    is_single: bool,
-) -> ManyPotentials:
-    """Returns what `_split` does, without observed patterns, and with one cell for all
-    rows of a segment and label."""
-    shared = state.length, state.tail, state.pattern, first.tolist()
-    inside, start, end = _by_position(**scores)
-    if not len(segments.row):
-        return ManyPotentials(inside, start, end, *shared)
-    cells, borders = gather_merged_cells(
-        segments.start,
-        segments.end,
-        segments.row,
-        segments.strength,
-        first,
-        *_pair_arrays(state),
-        state.of_features.reshape(-1),
-        len(state.tail),
-        is_single,
-    )
-    return ManyPotentials(inside, start, end, *shared, cells, borders.tolist())
-
-
-def _split(
+def split(
     state: WeightState,
     scores: Mapping[str, Floats],
     segments: SegmentRows,
@@ -229,7 +99,7 @@ def score_together(
     """Returns the potentials of each document; the rows are those of all of them."""
     first = np.cumsum([0, *map(len, docs)], dtype=np.int32)
     scores = _scores_by_role(state, rows, first[-1])
-    return _split(state, scores, rows.segments, first, False, rows.places)
+    return split(state, scores, rows.segments, first, False, rows.places)
 
 
 def score_rows(state: WeightState, rows: Rows, n_tokens: int) -> Potentials:
@@ -248,7 +118,7 @@ def _scores_by_role(state: WeightState, rows: Rows, n_tokens: int) -> dict[str, 
 def add_scores(state: WeightState, rows: RoleRows, scores: Floats) -> None:
     """Adds to scores [n, L] the weights of the features of each token."""
     first, row, strength = rows
-    matrix, pairs = state.matrix, _pair_arrays(state)
+    matrix, pairs = state.matrix, pair_arrays(state)
     dense = dense_rows(state, matrix)
     if strength is not None:
         gather_strengths(first, row, strength, *pairs, matrix.reshape(-1), scores)
@@ -281,7 +151,7 @@ def _by_position(
 
 
 def _entries(state: WeightState, places: PlaceRows) -> NDArray[Any]:
-    weights, pairs = state.of_features.reshape(-1), _pair_arrays(state)
+    weights, pairs = state.of_features.reshape(-1), pair_arrays(state)
     return gather_entries(places.position, places.row, places.role, *pairs, weights)
 
 
@@ -296,14 +166,14 @@ def cells_of(
         segments.end,
         segments.row,
         segments.strength,
-        *_pair_arrays(state),
+        *pair_arrays(state),
         state.of_features.reshape(-1),
         len(state.tail),
         is_single,
     )
 
 
-def _pair_arrays(state: WeightState) -> tuple[Ints, Ints]:
+def pair_arrays(state: WeightState) -> tuple[Ints, Ints]:
     """Returns the arrays of `pairs`, [R + 1] and [N], or empty ones."""
     pairs = state.pairs
     return (_NO_INTS, _NO_INTS) if pairs is None else (pairs.first, pairs.columns)
@@ -355,7 +225,7 @@ def add_gradient(
 ) -> None:
     """Transposes `add_scores`."""
     first, row, strength = rows
-    pairs, d_weights = _pair_arrays(state), d_matrix.reshape(-1)
+    pairs, d_weights = pair_arrays(state), d_matrix.reshape(-1)
     dense = dense_rows(state, d_matrix)
     if strength is not None:
         scatter_strengths(first, row, strength, *pairs, d_scores, d_weights)
@@ -370,7 +240,7 @@ def add_cell_gradient(
 ) -> None:
     """Transposes `cells_of`."""
     if len(segments.row):
-        first, _ = _pair_arrays(state)
+        first, _ = pair_arrays(state)
         d_weights = d_matrix.reshape(-1)
         row, strength = segments.row, segments.strength
         scatter_cells(row, strength, first, d_cells, len(state.tail), d_weights)
@@ -384,5 +254,5 @@ def add_entry_gradient(
 ) -> None:
     """Transposes the entries that `join_scores` makes."""
     if d_entries is not None:
-        first, _ = _pair_arrays(state)
+        first, _ = pair_arrays(state)
         scatter_entries(places.row, first, d_entries, d_matrix.reshape(-1))

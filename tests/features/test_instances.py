@@ -6,8 +6,7 @@ import spacy
 from spacy.attrs import ENT_IOB, IS_SPACE, ORTH, SENT_START, SPACY
 from spacy.tokens import Span
 
-from spacy_hosemi.features.doc_batch import DocBatch, as_batch
-from spacy_hosemi.features.instances import TokenizedText
+from spacy_hosemi.features.instances import Instances
 from spacy_hosemi.features.kernels.token_reader import split_tokens
 
 NLP = spacy.blank("en")
@@ -27,8 +26,8 @@ def documents():
 
 def test_batch_equals_what_each_document_says():
     docs = [*documents()]
-    batch = DocBatch(docs)
-    assert batch == docs and as_batch(batch) is batch
+    batch = Instances(docs)
+    assert batch == docs
     assert batch.first.tolist() == np.cumsum([0, *map(len, docs)]).tolist()
     assert batch.orths.tolist() == [x for doc in docs for x in doc.to_array(ORTH)]
     assert batch.spaces.tolist() == [x for doc in docs for x in doc.to_array(SPACY)]
@@ -42,16 +41,29 @@ def test_batch_equals_what_each_document_says():
 
 
 def test_texts_equal_documents():
+    """All together, and each read again alone."""
     docs = [NLP(text) for text in TEXTS]
-    orths = [doc.to_array(ORTH) for doc in docs]
-    spaces = [doc.to_array(SPACY) for doc in docs]
-    triples = zip(TEXTS, orths, spaces)
-    texts = [TokenizedText(NLP.vocab, *one, 0, len(one[1])) for one in triples]
-    for some in ([text] for text in texts):
-        found, expected = DocBatch(some), DocBatch([docs[texts.index(some[0])]])
-        assert found.orths.tolist() == expected.orths.tolist()
-        assert found.spaces.tolist() == expected.spaces.tolist()
-        assert not any(found.has_ents) and not any(found.has_limits)
+    expected = Instances(docs)
+    columns = expected.orths, expected.spaces, expected.first
+    texts = Instances.of_texts(NLP.vocab, *columns)
+    again = [Instances([text]) for text in texts]
+    for name in ("orths", "spaces"):
+        assert np.concatenate([getattr(x, name) for x in again]).tolist() == (
+            getattr(expected, name).tolist()
+        )
+    for text, alone, doc in zip(texts, again, docs):
+        assert (len(text), text.text) == (len(doc), doc.text)
+        for name in (ORTH, "SPACY"):
+            assert text.to_array(name).tolist() == doc.to_array(name).tolist()
+        assert not any(map(text.has_annotation, (ENT_IOB, SENT_START, IS_SPACE)))
+        assert alone.has_ents == alone.has_limits == [False]
+        with pytest.raises(KeyError):
+            text.to_array("LOWER")
+
+
+def test_error_no_document():
+    with pytest.raises(TypeError, match="HS230"):
+        Instances([NLP("a"), "b"])
 
 
 def test_error_arrays_that_do_not_fit():

@@ -1,24 +1,47 @@
-"""Scores of tokens for prediction, with the scores of each word computed once."""
+"""Potentials for prediction, with the scores of each word computed once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
+from thinc.api import Model
 
-from ...features import Extractor, Template, Values, WordCache
+from ...core import Potentials
+from ...core.parallel.coroutines import Steps
+from ...core.potentials import ManyPotentials
+from ...features import Extractor, Reading, Template, WordCache
 from ...features.kernels.key_table import RowTable
 from ...features.kernels.word_index import take_columns
+from .. import tok2vec
+from ..active_features import (
+    NO_ROWS,
+    SegmentRows,
+    known_segments,
+    no_rows,
+    place_rows,
+    read_docs,
+    with_listed,
+)
+from ..kernels.gather import gather_merged_cells
 from ..kernels.token_scores import (
     BlockScores,
     ListScores,
     TemplateScores,
     TokenScoring,
 )
+from .packing import to_single
 from .pairs import WeightPairs
+from .potentials import add_scores, dense_rows, pair_arrays, score_rows, split, zeros
+from .state import Ints, WeightState
+
+# Whether predictions sum the weights of a word once; tests compare with and without.
+CACHES_WORDS = True
 
 # The most memory that the scores of words take.
 CACHE_BYTES = 64_000_000
@@ -27,6 +50,123 @@ Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
 _NONE = np.zeros(0, np.int32)
+
+
+class DocScorer:
+    """Computes potentials for prediction: those of `score_rows`, but the scores of a
+    word are summed only once, and weights are in single precision, as in a saved model.
+
+    state (WeightState): The weights.
+    is_single (bool): Whether a saved model has these weights. If they are sums of what
+        it has, only those of tokens are in single precision.
+    model (Optional[Model]): A span scorer, whose tok2vec adds its scores if it has one.
+    """
+
+    def __init__(
+        self,
+        state: WeightState,
+        is_single: bool = True,
+        model: Model[list[Doc], list[Potentials]] | None = None,
+    ) -> None:
+        self._of_tokens = state.cached(_token_scores) if state.is_trained else None
+        self._is_single = is_single
+        self._neural = model if model is not None and model.layers else None
+        self.has_encoder = self._neural is not None
+        if is_single:
+            names = "pattern", "length", "tail"
+            single: dict[str, Any] = {x: to_single(getattr(state, x)) for x in names}
+            state = replace(state, **single)
+        self.state = state
+
+    def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
+        """Returns the potentials of documents of the same vocabulary."""
+        state, of_tokens = self.state, self._of_tokens
+        if of_tokens is None or not docs or not CACHES_WORDS:
+            rows = [read_docs(state, [doc]) for doc in docs]
+            each = [score_rows(state, x, len(doc)) for x, doc in zip(rows, docs)]
+            return self._add_neural(docs, each) if self.has_encoder else each
+        extractor, table, roles = state.extractor, state.table, of_tokens.roles
+        # Roles of transitions read all attributes.
+        subset = None if state.n_observed else of_tokens.subset
+        reading = extractor.read(docs, subset=subset)
+        task, scores = of_tokens.task(reading, is_partial=subset is not None)
+        yield task
+        for listed in reading.listed:
+            rows_of_role = with_listed(no_rows(scores.shape[1]), listed, table)
+            add_scores(state, rows_of_role, scores[roles.index(listed.role)])
+        segments = NO_ROWS
+        if len(reading.segments.keys):
+            segments = known_segments(reading.segments, table)
+        first = reading.instances.first
+        args = state, dict(zip(roles, scores)), segments, first, self._is_single
+        if state.n_observed:
+            rows_by_role = {
+                role: table.rows(reading.keys_of(role))
+                for role in extractor.features.transition_roles
+            }
+            potentials: Sequence[Potentials] = split(*args, place_rows(rows_by_role))
+        else:
+            potentials = _together(*args)
+        return self._add_neural(docs, potentials) if self.has_encoder else potentials
+
+    def _add_neural(
+        self, docs: Sequence[Doc], potentials: Sequence[Potentials]
+    ) -> Sequence[Potentials]:
+        """Adds the scores of the tok2vec; returns the potentials of each document."""
+        assert self._neural is not None
+        each = [*potentials]
+        with tok2vec.taking_turns(self._neural):
+            tok2vec.add_scores(self._neural, docs, each, is_train=False)
+        return each
+
+    def using(self, state: WeightState) -> DocScorer:
+        """Returns a scorer of the same kind with other weights."""
+        return DocScorer(state, self._is_single, self._neural)
+
+    def of_encoder(self, docs: Sequence[Doc]) -> Sequence[Potentials] | None:
+        """Returns the tok2vec's scores of documents, or of all their sentences; None
+        without a tok2vec."""
+        if not self.has_encoder:
+            return None
+        return self._add_neural(docs, [zeros(self.state, len(doc)) for doc in docs])
+
+
+def _token_scores(state: WeightState) -> TokenScores:
+    weights, pairs = state.of_features, state.pairs
+    dense = dense_rows(state, weights)
+    if dense is not None:
+        weights, pairs = dense, None
+    n_labels = len(state.tail)
+    return TokenScores(state.extractor, state.table, weights, pairs, n_labels)
+
+
+def _together(
+    state: WeightState,
+    scores: Mapping[str, Floats],
+    segments: SegmentRows,
+    first: Ints,
+    is_single: bool,
+) -> ManyPotentials:
+    """Returns what `split` does, without observed patterns, and with one cell for all
+    rows of a segment and label."""
+    shared = state.length, state.tail, state.pattern, first.tolist()
+    inside, start, end = scores["inside"], scores["start"], scores["end"]
+    if (within := scores.get("within")) is not None:
+        inside, start = inside + within, start - within
+    if not len(segments.row):
+        return ManyPotentials(inside, start, end, *shared)
+    cells, borders = gather_merged_cells(
+        segments.start,
+        segments.end,
+        segments.row,
+        segments.strength,
+        first,
+        *pair_arrays(state),
+        state.of_features.reshape(-1),
+        len(state.tail),
+        is_single,
+    )
+    return ManyPotentials(inside, start, end, *shared, cells, borders.tolist())
 
 
 class TokenScores:
@@ -41,7 +181,7 @@ class TokenScores:
         precision they are read as they lie, of others a copy is made.
 
     roles (Tuple[str, ...]): Roles that have templates.
-    subset (Optional[AttributeSubset]): The attributes that `task` needs; None: all.
+    subset (Optional[Subset]): The attributes that `task` needs; None: all.
     """
 
     def __init__(
@@ -99,7 +239,7 @@ class TokenScores:
             np.array([offset for _, offset, _ in reads], np.int32),
             np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
         )
-        columns = _NONE if self.subset is None else self.subset.columns
+        columns = _NONE if self.subset is None else self.subset[0]
         row = [("values", "u8", (len(columns),)), ("scores", "f4", shape)]
         dtype = np.dtype(row, align=True)
         read = (
@@ -119,23 +259,22 @@ class TokenScores:
         # The rows that were read last, and their fields.
         self._fields: tuple[Any, Any, Any] = None, None, None
 
-    def task(self, of_tokens: Values) -> tuple[TokenScoring, Floats]:
-        """Returns the task that sums the scores of documents, of n tokens together, and
-        the scores that it computes, by role [roles, n, L]. Of the attributes of tokens
-        those of `subset` are enough, and are completed here."""
-        scores = np.zeros((len(self.roles), len(of_tokens.orths), self._n_labels))
-        words, rows = self._words.find(of_tokens.vocab, of_tokens.orths)
+    def task(self, reading: Reading, is_partial: bool) -> tuple[TokenScoring, Floats]:
+        """Returns the task that sums the scores of what was read of n tokens, and the
+        scores that it computes, by role [roles, n, L]. Whether the attributes are those
+        of `subset`, which are completed here, or all."""
+        docs, values = reading.instances, reading.values
+        scores = np.zeros((len(self.roles), len(docs.orths), self._n_labels))
+        words, rows = self._words.find(docs[0].vocab, docs.orths)
         if (fields := self._fields)[0] is not rows:
             fields = self._fields = rows, rows["values"], rows["scores"]
         _, of_values, of_words = fields
-        values = of_tokens.values
-        if of_tokens.is_partial:
-            if self._n_columns:
-                take_columns(of_values, words, values)
-        else:
+        if not is_partial:
             values = np.ascontiguousarray(values[:, self._columns])
+        elif self._n_columns:
+            take_columns(of_values, words, values)
         task = TokenScoring(
-            of_tokens.first,
+            docs.first,
             scores,
             blocks=self._blocks,
             words=words,
@@ -143,7 +282,7 @@ class TokenScores:
             templates=self._templates,
             values=values,
             lists=self._lists,
-            on_lists=None if self._lists is None else of_tokens.on_lists,
+            on_lists=None if self._lists is None else reading.on_lists,
         )
         return task, scores
 
