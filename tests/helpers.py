@@ -68,6 +68,15 @@ def parse(marked: str) -> tuple[str, list[tuple[int, int, str]]]:
     return text, entities
 
 
+# Texts and spans, for `fit` of a component.
+PAIRS = [parse(line) for line in TRAIN]
+TREE = {"hierarchy": {"@misc": "spacy_hosemi.hierarchy.v1"}, "max_order": 1}
+
+
+def in_a_tree(pairs=PAIRS):
+    return [(x, [(i, j, f"N/{y}") for i, j, y in spans]) for x, spans in pairs]
+
+
 def make_examples(nlp, marked=TRAIN) -> list[Example]:
     texts = [parse(line) for line in marked]
     return [
@@ -98,6 +107,18 @@ def initialize(nlp, marked=TRAIN, **settings):
     nlp.config["initialize"]["components"]["hosemi"] = settings
     examples = make_examples(nlp, marked)
     return nlp.initialize(lambda: examples)
+
+
+def initialized(marked=TRAIN, **config):
+    """A component that is initialized on marked texts, not trained, and these."""
+    nlp = make_nlp(**config)
+    initialize(nlp, marked)
+    return nlp.get_pipe("hosemi"), make_examples(nlp, marked)
+
+
+def fit_pairs(nlp, pairs=PAIRS, **settings):
+    """The report of a fit on texts and spans."""
+    return nlp.get_pipe("hosemi").fit(pairs, nlp=nlp, progress=False, **settings)
 
 
 def lbfgs(**settings) -> dict:
@@ -279,6 +300,11 @@ def make_batch(pipe, examples) -> TrainingSet:
     corpus = read_corpus(docs, known, pipe.schema, pipe.scope, pipe.name)
     args = pipe.automaton, pipe.objective, corpus.docs, corpus.golds
     return TrainingSet(weights_of(pipe.model), *args)
+
+
+def first_batch(**config) -> TrainingSet:
+    """A batch of the marked texts, with all weights 0."""
+    return make_batch(*initialized(**config))
 
 
 def run_spacy(*args) -> str:

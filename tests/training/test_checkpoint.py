@@ -12,19 +12,10 @@ import spacy
 from spacy_hosemi.training.checkpoint import Checkpoint
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
-from ..helpers import TRAIN, make_nlp, parse
+from ..helpers import PAIRS, TREE, in_a_tree, make_nlp
+from ..helpers import fit_pairs as fit
 
-PAIRS = [parse(line) for line in TRAIN]
 SHORTER = [PAIRS[3][1][0], (31, 35, "LOC")]  # York, where New York was
-TREE = {"hierarchy": {"@misc": "spacy_hosemi.hierarchy.v1"}, "max_order": 1}
-
-
-def fit(nlp, pairs=PAIRS, **settings):
-    return nlp.get_pipe("hosemi").fit(pairs, nlp=nlp, progress=False, **settings)
-
-
-def in_a_tree(pairs=PAIRS):
-    return [(x, [(i, j, f"N/{y}") for i, j, y in spans]) for x, spans in pairs]
 
 
 @pytest.fixture(scope="module")

@@ -10,23 +10,15 @@ from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from ..helpers import (
     SMALL,
-    TRAIN,
+    TREE,
+    first_batch,
+    fit_pairs,
+    in_a_tree,
     initialize,
     lbfgs,
-    make_batch,
-    make_examples,
     make_nlp,
-    parse,
     read_log,
 )
-
-PAIRS = [parse(line) for line in TRAIN]
-
-
-def first_batch(**config):
-    nlp = make_nlp(**config)
-    initialize(nlp)
-    return make_batch(nlp.get_pipe("hosemi"), make_examples(nlp))
 
 
 def test_one_line_for_each_iteration(tmp_path):
@@ -59,9 +51,7 @@ def test_one_line_for_each_iteration(tmp_path):
 
 def test_levels_of_a_tree_are_parts(tmp_path):
     path = tmp_path / "fit.jsonl"
-    nlp = make_nlp(hierarchy={"@misc": "spacy_hosemi.hierarchy.v1"}, max_order=1)
-    pairs = [(x, [(i, j, f"N/{y}") for i, j, y in spans]) for x, spans in PAIRS]
-    nlp.get_pipe("hosemi").fit(pairs, nlp=nlp, progress=False, log=str(path))
+    fit_pairs(make_nlp(**TREE), in_a_tree(), log=str(path))
     events = read_log(path)
     assert [x["part"] for x in events] == sorted(x["part"] for x in events)
     assert [x["part"] for x in events if x["event"] == "end"] == [0, 1]
@@ -166,10 +156,8 @@ def test_the_limit_of_iterations():
 
 def test_more_iterations_than_needed_change_nothing():
     batches = first_batch(), first_batch()
-    reports = [
-        make_lbfgs(max_iter=n, progress=False)(batch)
-        for n, batch in zip((200, 1000), batches)
-    ]
+    fits = [make_lbfgs(max_iter=n, progress=False) for n in (200, 1000)]
+    reports = [fit(batch) for fit, batch in zip(fits, batches)]
     assert reports[0].is_converged and reports[0].loss == reports[1].loss
     first, second = (batch.weights.vector() for batch in batches)
     assert first.tolist() == second.tolist()

@@ -7,23 +7,20 @@ from spacy_hosemi.training import fit_progress
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from ..helpers import (
+    PAIRS,
     TRAIN,
-    initialize,
+    TREE,
+    first_batch,
+    in_a_tree,
     interrupt_at,
-    make_batch,
-    make_examples,
     make_nlp,
-    parse,
     read_log,
 )
+from ..helpers import fit_pairs as fit
 
-PAIRS = [parse(line) for line in TRAIN]
 
-
-def first_batch():
-    nlp = make_nlp()
-    initialize(nlp)
-    return make_batch(nlp.get_pipe("hosemi"), make_examples(nlp))
+def assert_weights(batch, expected):
+    np.testing.assert_allclose(batch.weights.vector(), expected, rtol=1e-6, atol=1e-7)
 
 
 def watch(batch, scores):
@@ -62,8 +59,7 @@ def test_the_best_weights_are_kept(scores, patience, n_iterations, kept, l1, tmp
     assert report.n_iterations == n_iterations and report.is_converged
     assert f"no better F1 on dev in {patience} iterations" in report.reason
     assert report.n_kept == kept
-    expected = seen[kept // 2 - 1]
-    np.testing.assert_allclose(batch.weights.vector(), expected, rtol=1e-6, atol=1e-7)
+    assert_weights(batch, seen[kept // 2 - 1])
     start, *steps, end = read_log(path)
     assert start["patience"] == patience
     assert end["kept"] == kept and end["dev"]["ents_f"] == scores[kept // 2 - 1]
@@ -76,7 +72,7 @@ def test_a_fit_that_converges_keeps_the_best_too():
     seen = watch(batch, [0.5, 0.9, 0.8])
     report = make_lbfgs(patience=1000, progress=False)(batch)
     assert report.n_iterations == expected > 6
-    np.testing.assert_allclose(batch.weights.vector(), seen[1], rtol=1e-6, atol=1e-7)
+    assert_weights(batch, seen[1])
     assert "CONVERGENCE" in report.reason and report.n_kept == 4
 
 
@@ -97,31 +93,19 @@ def test_weights_that_a_fit_begins_with_count():
     np.testing.assert_array_equal(batch.weights.vector(), before)
 
 
-def test_a_file_to_resume_has_the_kept_weights(tmp_path):
-    files = {"checkpoint": str(tmp_path / "fit.npz"), "progress": False}
-    batch = first_batch()
-    seen = watch(batch, [0.5, 0.9, 0.8])
-    make_lbfgs(patience=4, tolerance=0.0, **files)(batch)
-    again = first_batch()
-    watch(again, [0.0])
-    report = make_lbfgs(patience=4, tolerance=0.0, **files)(again)
-    assert report.reason.startswith("as in ") and report.is_converged
-    np.testing.assert_allclose(again.weights.vector(), seen[1], rtol=1e-6, atol=1e-7)
-
-
-def test_a_file_that_ended_at_max_iter_has_them_too(tmp_path):
+@pytest.mark.parametrize("limits", [{"patience": 4}, {"patience": 9, "max_iter": 6}])
+def test_a_file_to_resume_has_the_kept_weights(limits, tmp_path):
     how = {"checkpoint": str(tmp_path / "fit.npz"), "progress": False}
-    how |= {"patience": 9, "tolerance": 0.0, "max_iter": 6}
-    batch = first_batch()
+    how |= {"tolerance": 0.0, **limits}
+    batch, again = first_batch(), first_batch()
     seen = watch(batch, [0.5, 0.9, 0.8])
-    with pytest.warns(UserWarning, match="HSW61"):
-        first = make_lbfgs(**how)(batch)
-    again = first_batch()
+    first = make_lbfgs(**how)(batch)
     watch(again, [0.0])
     report = make_lbfgs(**how)(again)
     assert report.reason.startswith("as in ") and report.loss == first.loss
+    assert report.is_converged == ("max_iter" not in limits)
     np.testing.assert_array_equal(again.weights.vector(), batch.weights.vector())
-    np.testing.assert_allclose(again.weights.vector(), seen[1], rtol=1e-6, atol=1e-7)
+    assert_weights(again, seen[1])
 
 
 def test_without_what_watches_there_is_no_end():
@@ -133,9 +117,7 @@ def test_without_what_watches_there_is_no_end():
 @pytest.mark.parametrize("l2", [0.1, "auto"])
 def test_in_a_pipeline(l2):
     nlp = make_nlp()
-    hosemi = nlp.get_pipe("hosemi")
-    args = {"nlp": nlp, "dev": PAIRS[:2], "progress": False, "l2": l2}
-    result = hosemi.fit(PAIRS, patience=2, **args)
+    result = fit(nlp, dev=PAIRS[:2], l2=l2, patience=2)
     assert "no better F1 on dev in 2 iterations" in result.reason
     text, spans = PAIRS[0]
     found = [(x.start_char, x.end_char, x.label_) for x in nlp(text).ents]
@@ -143,25 +125,21 @@ def test_in_a_pipeline(l2):
 
 
 def test_of_a_tree_the_last_level_ends_so():
-    nlp = make_nlp(hierarchy={"@misc": "spacy_hosemi.hierarchy.v1"}, max_order=1)
-    pairs = [(x, [(i, j, f"N/{y}") for i, j, y in spans]) for x, spans in PAIRS]
-    args = {"nlp": nlp, "dev": pairs[:2], "progress": False, "patience": 2}
-    first, last = nlp.get_pipe("hosemi").fit(pairs, **args).reports
+    pairs = in_a_tree()
+    result = fit(make_nlp(**TREE), pairs, dev=pairs[:2], patience=2)
+    first, last = result.reports
     assert first.n_kept is None and last.n_kept is not None
 
 
 def test_interrupted_fits_keep_the_best():
     nlp = make_nlp()
-    hosemi = nlp.get_pipe("hosemi")
-    interrupt_at(hosemi, 12 * len(TRAIN))
-    args = {"nlp": nlp, "dev": PAIRS[:2], "progress": False, "tolerance": 0.0}
+    interrupt_at(nlp.get_pipe("hosemi"), 12 * len(TRAIN))
     with pytest.warns(UserWarning, match="HSW60"):
-        result = hosemi.fit(PAIRS, patience=1000, **args)
+        result = fit(nlp, dev=PAIRS[:2], tolerance=0.0, patience=1000)
     assert result.reason == "interrupted" and result.reports[0].n_kept
 
 
 @pytest.mark.parametrize("dev", [None, [], [("Nobody was there.", [])]])
 def test_without_documents_to_look_at(dev):
-    nlp = make_nlp()
     with pytest.raises(ValueError, match=r"HS334.*fit\.patience is 5, and the \d doc"):
-        nlp.get_pipe("hosemi").fit(PAIRS, nlp=nlp, dev=dev, patience=5)
+        fit(make_nlp(), dev=dev, patience=5)

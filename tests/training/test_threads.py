@@ -5,16 +5,7 @@ import pytest
 from spacy_hosemi.core.parallel.team import ALONE, team_of
 from spacy_hosemi.training import encoded_docs
 
-from ..helpers import (
-    TRAIN,
-    initialize,
-    lbfgs,
-    make_batch,
-    make_examples,
-    make_nlp,
-    make_trained,
-    randomize,
-)
+from ..helpers import TRAIN, initialized, lbfgs, make_batch, make_trained, randomize
 
 CONFIGS = {
     "default": {},
@@ -35,37 +26,29 @@ def many_blocks(monkeypatch):
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_weights_are_the_same_bits(config):
     def weights(threads):
-        nlp = make_trained(
-            3 * TRAIN, fit=lbfgs(threads=threads, tolerance=0.01), **config
-        )
-        return nlp.get_pipe("hosemi").weights
+        fit = lbfgs(threads=threads, tolerance=0.01)
+        return make_trained(3 * TRAIN, fit=fit, **config).get_pipe("hosemi").weights
 
-    one = weights(1)
-    for threads in (2, 5):
-        other = weights(threads)
-        assert other.matrix.tobytes() == one.matrix.tobytes()
-        assert other.pattern.tobytes() == one.pattern.tobytes()
+    one, other = weights(1), weights(3)
+    assert other.matrix.tobytes() == one.matrix.tobytes()
+    assert other.pattern.tobytes() == one.pattern.tobytes()
 
 
 def test_bits_of_one_evaluation(monkeypatch):
-    nlp = make_nlp()
-    initialize(nlp)
-    pipe = nlp.get_pipe("hosemi")
+    pipe, examples = initialized()
     randomize(pipe)
-    made = make_batch(pipe, 5 * make_examples(nlp, TRAIN))
-    value, gradient = made.value_and_gradient()
+    value, gradient = make_batch(pipe, 5 * examples).value_and_gradient()
     for n_tokens in (20, 10**6):  # in chunks, too
         monkeypatch.setattr(encoded_docs, "_CHUNK", n_tokens)
-        made = make_batch(pipe, 5 * make_examples(nlp, TRAIN))
-        with team_of(3) as made.team:
-            other, found = made.value_and_gradient()
-        assert other == value and found.tobytes() == gradient.tobytes()
+        batch = make_batch(pipe, 5 * examples)
+        for n_threads in (2, 5):
+            with team_of(n_threads) as batch.team:
+                other, found = batch.value_and_gradient()
+            assert other == value and found.tobytes() == gradient.tobytes()
 
 
 def test_no_document():
-    nlp = make_nlp()
-    initialize(nlp)
-    batch = make_batch(nlp.get_pipe("hosemi"), [])
+    batch = make_batch(initialized()[0], [])
     value, gradient = batch.value_and_gradient()
     assert value == 0.0 and not gradient.any()
 
