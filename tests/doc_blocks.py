@@ -29,16 +29,18 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 import spacy
-from spacy.cli._util import app
 from spacy.schemas import ConfigSchemaInit
 from spacy.tokens import DocBin
 from spacy.util import load_config, load_model_from_config
 from spacy.vocab import Vocab
 from thinc.api import Config
-from typer.testing import CliRunner
+
+from spacy_hosemi.inspection import costs
 
 from .conftest import BASE_CONFIG, ROOT
+from .helpers import run_spacy
 
 # Folders that a page finds as in a checkout.
 BESIDE = ("configs", "corpus", "examples")
@@ -222,16 +224,23 @@ class Page:
 
     def spacy(self, args: list[str]) -> str:
         """Trainings take few steps and documents, but for that of the demo, which is
-        done already."""
+        done already; so do those that judge a corpus, and say what training costs."""
+        if args[0] == "hosemi" and args[1] in ("check", "suspicious"):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(costs, "SECONDS", 0.0)
+                patch.setattr(costs, "TRACED", (200, 400))
+                patch.setattr(costs, "TIMED", 1_000)
+                is_judged = args[1] == "suspicious"
+                return run_spacy(*(shortened(x) if is_judged else x for x in args))
         if args[0] == "train":
             if " ".join(args[:-2]) == DEMO:
                 shutil.copytree(self.demo / "model-last", f"{args[-1]}/model-last")
                 return ""
             initialize = load_config(args[1])["initialize"]["components"]
             is_batch = "fit" in initialize.get("hosemi", {})
-            args = [shortened(x) if x.endswith(".spacy") else x for x in args]
+            args = [*map(shortened, args)]
             args += BATCH_LIMITS if is_batch else ONLINE_LIMITS
-        return run_spacy(args)
+        return run_spacy(*args)
 
 
 N_TRAIN = 25
@@ -244,7 +253,7 @@ def filled(config: Path) -> str:
     """What `init fill-config` makes of a config."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "filled.cfg")
-        run_spacy(["init", "fill-config", str(config), str(path)])
+        run_spacy("init", "fill-config", config, path)
         return path.read_text("utf8")
 
 
@@ -271,7 +280,9 @@ def sections(text: str) -> ConfigParser:
 
 
 def shortened(path: str) -> str:
-    """RETURNS (str): Another file, with its first documents alone."""
+    """Returns another file with the first documents of a .spacy file; else the path."""
+    if not path.endswith(".spacy"):
+        return path
     docs = islice(DocBin().from_disk(path).get_docs(Vocab()), N_TRAIN)
     DocBin(docs=docs).to_disk(f"short-{path}")
     return f"short-{path}"
@@ -284,10 +295,3 @@ def check_package(package: str) -> None:
     match = re.fullmatch(r"(?:\.|spacy_hosemi)(?:\[(\w+)\])?", package)
     assert match, package
     assert match[1] is None or match[1] in setup["options.extras_require"], package
-
-
-def run_spacy(args: list[str]) -> str:
-    """`python -m spacy ...` in this process."""
-    result = CliRunner().invoke(app, args, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output

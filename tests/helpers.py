@@ -15,12 +15,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import spacy
+import srsly
+from click.testing import Result
 from spacy.cli._util import app
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_language_data
 from typer.testing import CliRunner
 
+from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.labels.alignment import read_annotations
 from spacy_hosemi.model.span_scorer import weights_of
 from spacy_hosemi.training.corpus import read_corpus
@@ -312,6 +315,25 @@ def run_spacy(*args) -> str:
     result = CliRunner().invoke(app, [*map(str, args)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
+
+
+def hosemi(*args, code=0, **more) -> Result:
+    """`python -m spacy hosemi ...` in this process, which ends with this exit code."""
+    result = CliRunner().invoke(hosemi_cli, [*map(str, args)], **more)
+    assert result.exit_code == code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+def said(*args, code=0) -> str:
+    """All that a command of ours prints, with single spaces: messages are wrapped,
+    tables aligned."""
+    return " ".join(hosemi(*args, code=code).output.split())
+
+
+def as_json(*args, **more):
+    """What a command of ours answers with --json."""
+    return srsly.json_loads(hosemi(*args, "--json", **more).stdout)
 
 
 def part_of(folder, name) -> Path:

@@ -2,28 +2,19 @@
 
 import os
 import tempfile
-import time
 from copy import deepcopy
 from importlib import import_module
 
 import pytest
-import spacy
 from spacy.tokens import DocBin
 from thinc.api import Config
 
 import spacy_hosemi
 
 from .conftest import BASE_CONFIG, example_on_path
-from .helpers import TRAIN, make_examples, make_trained, parse
+from .helpers import make_trained, parse, references
+from .test_service import TestClient, wait_until
 
-pytest.importorskip("fastapi")
-pytest.importorskip("prometheus_client")
-pytest.importorskip("uvicorn")
-with pytest.MonkeyPatch.context() as patch:
-    patch.setattr("warnings.warn", lambda *_, **__: None)  # which httpx there is
-    from fastapi.testclient import TestClient
-
-WAIT_S = 240
 INTERFACE = (
     '<View><Labels name="ner" toName="doc"><Label value="PER"/></Labels>'
     '<Text name="doc" value="$body"/></View>'
@@ -76,8 +67,7 @@ def training(tmp_path):
     of_component["fit"] |= {"l2": 0.1, "max_iter": 20, "progress": False}
     del config["nlp"]["tokenizer"]
     config.to_disk(tmp_path / "config.cfg")
-    docs = [example.reference for example in make_examples(spacy.blank("en"), TRAIN)]
-    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
+    DocBin(docs=references()).to_disk(tmp_path / "train.spacy")
     names = {"train": "train.spacy", "dev": "train.spacy", "config": "config.cfg"}
     return {"wait_seconds": 0, **{key: tmp_path / x for key, x in names.items()}}
 
@@ -134,13 +124,6 @@ def send(client, *pairs):
 
 def labels_of(prediction):
     return [x["value"]["labels"][0] for x in prediction["result"]]
-
-
-def wait_until(is_so):
-    until = time.monotonic() + WAIT_S
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def test_predictions_have_scores(nlp, client):

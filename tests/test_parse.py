@@ -12,15 +12,13 @@ import spacy
 from spacy.attrs import NORM
 from spacy.language import Language
 from spacy.tokens import Doc
-from typer.testing import CliRunner
 
-from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.component import chunks, extraction
 from spacy_hosemi.formats import read_annotations
 from spacy_hosemi.formats.writers import WRITERS
 from spacy_hosemi.prediction.ranked import RankedSegmentation
 
-from .helpers import make_trained, triples
+from .helpers import hosemi, make_trained, triples
 
 TEXTS = (
     "Ada Lovelace wrote to Charles Babbage.",
@@ -51,9 +49,7 @@ def lines(tmp_path):
 
 def run(*args, code=0, stdin=None):
     """What a command prints on standard output and on standard error."""
-    result = CliRunner().invoke(hosemi_cli, ["parse", *map(str, args)], input=stdin)
-    assert result.exit_code == code, result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit)
+    result = hosemi("parse", *args, code=code, input=stdin)
     return result.stdout, result.stderr
 
 

@@ -37,7 +37,7 @@ TEXTS = [
 ]
 TOKEN = {"Authorization": "Bearer secret"}
 JSON = {"Content-Type": "application/json"}
-WAIT_S = 60
+WAIT_S = 240
 
 
 @pytest.fixture(scope="module")

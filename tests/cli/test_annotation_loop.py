@@ -3,26 +3,19 @@
 import json
 
 import pytest
+import spacy
 
 from ..formats.exports import json_lines
-from ..helpers import TRAIN, make_examples, make_nlp, make_trained
+from ..helpers import TRAIN, hosemi, make_examples, make_nlp
 from .test_convert import convert, ents
-from .test_streams import invoke
 
 TEXTS = ["Ada Lovelace wrote to Charles Babbage.", "She met Ada in Paris."]
 KEY = 'incorrect_spans_key = "incorrect_spans"'
 
 
 @pytest.fixture(scope="module")
-def trained():
-    return make_trained()
-
-
-@pytest.fixture(scope="module")
-def model(trained, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
-    trained.to_disk(folder)
-    return folder
+def trained(model):
+    return spacy.load(model)
 
 
 @pytest.fixture
@@ -32,9 +25,7 @@ def predicted(model, tmp_path):
     lines.write_text("\n".join(TEXTS), "utf-8")
 
     def parse(format):
-        result = invoke("parse", model, lines, "-F", format, "-k", 2)
-        assert result.exit_code == 0, result.output
-        return result.stdout
+        return hosemi("parse", model, lines, "-F", format, "-k", 2).stdout
 
     return parse
 
@@ -148,29 +139,27 @@ def test_an_answer_that_cannot_be_read(tmp_path):
     assert said.count("99") == 2 and ":2: " in said and ":3: " in said
 
 
-def test_no_answer_that_can_be_read(tmp_path):
-    outside = task({"start": 8, "end": 99, "label": "date"})
-    _, said, docs = convert(tmp_path, json_lines([outside]), "--binary", code=1)
-    assert docs is None and "99" in said
+WORD = "expected accept, reject or ignore"
 
 
-def test_accepted_and_rejected(tmp_path):
-    tasks = [task(AUTHOR), task(AUTHOR, answer="reject")]
-    _, said, docs = convert(tmp_path, json_lines(tasks), "--binary", code=1)
-    assert docs is None and '"Frege" is accepted and rejected' in said
-
-
-def test_other_formats_have_no_such_answers(tmp_path):
-    given = '{"text": "Frege", "spans": [[0, 5, "author"]]}'
-    _, said, docs = convert(tmp_path, given, "--binary", code=2)
-    assert "HS325" in said and docs is None
-
-
-def test_a_word_that_is_no_answer(tmp_path):
-    for answer, shown in (("maybe", '"maybe"'), (None, "None"), ([], "[]")):
-        given = json_lines([task({**AUTHOR, "answer": answer})])
-        _, said, _ = convert(tmp_path, given, "--binary", code=1)
-        assert f'"answer" is {shown}; expected accept, reject or ignore' in said
+@pytest.mark.parametrize(
+    "tasks, message, code",
+    [
+        ([task({"start": 8, "end": 99, "label": "date"})], "99", 1),
+        (
+            [task(AUTHOR), task(AUTHOR, answer="reject")],
+            '"Frege" is accepted and rejected',
+            1,
+        ),
+        ([task({**AUTHOR, "answer": "maybe"})], f'"answer" is "maybe"; {WORD}', 1),
+        ([task({**AUTHOR, "answer": None})], f'"answer" is None; {WORD}', 1),
+        ([task({**AUTHOR, "answer": []})], f'"answer" is []; {WORD}', 1),
+        ([{"text": "Frege", "spans": [[0, 5, "author"]]}], "HS325", 2),
+    ],
+)
+def test_no_answer_that_can_be_read(tmp_path, tasks, message, code):
+    _, said, docs = convert(tmp_path, json_lines(tasks), "--binary", code=code)
+    assert docs is None and message in said
 
 
 def test_spans_as_lists(tmp_path):

@@ -6,30 +6,21 @@ import shutil
 
 import pytest
 import spacy
-from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin
-from typer.testing import CliRunner
 
 from spacy_hosemi.cli.check import _megabytes, _seconds
 from spacy_hosemi.configs import make_config
 
 from ..conftest import ROOT
-from ..helpers import CHINESE, TRAIN, references
-
-pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
+from ..helpers import CHINESE, TRAIN, hosemi, references
 
 
-def check(*args, code=0, quick=True, **kwargs):
-    options = ["--quick"] if quick else []
-    args = ["hosemi", "check", *map(str, args), *options]
-    result = CliRunner().invoke(app, args, **kwargs)
-    assert result.exit_code == code, result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    return result
+def check(*args, quick=True, **more):
+    return hosemi("check", *args, *["--quick"] * quick, **more)
 
 
-def as_json(*args, code=0, **kwargs) -> dict:
-    return json.loads(check(*args, "--json", code=code, **kwargs).stdout)
+def as_json(*args, **more) -> dict:
+    return json.loads(check(*args, "--json", **more).stdout)
 
 
 def save(path, marked=TRAIN, lang="en"):
@@ -210,38 +201,39 @@ def test_shown_megabytes():
     ]
 
 
-def refused(*args, **kwargs) -> str:
-    result = check(*args, code=2, **kwargs)
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    return line
+@pytest.fixture
+def odd_files(train, tmp_path, monkeypatch):
+    """Files with which nothing can be done, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "none").mkdir()
+    DocBin().to_disk("none/none.spacy")
+    files = {"no.spacy": b"no", "cut.spacy": train.read_bytes()[:-20]}
+    files |= {"a.txt": b"no annotation", "bad.cfg": b"[nlp]\n"}
+    files["x.cfg"] = b'[nlp]\nlang = "en"\npipeline = ["x"]\n'
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    spacy.blank("en").config.to_disk("blank.cfg")
 
 
-def test_refuses(train, tmp_path):
-    assert "[HS160]" in refused(tmp_path / "none.spacy")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    assert "[HS160]" in refused(empty)
-    DocBin().to_disk(empty / "empty.spacy")
-    assert "[HS251]" in refused(empty)
-    assert "[HS251]" in refused(train, "--dev", empty / "empty.spacy")
-    (empty / "empty.spacy").write_bytes(b"no")
-    assert "[HS250]" in refused(empty / "empty.spacy")
-    shutil.copy(train, empty / "cut.spacy")
-    (empty / "cut.spacy").write_bytes(train.read_bytes()[:-20])
-    assert "[HS250]" in refused(empty / "cut.spacy")
-    (empty / "a.txt").write_text("no annotation")
-    assert "[HS165]" in refused(empty / "a.txt")
-    assert "standard input" in refused("-", "--dev", "-")
-    line = refused("-", input=b"")
-    assert "[HS251] - has no document" in line and "is empty" in line
-
-
-def test_refuses_configs(train, tmp_path):
-    config = tmp_path / "my.cfg"
-    config.write_text("[nlp]\n")
-    assert "[HS169]" in refused(train, "--config", config)
-    config.write_text('[nlp]\nlang = "en"\npipeline = ["x"]\n')
-    assert "[HS252]" in refused(train, "--config", config)
-    spacy.blank("en").config.to_disk(config)
-    assert "[HS253]" in refused(train, "--config", config)
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        ("nowhere.spacy", "[HS160]"),
+        ("empty", "[HS160]"),
+        ("none", "[HS251]"),
+        ("train.spacy --dev none/none.spacy", "[HS251]"),
+        ("no.spacy", "[HS250]"),
+        ("cut.spacy", "[HS250]"),
+        ("a.txt", "[HS165]"),
+        ("- --dev -", "standard input"),
+        ("-", "[HS251] - has no document that can be read: -: is empty"),
+        ("train.spacy --config bad.cfg", "[HS169]"),
+        ("train.spacy --config x.cfg", "[HS252]"),
+        ("train.spacy --config blank.cfg", "[HS253]"),
+    ],
+)
+def test_what_is_refused(odd_files, args, message):
+    result = check(*args.split(), code=2, input=b"")
+    assert result.stdout == "" and message in result.stderr
+    assert result.stderr.count("\n") == 1

@@ -15,15 +15,15 @@ from ..formats.exports import (
     spans_of,
     text_of,
 )
-from .test_streams import invoke, process
+from ..formats.test_readers import write_brat
+from ..helpers import hosemi
 
 
 def convert(tmp_path, text, *args, code=0, name="in.jsonl"):
     """The answer, what is said beside it, and the documents that were written."""
     (tmp_path / name).write_text(text, "utf-8", newline="")
     out = tmp_path / "out.spacy"
-    result = invoke("convert", tmp_path / name, out, *args)
-    assert result.exit_code == code, result.output
+    result = hosemi("convert", tmp_path / name, out, *args, code=code)
     return result.stdout, result.stderr, read_docs(out) if out.exists() else None
 
 
@@ -191,12 +191,12 @@ def test_an_existing_file_stays(tmp_path):
     out = tmp_path / "out.spacy"
     out.write_bytes(b"mine")
     (tmp_path / "in.jsonl").write_text(jsonl(REFERENCES), "utf-8")
-    result = invoke("convert", tmp_path / "in.jsonl", out)
-    assert result.exit_code == 2 and "--overwrite" in result.stderr
+    result = hosemi("convert", tmp_path / "in.jsonl", out, code=2)
+    assert "--overwrite" in result.stderr
     assert out.read_bytes() == b"mine" and result.stdout == ""
-    assert invoke("convert", tmp_path / "in.jsonl", out, "-f").exit_code == 0
+    hosemi("convert", tmp_path / "in.jsonl", out, "-f")
     assert len(read_docs(out)) == 3
-    assert invoke("convert", tmp_path / "none", out, "-f").exit_code == 2
+    hosemi("convert", tmp_path / "none", out, "-f", code=2)
     assert len(read_docs(out)) == 3
 
 
@@ -217,12 +217,13 @@ def test_names_of_files_that_are_no_utf8(tmp_path, args):
         (tmp_path / name).write_text(jsonl(REFERENCES) + "{\n", "utf-8")
     except OSError:
         pytest.skip("No such name on this system")
-    result = invoke("convert", tmp_path / name, out, "--faults", faults, *args)
-    assert result.exit_code == 1 and len(read_docs(out)) == 3
+    args = "convert", tmp_path / name, out, "--faults", faults, *args
+    result = hosemi(*args, code=1)
+    assert len(read_docs(out)) == 3
     assert r"\udcfd.spacy" in result.stdout
     assert json.loads(faults.read_text("utf-8"))["path"] == str(tmp_path / name)
     config = tmp_path / "\udcff.cfg"
-    assert invoke("init", config).exit_code == 0
+    hosemi("init", config)
     assert r"\udcff.cfg" in config.read_text("utf-8")
 
 
@@ -244,25 +245,15 @@ def test_a_file_of_faults_stays(tmp_path):
 
 
 def test_standard_input(tmp_path):
-    """In a process of its own: bytes, a pipe, no terminal."""
-    out = tmp_path / "out.spacy"
-    found = process("convert", "-", out, code=1, input=jsonl(REFERENCES) + "{\n")
-    assert len(read_docs(out)) == 3 and found.stdout.count("\n") == 1
-    assert found.stderr.startswith("<stdin>:4: is not JSON")
-
-
-def test_every_option_is_in_the_help():
-    result = invoke("convert", "--help")
-    assert "Convert annotated texts" in result.output
+    out, lines = tmp_path / "out.spacy", jsonl(REFERENCES) + "{\n"
+    result = hosemi("convert", "-", out, code=1, input=lines)
+    assert len(read_docs(out)) == 3 and result.stdout.count("\n") == 1
+    assert result.stderr.startswith("<stdin>:4: is not JSON")
 
 
 def test_brat_folders(tmp_path):
     for i, x in enumerate(REFERENCES):
-        text = text_of(x)
-        (tmp_path / f"{i}.txt").write_text(text, "utf-8")
-        lines = [f"T1\t{n} {s} {e}\t{text[s:e]}\n" for s, e, n in spans_of(x)]
-        (tmp_path / f"{i}.ann").write_text("".join(lines), "utf-8")
-    result = invoke("convert", tmp_path, tmp_path / "out.spacy")
-    assert result.exit_code == 0
+        write_brat(tmp_path, x, f"{i}")
+    hosemi("convert", tmp_path, tmp_path / "out.spacy")
     docs = read_docs(tmp_path / "out.spacy")
     assert [ents(doc) for doc in docs] == [spans_of(x) for x in REFERENCES]

@@ -4,33 +4,29 @@ import math
 import re
 
 import pytest
-import srsly
 
 from spacy_hosemi.cli import explain
 
 from ..component.test_gazetteers import train_cities
-from ..helpers import make_nlp, make_trained
-from .test_streams import invoke
+from ..helpers import as_json, hosemi, make_nlp
 
 TEXT = "Ada Lovelace wrote to Mary in Paris."
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
-    make_trained().to_disk(folder)
-    return folder
+MARY = "--span", "Mary", "--label", "LOC"
 
 
 def explained(*args, **more):
-    result = invoke("explain", *args, "--json", **more)
-    assert result.exit_code == 0, result.output
-    return srsly.json_loads(result.stdout)["documents"]
+    return as_json("explain", *args, **more)["documents"]
+
+
+def run(*args, code=0, **more):
+    """What the command prints, and what it says beside that."""
+    result = hosemi("explain", *args, code=code, **more)
+    return result.stdout, result.stderr
 
 
 def test_all_spans(model):
     (doc,) = explained(model, TEXT)
-    assert doc["text"] == TEXT
+    assert doc["text"] == TEXT and doc["line"] is None
     found = [(x["label"], x["text"]) for x in doc["explanations"]]
     assert found[0] == ("PER", "Ada Lovelace") and len(found) > 1
     for one in doc["explanations"]:
@@ -40,13 +36,12 @@ def test_all_spans(model):
 
 
 def test_tables(model):
-    result = invoke("explain", model, TEXT, "--top", 3)
-    assert result.exit_code == 0 and result.stderr == ""
-    assert " PER: Ada Lovelace " in result.stdout
-    assert "predicted, P = 0.9" in result.stdout
-    assert "log P(best with it) / P(best without it) = +" in result.stdout
-    assert "only with it: PER: Ada Lovelace" in result.stdout
-    tables = result.stdout.split(" PER: Ada Lovelace ")[1].split("predicted")[0]
+    printed, said = run(model, TEXT, "--top", 3)
+    assert " PER: Ada Lovelace " in printed and said == ""
+    assert "predicted, P = 0.9" in printed
+    assert "log P(best with it) / P(best without it) = +" in printed
+    assert "only with it: PER: Ada Lovelace" in printed
+    tables = printed.split(" PER: Ada Lovelace ")[1].split("predicted")[0]
     rows = [x for x in tables.splitlines() if re.match(r"[+-]\d", x)]
     assert len(rows) == 4 and re.search(r"\d+ more", rows[3])
 
@@ -56,38 +51,39 @@ def test_one_span_of_characters_or_of_text(model):
     (one,) = doc["explanations"]
     assert (one["text"], one["label"], one["is_answer"]) == ("Mary", "LOC", False)
     assert one["difference"] < 0
-    assert explained(model, TEXT, "--span", "Mary", "--label", "LOC") == [doc]
-    (some,) = explained(model, TEXT, "--label", "LOC")
-    assert {x["label"] for x in some["explanations"]} == {"LOC"}
+    assert explained(model, TEXT, *MARY) == [doc]
 
 
 def test_only_spans_of_the_label_are_explained(model, monkeypatch):
-    seen = []
+    totals = []
 
-    def progress(found, total):
-        seen.append(total)
-        return found
+    def progress(spans, total):
+        totals.append(total)
+        return spans
 
     monkeypatch.setattr(explain, "_progress", progress)
     everything = explained(model, TEXT)[0]["explanations"]
-    n = sum(x["label"] == "LOC" for x in everything)
-    assert seen == [len(everything)] and 0 < n < len(everything)
-    explained(model, TEXT, "--label", "LOC")
-    assert seen == [len(everything), n]
+    of_label = [x for x in everything if x["label"] == "LOC"]
+    assert explained(model, TEXT, "--label", "LOC")[0]["explanations"] == of_label
+    assert totals == [len(everything), len(of_label)]
+    assert 0 < len(of_label) < len(everything)
 
 
-def test_no_span_of_the_label(model):
-    result = invoke("explain", model, "Ada Lovelace wrote.", "--label", "LOC")
-    assert result.exit_code == 0
-    message = "nothing to explain: no predicted span has the label LOC\n"
-    assert result.stdout.endswith(message)
-    result = invoke("explain", model, "Nobody wrote.", "--label", "LOC")
-    assert "nothing to explain: no span was predicted" in result.stdout
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("Ada Lovelace wrote.", "no predicted span has the label LOC"),
+        ("Nobody wrote.", "no span was predicted"),
+    ],
+)
+def test_no_span_of_the_label(model, text, message):
+    printed, _ = run(model, text, "--label", "LOC")
+    assert printed.endswith(f"nothing to explain: {message}\n")
 
 
 def test_places_in_characters(model):
     """Beside those in tokens, wherever these are."""
-    (doc,) = explained(model, TEXT, "--span", "Mary", "--label", "LOC")
+    (doc,) = explained(model, TEXT, *MARY)
     (one,) = doc["explanations"]
     assert (one["start"], one["end"]) == (4, 5)
     assert (one["start_char"], one["end_char"]) == (22, 26)
@@ -107,84 +103,78 @@ def test_places_in_characters(model):
 
 
 def test_changes(tmp_path):
-    nlp = train_cities(tmp_path)
-    nlp.to_disk(tmp_path / "model")
-    args = tmp_path / "model", "they saw Ceb Dor again .", "--changes", "--span"
-    result = invoke("explain", *args, "9:16:CITY")
-    assert result.exit_code == 0, result.output
-    assert "not predicted, P = 0.0" in result.stdout
-    assert "  add an entry 'ceb dor' of cities: P = 0.9" in result.stdout
-    (doc,) = explained(*args, "9:16:CITY")
-    assert doc["explanations"][0]["changes"][0]["kind"] == "add an entry"
-    (doc,) = explained(*args, "0:4:CITY")
-    assert doc["explanations"][0]["changes"] == []
-    (doc,) = explained(*args[:2], "--span", "9:16:CITY")
-    assert doc["explanations"][0]["changes"] is None
-    result = invoke("explain", *args, "0:4:CITY")
-    assert "  no single entry of a list, and no single rule" in result.stdout
+    train_cities(tmp_path).to_disk(tmp_path / "model")
+    args = tmp_path / "model", "they saw Ceb Dor again ."
+
+    def changes(*more):
+        return explained(*args, *more)[0]["explanations"][0]["changes"]
+
+    printed, _ = run(*args, "--changes", "--span", "9:16:CITY")
+    assert "not predicted, P = 0.0" in printed
+    assert "  add an entry 'ceb dor' of cities: P = 0.9" in printed
+    assert changes("--changes", "--span", "9:16:CITY")[0]["kind"] == "add an entry"
+    assert changes("--changes", "--span", "0:4:CITY") == []
+    assert changes("--span", "9:16:CITY") is None
+    printed, _ = run(*args, "--changes", "--span", "0:4:CITY")
+    assert "  no single entry of a list, and no single rule" in printed
+
+
+# --- pages ------------------------------------------------------------------------
 
 
 def test_a_page(model, tmp_path):
     path = tmp_path / "why.html"
-    result = invoke("explain", model, TEXT, "--html", path, "--changes")
-    assert result.exit_code == 0 and result.stdout == ""
+    assert run(model, TEXT, "--html", path, "--changes") == ("", f"Wrote {path}\n")
     page = path.read_text("utf8")
     assert page.startswith("<!DOCTYPE html>") and "PER: Ada Lovelace" in page
-    result = invoke("explain", model, TEXT, "--html", "-")
-    assert result.stdout.startswith("<!DOCTYPE html>")
-    result = invoke("explain", model, "", "--html", path)
-    assert result.exit_code == 2 and path.read_text("utf8") == page
-    result = invoke("explain", model, "", "--html", path, "--overwrite")
-    assert result.exit_code == 0 and path.read_text("utf8") != page
+    printed, said = run(model, TEXT, "--html", "-")
+    assert printed.startswith("<!DOCTYPE html>") and "Wrote" not in said
+    run(model, "", "--html", path, code=2)
+    assert path.read_text("utf8") == page
+    run(model, "", "--html", path, "--overwrite")
+    assert path.read_text("utf8") != page
 
 
 ALL = "A page has all spans: --html goes without --span, --label."
 
 
 @pytest.mark.parametrize(
-    "other, message",
+    "args, message",
     [
-        (["--json"], "--html and --json are given. Expected at most one of them."),
-        (["--span", "0:1:PER"], f"--html and --span are given. {ALL}"),
-        (["-l", "PER"], f"--html and --label are given. {ALL}"),
-        (
-            ["--span", "Ada", "-l", "PER"],
-            f"--html and --span and --label are given. {ALL}",
-        ),
+        ("--json", "--html and --json are given. Expected at most one of them."),
+        ("--span 0:1:PER", f"--html and --span are given. {ALL}"),
+        ("-l PER", f"--html and --label are given. {ALL}"),
+        ("--span Ada -l PER", f"--html and --span and --label are given. {ALL}"),
     ],
 )
-def test_a_page_has_all_spans(model, tmp_path, other, message):
+def test_a_page_has_all_spans(model, tmp_path, args, message):
     path = tmp_path / "why.html"
-    result = invoke("explain", model, TEXT, "--html", path, *other)
-    assert result.exit_code == 2 and not path.exists()
-    assert message in result.stderr
+    _, said = run(model, TEXT, "--html", path, *args.split(), code=2)
+    assert message in said and not path.exists()
 
 
 def test_a_page_numbers_lines(model, tmp_path):
     """Those of the file, as `parse` does; its folder is made, as by other commands."""
     path, page = tmp_path / "lines.txt", tmp_path / "new" / "why.html"
     path.write_text(f"{TEXT}\n\n\nMary wrote.\n", "utf8")
-    result = invoke("explain", model, path, "--html", page)
-    assert result.exit_code == 0
+    run(model, path, "--html", page)
     assert re.findall(r"<h2>(\d+)", page.read_text("utf8")) == ["1", "4"]
     assert [x["line"] for x in explained(model, path)] == [1, 4]
-    assert explained(model, TEXT)[0]["line"] is None
+
+
+# --- files ------------------------------------------------------------------------
 
 
 def test_lines_of_a_file(model, tmp_path):
     path = tmp_path / "lines.txt"
     path.write_text(f"{TEXT}\n\nNobody wrote.\n", "utf8")
-    found = explained(model, path)
-    assert [doc["text"] for doc in found] == [TEXT, "Nobody wrote."]
-    assert found[1]["explanations"] == []
-    assert found == explained(model, "-", input=path.read_bytes())
-    result = invoke("explain", model, path)
-    assert "nothing to explain: no span was predicted" in result.stdout
-    result = invoke("explain", model, tmp_path / "other.txt")
-    assert result.exit_code == 2 and "There is no file" in result.stderr
-    path.write_bytes(b"\xff\xfe\xff")
-    result = invoke("explain", model, path)
-    assert result.exit_code == 1 and str(path) in result.stderr
+    docs = explained(model, path)
+    assert [doc["text"] for doc in docs] == [TEXT, "Nobody wrote."]
+    assert docs[1]["explanations"] == []
+    assert docs == explained(model, "-", input=path.read_bytes())
+    assert "nothing to explain: no span was predicted" in run(model, path)[0]
+    assert "There is no file" in run(model, tmp_path / "other.txt", code=2)[1]
+    assert "is a folder" in run(model, tmp_path, code=2)[1]
 
 
 @pytest.mark.parametrize("output", [["--json"], ["--html", "-"], []])
@@ -192,47 +182,50 @@ def test_lines_that_cannot_be_read(model, tmp_path, output):
     """They are left out and named, as by `parse`; without others nothing is written."""
     path = tmp_path / "lines.txt"
     path.write_bytes(f"{TEXT}\nRen\xe9e\nMary wrote.\n".encode("latin-1"))
-    result = invoke("explain", model, path, *output)
-    assert result.exit_code == 1 and "Mary wrote" in result.stdout
-    assert result.stderr.startswith(f"{path}:2: byte 0xe9")
+    printed, said = run(model, path, *output, code=1)
+    assert "Mary wrote" in printed and said.startswith(f"{path}:2: byte 0xe9")
+    assert "--encoding" in said
     path.write_bytes(b"Ren\xe9e\n")
-    result = invoke("explain", model, path, *output)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "No line could be explained: nothing is written" in result.stderr
+    printed, said = run(model, path, *output, code=1)
+    assert printed == ""
+    assert "No line could be explained: nothing is written" in said
+
+
+def test_another_encoding(model, tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_bytes("Ada Lovelace wrote to Renée.\n".encode("latin-1"))
+    (doc,) = explained(model, path, "--encoding", "latin-1")
+    assert doc["text"].endswith("Renée.")
+    assert "HS161" in run(model, path, "--encoding", "base64", code=2)[1]
 
 
 def test_lines_that_cannot_have_the_span(model, tmp_path):
     path = tmp_path / "lines.txt"
     lines = [TEXT, "Ada", "", "Mary wrote to Ada.", "a\u00a0 b"]
     path.write_text("\n".join(lines), "utf8")
-    args = path, "--span", "5:10:PER"
-    result = invoke("explain", model, *args)
-    assert result.exit_code == 1
-    assert result.stdout.count("predicted, P = ") == 1
-    assert result.stderr.splitlines() == [
+    args = model, path, "--span", "5:10:PER"
+    printed, said = run(*args, code=1)
+    assert printed.count("predicted, P = ") == 1
+    assert said.splitlines() == [
         f"{path}:1: The characters 5 to 10 are not whole tokens. Expected a span that "
         "begins and ends with tokens; near is 4:12.",
         f"{path}:2: There is no character 10; the text has 3.",
         f"{path}:5: There is no character 10; the text has 4.",
     ]
-    result = invoke("explain", model, *args, "--json")
-    (doc,) = srsly.json_loads(result.stdout)["documents"]
-    assert result.exit_code == 1 and (doc["text"], doc["line"]) == (lines[3], 4)
-    result = invoke("explain", model, path, "--span", "  ", "--label", "PER")
-    assert (result.exit_code, result.stdout) == (1, "")
-    result = invoke("explain", model, path, "--span", "5:10:CITY")
-    assert result.exit_code == 2 and "There is no label 'CITY'" in result.stderr
+    (doc,) = explained(*args, code=1)
+    assert (doc["text"], doc["line"]) == (lines[3], 4)
+    printed, _ = run(model, path, "--span", "  ", "--label", "PER", code=1)
+    assert printed == ""
+    _, said = run(model, path, "--span", "5:10:CITY", code=2)
+    assert "There is no label 'CITY'" in said
 
 
 def test_the_first_occurrence_in_whole_tokens(model):
-    text = "LovelaceAda, Ada wrote; Ada met Mary."
-    (doc,) = explained(model, text, "--span", "Ada", "--label", "PER")
+    args = "--span", "Ada", "--label", "PER"
+    (doc,) = explained(model, "LovelaceAda, Ada wrote; Ada met Mary.", *args)
     assert doc["explanations"][0]["start_char"] == 13
-    args = model, "LovelaceAda wrote.", "--span", "Ada", "--label", "PER"
-    result = invoke("explain", *args)
-    assert result.exit_code == 2
-    assert "8 to 11 are not whole tokens" in result.stderr
-    assert "near is 0:11" in result.stderr
+    _, said = run(model, "LovelaceAda wrote.", *args, code=2)
+    assert "8 to 11 are not whole tokens" in said and "near is 0:11" in said
 
 
 @pytest.mark.parametrize(
@@ -252,29 +245,5 @@ def test_the_first_occurrence_in_whole_tokens(model):
     ],
 )
 def test_bad_spans(model, args, message):
-    result = invoke("explain", model, TEXT, *args)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert re.search(message, result.stderr)
-
-
-def test_a_folder_is_no_text(model, tmp_path):
-    result = invoke("explain", model, tmp_path)
-    assert result.exit_code == 2 and "is a folder" in result.stderr
-
-
-def test_a_file_in_another_encoding(model, tmp_path):
-    file = tmp_path / "lines.txt"
-    file.write_bytes("Ada Lovelace wrote to Renée.\n".encode("latin-1"))
-    result = invoke("explain", model, file)
-    assert result.exit_code == 1 and "--encoding" in result.stderr
-    (doc,) = explained(model, file, "--encoding", "latin-1")
-    assert doc["text"].endswith("Renée.")
-    result = invoke("explain", model, file, "--encoding", "base64")
-    assert result.exit_code == 2 and "HS161" in result.stderr
-
-
-def test_a_page_says_where_it_is(model, tmp_path):
-    result = invoke("explain", model, TEXT, "--html", tmp_path / "page.html")
-    assert f"Wrote {tmp_path / 'page.html'}" in result.stderr
-    result = invoke("explain", model, TEXT, "--html", "-")
-    assert "Wrote" not in result.stderr and "<html" in result.stdout
+    printed, said = run(model, TEXT, *args, code=2)
+    assert printed == "" and re.search(message, said)

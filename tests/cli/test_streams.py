@@ -1,5 +1,6 @@
-"""Where commands write, and how they end: as processes, and helper by helper."""
+"""All commands: what they import, where they write, and how they end."""
 
+import ast
 import io
 import os
 import shutil
@@ -10,15 +11,14 @@ from pathlib import Path
 import pytest
 import srsly
 import typer
-from spacy.cli._util import app
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
+from spacy_hosemi import cli
 from spacy_hosemi.cli import hosemi_cli, streams
-from spacy_hosemi.cli.common import save_pipeline
 from spacy_hosemi.formats import Fault
 
-from ..helpers import hit_ctrl_c, make_nlp, make_trained, part_of, references
+from ..helpers import hit_ctrl_c, hosemi, make_trained, part_of, references, said
 
 CORPUS = ["CORPUS.spacy"]
 # Each command with what it needs beside MODEL.
@@ -58,62 +58,65 @@ def commands() -> dict[tuple[str, ...], typer.core.TyperCommand]:
     return found
 
 
-def invoke(*args, **more):
-    return CliRunner().invoke(app, ["hosemi", *map(str, args)], **more)
-
-
-def process(*args, code=None, **more):
-    """A command in its own process, without a terminal."""
-    command = [sys.executable, "-m", "spacy", "hosemi", *map(str, args)]
-    found = subprocess.run(command, capture_output=True, encoding="utf8", **more)
-    assert code is None or found.returncode == code, found
-    return found
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    make_trained().to_disk(folder)
-    return folder
-
-
 # --- all commands -----------------------------------------------------------------
+
+
+def test_only_typer_and_spacy_are_imported_at_the_top():
+    paths = sorted(Path(cli.__file__).parent.glob("*.py"))
+    nodes = [node for path in paths for node in ast.parse(path.read_text("utf8")).body]
+    names = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            assert node.level < 2
+            names |= {node.module} if node.level == 0 else set()
+    names = {x for x in names if x.split(".")[0] not in sys.stdlib_module_names}
+    assert names == {"typer", "typer.core", "spacy.cli._util"}
 
 
 def test_each_command_is_tried():
     assert {*ARGUMENTS} | WITHOUT_MODEL == {*commands()}
 
 
+@pytest.mark.parametrize("name", commands(), ids=" ".join)
+def test_help(name):
+    printed = said(*name, "--help")
+    assert f"python -m spacy hosemi {' '.join(name)} " in printed
+    options = [x for x in commands()[name].params if x.param_type_name == "option"]
+    assert all(x.opts[0] in printed for x in options if not x.hidden)
+    assert name[0] in said("--help") and name[-1] in said(*name[:-1], "--help")
+
+
+@pytest.fixture(scope="module")
+def bad_models(model, untrained, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bad")
+    shutil.copytree(model, folder / "broken")
+    part_of(folder / "broken" / "hosemi", "model").write_bytes(b"\x93")
+    names = "nowhere", "broken"
+    return {"untrained": untrained, **{name: folder / name for name in names}}
+
+
 @pytest.mark.parametrize("name", ARGUMENTS, ids=" ".join)
-@pytest.mark.parametrize("kind", ["nowhere", "empty", "untrained", "broken"])
-def test_a_bad_model(name, kind, model, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["nowhere", "untrained", "broken"])
+def test_a_bad_model(name, kind, bad_models, tmp_path, monkeypatch):
     """Nothing on standard output, one line on standard error, exit code 2."""
     monkeypatch.chdir(tmp_path)
     Path("CORPUS.spacy").write_bytes(b"")
-    bad = tmp_path / "bad"
-    if kind == "empty":
-        bad.mkdir()
-    elif kind == "untrained":
-        make_nlp().to_disk(bad)
-    elif kind == "broken":
-        shutil.copytree(model, bad)
-        part_of(bad / "hosemi", "model").write_bytes(b"\x93")
-    as_json = ["--json"] if "as_json" in names_of(commands()[name]) else []
-    result = invoke(*name, bad, *ARGUMENTS[name], *as_json)
-    assert (result.exit_code, result.stdout) == (2, "")
+    options = ["--json"] if "as_json" in names_of(commands()[name]) else []
+    args = *name, bad_models[kind], *ARGUMENTS[name], *options
+    result = hosemi(*args, code=2)
+    assert result.stdout == ""
     assert result.stderr.startswith("Error: ") and "\x1b" not in result.stderr
     assert result.stderr.count("\n") == 1
     assert not Path("out").exists()
 
 
 @pytest.mark.parametrize("command", ["errors", "compare"])
-def test_models_that_are_not_trained(command, tmp_path):
-    make_nlp().to_disk(tmp_path / "m")
-    DocBin(docs=references()).to_disk(tmp_path / "x.spacy")
-    models = [tmp_path / "m"] * (2 if command == "compare" else 1)
-    result = invoke(command, *models, tmp_path / "x.spacy")
-    assert result.exit_code == 2 and "is not trained" in result.stderr
-    assert repr(str(tmp_path / "m")) in result.stderr
+def test_models_that_are_not_trained(command, untrained, dev):
+    models = [untrained] * (2 if command == "compare" else 1)
+    printed = said(command, *models, dev, code=2)
+    assert "is not trained" in printed and repr(str(untrained)) in printed
 
 
 SAME = {
@@ -139,9 +142,9 @@ def test_what_is_read_is_not_overwritten(command, model, tmp_path, monkeypatch):
         Path(name).write_text("Ada wrote.\n")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     args = command.replace("MODEL", str(model)).split()
-    result = invoke(*args, "--overwrite")
-    assert (result.exit_code, result.stdout) == (2, "")
+    result = hosemi(*args, "--overwrite", code=2)
     assert f"{SAME[command]} are the same file" in result.stderr
+    assert result.stdout == ""
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -154,64 +157,37 @@ def test_all_commands_but_those_with_formats_know_json():
     assert {*ARGUMENTS} - with_json == {("gazetteer", "replace"), ("parse",)}
 
 
-def test_the_answer_alone_is_on_standard_output(model, tmp_path):
-    result = invoke("prune", model, tmp_path / "out", "--keep", 0.5, "--json")
-    assert result.exit_code == 0
-    assert len(srsly.json_loads(result.stdout)["strengths"]) > 1
-    assert result.stderr == f"Saved the pipeline to {tmp_path / 'out'}\n"
-
-
-@pytest.fixture(scope="module")
-def ended(model):
-    """Exit code, standard output and standard error of commands that run side by
-    side."""
-    words = [sys.executable, "-m", "spacy", "hosemi"]
-    weights, select = [*words, "weights", model], [*words, "select", model, "-"]
-    reading, nobody = os.pipe()
-    os.close(reading)
-    full = os.open("/dev/full" if Path("/dev/full").exists() else os.devnull, 1)
-    shell = ["bash", "-c"]
-    running = {
-        name: subprocess.Popen(
-            command, stdout=stdout, stderr=subprocess.PIPE, encoding="utf8"
-        )
-        for name, command, stdout in (
-            ("nobody reads", weights, nobody),
-            ("full", weights, full),
-            ("input", [*shell, '"$@" <&-', "bash", *select], subprocess.PIPE),
-            ("output", [*shell, '"$@" >&-', "bash", *weights], subprocess.PIPE),
-        )
-    }
-    found = {name: (*x.communicate(), x.returncode) for name, x in running.items()}
-    os.close(nobody)
-    os.close(full)
-    return {name: (code, out, err) for name, (out, err, code) in found.items()}
+# What only a process shows: the exit code, and what standard error says.
+ENDS = {
+    "init - | true": (141, ""),  # nobody reads
+    "init - >/dev/full": (2, "No space left"),
+    "weights MODEL >&-": (2, "standard output. It is closed"),
+}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals and file descriptors of POSIX")
-class TestProcess:
-    """What only a process shows."""
-
-    def test_nobody_reads(self, ended):
-        assert ended["nobody reads"] == (141, None, "")
-
-    def test_no_space_is_left(self, ended):
-        if not Path("/dev/full").exists():
-            pytest.skip("no device that is always full")
-        code, _, err = ended["full"]
-        assert code == 2 and "No space left" in err
-        assert "Exception ignored" not in err
-
-    @pytest.mark.parametrize("stream", ["input", "output"])
-    def test_closed_streams(self, ended, stream):
-        code, out, err = ended[stream]
-        assert (code, out) == (2, "")
-        assert f"standard {stream}. It is closed" in err and err.count("\n") == 1
+def test_standard_streams_of_a_process(model):
+    running = {}
+    for command in ENDS:
+        if "/dev/full" in command and not Path("/dev/full").exists():
+            continue
+        line = f"{sys.executable} -m spacy hosemi {command}; exit ${{PIPESTATUS[0]}}"
+        args = "bash", "-c", line.replace("MODEL", str(model))
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        running[command] = subprocess.Popen(args, encoding="utf8", **pipes)
+    for command, process in running.items():
+        out, err = process.communicate()
+        code, message = ENDS[command]
+        assert (process.returncode, out) == (code, "") and message in err
+        assert err.count("\n") == bool(message)
 
 
-def test_usage(model):
-    result = invoke("weights", model, "--nonsense")
-    assert (result.exit_code, result.stdout) == (2, "")
+@pytest.mark.parametrize("args", ["prune M --data", "calibrate M", "select M"])
+def test_a_corpus_is_a_spacy_file(model, args, tmp_path):
+    path = tmp_path / "dev.jsonl"
+    path.write_text("{}")
+    printed = said(*args.replace("M", str(model)).split(), path, code=2)
+    assert "is no .spacy file" in printed and "spacy hosemi convert" in printed
 
 
 def small_app(function) -> typer.Typer:
@@ -285,7 +261,8 @@ def test_existing_output(tmp_path, capsys):
     for bad in (tmp_path, path / "b"):
         with pytest.raises(SystemExit, match="2"), streams.open_output(bad):
             pass
-    assert "is a folder" in (said := capsys.readouterr().err) and "Cannot write" in said
+    err = capsys.readouterr().err
+    assert "is a folder" in err and "Cannot write" in err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="devices and links of POSIX")
@@ -328,28 +305,6 @@ def test_input(tmp_path, monkeypatch, capsys):
     assert "No such file" in printed.err
 
 
-def test_standard_input_as_corpus(model):
-    docs = DocBin(docs=references(["[PER Ada] wrote ."])).to_bytes()
-    result = invoke("select", model, "-", "--json", input=docs)
-    assert result.exit_code == 0, result.stderr
-    (doc,) = srsly.json_loads(result.stdout)["docs"]
-    assert doc["text"] == "Ada wrote ."
-    result = invoke("select", model, "-", "--json", input=b"no corpus")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "standard-input.spacy" in result.stderr
-
-
-def test_a_pipeline_is_saved_over_another_one(tmp_path):
-    nlp = make_trained()
-    nlp.to_disk(tmp_path / "old")
-    (tmp_path / "old" / "notes.txt").write_text("mine")
-    nlp.get_pipe("hosemi").cfg = {"min_confidence": 0.25}
-    save_pipeline(nlp, tmp_path / "old")
-    assert b"0.25" in (tmp_path / "old" / "hosemi" / "cfg").read_bytes()
-    assert (tmp_path / "old" / "notes.txt").read_text() == "mine"
-    assert os.listdir(tmp_path) == ["old"]
-
-
 # --- faults -----------------------------------------------------------------------
 
 
@@ -379,21 +334,17 @@ def test_faults(tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_warnings_are_for_people(model, tmp_path):
-    """Without the line of the program that gives them."""
+def test_a_process(model, tmp_path):
+    """spaCy finds the commands; warnings are for people, without the line of the
+    program that gives them."""
+    cfg = {"version": 1, "error": 0.1, "delta": 0.1, "digest": "another"}
+    cfg |= {"n_tested": 9, "n_accepted": 9, "record_threshold": 0.5, "span_limits": []}
     nlp = make_trained()
-    nlp.get_pipe("hosemi").guarantee = {
-        "version": 1,
-        "error": 0.1,
-        "delta": 0.1,
-        "digest": "another",
-        "n_tested": 9,
-        "n_accepted": 9,
-        "record_threshold": 0.5,
-        "span_limits": [],
-    }
+    nlp.get_pipe("hosemi").guarantee = cfg
     nlp.to_disk(tmp_path / "m")
-    lines = tmp_path / "lines.txt"
-    lines.write_text("Ada wrote.\n")
-    said = process("parse", tmp_path / "m", lines, code=0).stderr
-    assert said.startswith("Warning: [HSW73] ") and said.count("\n") == 1
+    command = [sys.executable, "-m", "spacy", "hosemi", "parse", tmp_path / "m", "-"]
+    done = subprocess.run(command, capture_output=True, input=b"Ada wrote.\n")
+    assert done.returncode == 0 and b"\n1,Ada wrote.," in done.stdout
+    assert (
+        done.stderr.startswith(b"Warning: [HSW73] ") and done.stderr.count(b"\n") == 1
+    )

@@ -31,13 +31,7 @@ from spacy_hosemi.explain.operating_points import (
 from spacy_hosemi.explain.pictures import ENDINGS, draw_calibration
 from spacy_hosemi.labels.alignment import judge
 
-from ..helpers import (
-    initialize,
-    make_nlp,
-    make_trained,
-    randomize,
-    references,
-)
+from ..helpers import initialize, make_nlp, make_trained, randomize, references
 
 P = st.one_of(st.floats(0.0, 1.0), st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9, 1.0]))
 ROWS = st.lists(st.tuples(st.sampled_from("AB"), P, st.booleans()), max_size=12)
@@ -60,10 +54,22 @@ def make_uncertain(seed=3, **config):
     return nlp
 
 
-@pytest.fixture
-def dev(tmp_path):
-    DocBin(docs=references()).to_disk(tmp_path / "dev.spacy")
-    return tmp_path / "dev.spacy"
+@pytest.fixture(scope="module")
+def dev(tmp_path_factory):
+    path = tmp_path_factory.mktemp("dev") / "dev.spacy"
+    DocBin(docs=references()).to_disk(path)
+    return path
+
+
+def uncertain_on(dev, **config):
+    """A pipeline that makes mistakes, its component, and examples to judge it by."""
+    nlp = make_uncertain(**config)
+    pipe = nlp.get_pipe("hosemi")
+    return nlp, pipe, load_examples(nlp, pipe, dev)
+
+
+def scores_of(nlp, dev):
+    return nlp.evaluate(list(spacy.training.Corpus(dev)(nlp)))
 
 
 # --- reliability ------------------------------------------------------------------
@@ -239,14 +245,13 @@ def test_by_label(rows, wanted):
 
 @pytest.mark.parametrize("config", [{}, {"decoding": "mbr"}, {"encoding": "BIO"}])
 def test_what_is_judged_is_what_spacy_scores(config, dev):
-    for seed in range(4):
-        nlp = make_uncertain(seed, min_confidence=0.9, **config)
-        pipe = nlp.get_pipe("hosemi")
-        judged = judge_component(pipe, load_examples(nlp, pipe, dev))
+    for seed in range(2):
+        nlp, pipe, examples = uncertain_on(dev, seed=seed, min_confidence=0.9, **config)
+        judged = judge_component(pipe, examples)
         assert (pipe.min_confidence, pipe.confidence) == (0.9, False)
         for threshold in (0.0, 0.5, {"PER": 0.3, "LOC": 0.7}):
             pipe.min_confidence = threshold
-            scores = nlp.evaluate(list(spacy.training.Corpus(dev)(nlp)))
+            scores = scores_of(nlp, dev)
             point = try_thresholds(judged, threshold)
             for name, key in (("precision", "p"), ("recall", "r"), ("f1", "f")):
                 assert getattr(point, name) == pytest.approx(scores[f"ents_{key}"])
@@ -283,8 +288,9 @@ def test_other_tokens_are_aligned():
 def test_preset_entities_are_not_ours(dev):
     nlp = make_uncertain()
     ruler = nlp.add_pipe("entity_ruler", first=True)
-    ruler.add_patterns([{"label": "LOC", "pattern": "London"}])
-    ruler.add_patterns([{"label": "LOC", "pattern": "Nobody"}])
+    ruler.add_patterns(
+        [{"label": "LOC", "pattern": text} for text in ("London", "Nobody")]
+    )
     pipe = nlp.get_pipe("hosemi")
     examples = load_examples(nlp, pipe, dev)
     judged = judge_component(pipe, examples)
@@ -327,7 +333,8 @@ def test_calibrate(decoding, dev, tmp_path):
     examples = load_examples(nlp, pipe, dev)
     for i in (0, 3):  # two mistakes
         examples[i].reference.set_ents(examples[i].reference.ents[1:])
-    DocBin(docs=[eg.reference for eg in examples]).to_disk(dev)
+    wrong = tmp_path / "wrong.spacy"
+    DocBin(docs=[eg.reference for eg in examples]).to_disk(wrong)
     seen = []
 
     def progress(some):
@@ -349,10 +356,9 @@ def test_calibrate(decoding, dev, tmp_path):
     pipe.cfg = found.chosen
     nlp.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model")
-    scores = loaded.evaluate(list(spacy.training.Corpus(dev)(loaded)))
     thresholds, point = found.thresholds[-1]
     assert thresholds == found.chosen["min_confidence"]
-    assert point.f1 == pytest.approx(scores["ents_f"])
+    assert point.f1 == pytest.approx(scores_of(loaded, wrong)["ents_f"])
     again = calibrate(loaded.get_pipe("hosemi"), examples, labels=pipe.labels)
     assert again.chosen == found.chosen  # what was there before does not matter
     assert again.reliability[0] == again.reliability[1] == after
@@ -368,58 +374,35 @@ def test_merit(rows, wanted):
             found = merit(judged, limits, **wanted)
             assert found == (min(getattr(point, figure), 0.5), getattr(point, other))
             found = merit(judged, limits, "AB", **wanted)
-            of_labels = [
-                min(
-                    getattr(
-                        try_thresholds(judged.of_label(y), limits.get(y, 0.0)), figure
-                    ),
-                    0.5,
-                )
-                for y in "AB"
+            points = [
+                try_thresholds(judged.of_label(y), limits.get(y, 0.0)) for y in "AB"
             ]
-            assert found == pytest.approx((sum(of_labels) / 2, getattr(point, other)))
+            mean = sum(min(getattr(x, figure), 0.5) for x in points) / 2
+            assert found == pytest.approx((mean, getattr(point, other)))
 
 
-@pytest.mark.parametrize("with_temperature", [False, True])
-@pytest.mark.parametrize("min_confidence", [0.0, 0.3])
-def test_the_expected_f1_is_what_spacy_scores(
-    with_temperature, min_confidence, dev, tmp_path
-):
-    nlp = make_uncertain(
-        decoding="mbr", expected_f1=0.15, min_confidence=min_confidence
-    )
-    pipe = nlp.get_pipe("hosemi")
-    examples = load_examples(nlp, pipe, dev)
-    found = calibrate(
-        pipe,
-        examples,
-        with_temperature=with_temperature,
-        with_threshold=False,
-    )
+@pytest.mark.parametrize("settings", [{}, {"min_confidence": 0.3, "temperature": 2.0}])
+def test_the_expected_f1_is_what_spacy_scores(settings, dev):
+    config = {"decoding": "mbr", "expected_f1": 0.15, **settings}
+    nlp, pipe, examples = uncertain_on(dev, **config)
+    args = {"with_temperature": bool(settings), "with_threshold": False}
+    found = calibrate(pipe, examples, **args)
     assert pipe.expected_f1 == 0.15
     assert found.expected.keys() == {None, 0.15, *EXPECTED_F1}
-    assert found.chosen.keys() == {"expected_f1", "temperature"} - (
-        set() if with_temperature else {"temperature"}
-    )
+    temperature = {"temperature"} if settings else set()
+    assert found.chosen.keys() == {"expected_f1"} | temperature
     chosen = found.expected[found.chosen["expected_f1"]]
     for value, point in found.expected.items():
         pipe.cfg = {**found.chosen, "expected_f1": value}
-        scores = nlp.evaluate(list(spacy.training.Corpus(dev)(nlp)))
-        assert point.f1 == pytest.approx(scores["ents_f"])
+        assert point.f1 == pytest.approx(scores_of(nlp, dev)["ents_f"])
         assert point.f1 <= chosen.f1
     assert len({point.f1 for point in found.expected.values()}) > 1
-    pipe.cfg = found.chosen
-    nlp.to_disk(tmp_path / "model")
-    loaded = spacy.load(tmp_path / "model").get_pipe("hosemi")
-    assert loaded.expected_f1 == found.chosen["expected_f1"]
 
 
 @pytest.mark.parametrize("wanted", [{"precision": 0.4}, {"recall": 0.2}])
 @pytest.mark.parametrize("by_label", [False, True])
 def test_expected_f1_and_min_confidence_have_what_is_wanted(wanted, by_label, dev):
-    nlp = make_uncertain(decoding="mbr")
-    pipe = nlp.get_pipe("hosemi")
-    examples = load_examples(nlp, pipe, dev)
+    _, pipe, examples = uncertain_on(dev, decoding="mbr")
     labels = pipe.labels if by_label else None
     found = calibrate(pipe, examples, labels=labels, with_temperature=False, **wanted)
     merits = {}
@@ -442,9 +425,8 @@ def test_what_makes_no_difference_stays(dev):
 
 
 def test_an_expected_f1_is_found_where_the_old_one_finds_nothing(dev):
-    nlp = make_uncertain(decoding="mbr", expected_f1=1.0, temperature=50.0)
-    pipe = nlp.get_pipe("hosemi")
-    examples = load_examples(nlp, pipe, dev)
+    config = {"decoding": "mbr", "expected_f1": 1.0, "temperature": 50.0}
+    _, pipe, examples = uncertain_on(dev, **config)
     with pytest.raises(ValueError, match="HS092"):
         calibrate(pipe, examples, with_expected_f1=False, with_temperature=False)
     found = calibrate(pipe, examples, with_temperature=False)
@@ -457,20 +439,18 @@ def test_no_expected_f1_where_nothing_reads_it(dev):
         ({}, {}),
         ({"decoding": "mbr"}, {"with_expected_f1": False}),
     ):
-        nlp = make_uncertain(**config)
-        pipe = nlp.get_pipe("hosemi")
-        found = calibrate(pipe, load_examples(nlp, pipe, dev), **options)
+        _, pipe, examples = uncertain_on(dev, **config)
+        found = calibrate(pipe, examples, with_temperature=False, **options)
         assert found.expected == {} and "expected_f1" not in found.chosen
 
 
 def test_what_cannot_be_reached_is_said(dev):
-    nlp = make_uncertain()
-    pipe = nlp.get_pipe("hosemi")
-    examples = load_examples(nlp, pipe, dev)
+    _, pipe, examples = uncertain_on(dev)
     found = calibrate(pipe, examples, with_temperature=False, recall=1.0)
     recall = try_thresholds(found.judged, 0.0).recall
     assert found.notes == [f"The recall is at most {recall:.4f}, not 1."]
-    found = calibrate(pipe, examples, labels=pipe.labels, precision=1.0)
+    options = {"with_temperature": False, "precision": 1.0}
+    found = calibrate(pipe, examples, labels=pipe.labels, **options)
     missed = {label for label, (_, x) in found.by_label.items() if x.precision < 1.0}
     assert missed and len(found.notes) == len(missed)
     for label in missed:
@@ -490,27 +470,19 @@ def test_labels_that_are_no_keys_are_saved(tmp_path):
 # --- pictures ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_pictures(ending, dev, tmp_path):
+@pytest.mark.parametrize(
+    "ways", [{}, {"labels": ["LOC", "PER"]}, {"with_threshold": False}]
+)
+def test_pictures(ways, dev, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    nlp = make_uncertain()
-    pipe = nlp.get_pipe("hosemi")
-    examples = load_examples(nlp, pipe, dev)
-    path = tmp_path / f"found{ending}"
-    for labels in (None, pipe.labels):
-        draw_calibration(path, calibrate(pipe, examples, labels=labels))
+    _, pipe, examples = uncertain_on(dev)
+    found = calibrate(pipe, examples, with_temperature=bool(ways), **ways)
+    for ending in ENDINGS:
+        path = tmp_path / f"found{ending}"
+        draw_calibration(path, found)
         first = path.read_bytes()
-        draw_calibration(path, calibrate(pipe, examples, labels=labels))
+        draw_calibration(path, found)
         assert path.read_bytes() == first and len(first) > 1000
-    draw_calibration(
-        path, calibrate(pipe, examples, with_temperature=False, with_threshold=False)
-    )
-
-
-def test_without_matplotlib(dev, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    nlp = make_uncertain()
-    pipe = nlp.get_pipe("hosemi")
-    found = calibrate(pipe, load_examples(nlp, pipe, dev))
     with pytest.raises(ImportError, match=r"HS100.*pip install 'spacy_hosemi\[plot\]'"):
         draw_calibration(tmp_path / "found.png", found)

@@ -3,17 +3,14 @@
 import numpy as np
 import pytest
 import spacy
-import srsly
 from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.training import Example
-from typer.testing import CliRunner
 
-from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
 from spacy_hosemi.explain.comparing import ChangedSpan, compare_results, differences
 
-from ..helpers import make_trained, references
+from ..helpers import as_json, hosemi, make_trained, references
 
 TEXT = "abcdefghijklmnopqrst"
 
@@ -149,14 +146,12 @@ def folder(tmp_path_factory):
 
 
 def run(*args, code=0):
-    result = CliRunner().invoke(hosemi_cli, ["compare", *map(str, args)])
-    assert result.exit_code == code, result.output
-    return result.output if code else result.stdout
+    return hosemi("compare", *args, code=code).output
 
 
 def test_command(folder):
     args = folder / "a", folder / "b", folder / "gold.spacy"
-    found = srsly.json_loads(run(*args, "--json", "--draws", "200"))["comparison"]
+    found = as_json("compare", *args, "--draws", 200)["comparison"]
     nlp = spacy.load(folder / "a")
     examples = [Example(nlp.make_doc(x.text), x) for x in references()]
     scores = nlp.evaluate(examples)

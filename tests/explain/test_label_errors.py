@@ -8,14 +8,12 @@ import spacy
 import srsly
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
-from typer.testing import CliRunner
 
-from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.cli.common import print_json
 from spacy_hosemi.component.folds import folds_of
 from spacy_hosemi.explain.label_errors import LabelError, _mean, judge_labels
 
-from ..helpers import SMALL, TRAIN, make_trained, random_pipe, randomize
+from ..helpers import SMALL, TRAIN, hosemi, make_trained, random_pipe, randomize
 
 WORDS = ["Ada", "met", "Mary", "in"]
 GOLDS = [
@@ -155,9 +153,7 @@ def folder(tmp_path_factory):
 
 
 def run(*args, code=0):
-    result = CliRunner().invoke(hosemi_cli, ["suspicious", *map(str, args)])
-    assert result.exit_code == code, result.output
-    return result
+    return hosemi("suspicious", *args, code=code)
 
 
 @pytest.mark.parametrize("kind", WRONG)
@@ -186,8 +182,7 @@ def test_groups_of_annotated_texts(folder, tmp_path):
     found = srsly.json_loads(run(tmp_path / "a.jsonl", *args).stdout)
     assert found["records"][0]["place"] == "a.jsonl:18"
     converted = tmp_path / "a.spacy"
-    more = "convert", str(tmp_path / "a.jsonl"), str(converted), "--group", "source"
-    assert CliRunner().invoke(hosemi_cli, more).exit_code == 0
+    hosemi("convert", tmp_path / "a.jsonl", converted, "--group", "source")
     again = srsly.json_loads(run(converted, *args).stdout)
     assert again["records"][0]["found"] == found["records"][0]["found"]
     assert "convert --group x" in run(converted, "--group", "x", code=2).output
@@ -242,8 +237,7 @@ def test_to_be_mended_in_a_tool(folder, tmp_path, form):
         said = "not LOC 'Emmy Luxemburg'; but PER 'Emmy Luxemburg'"
         assert notes["more probable"] == said and notes["score"] < 0.5
     back = tmp_path / "back.spacy"
-    result = CliRunner().invoke(hosemi_cli, ["convert", str(path), str(back)])
-    assert result.exit_code == 0, result.output
+    hosemi("convert", path, back)
     doc, *_ = DocBin().from_disk(back).get_docs(spacy.blank("en").vocab)
     label = "PER" if form == "label-studio" else "LOC"
     assert [(x.text, x.label_) for x in doc.ents][0] == ("Emmy Luxemburg", label)

@@ -4,12 +4,9 @@ import random
 
 import pytest
 import spacy
-import srsly
 from spacy.tokens import DocBin
 from spacy.training import Example
-from typer.testing import CliRunner
 
-from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
 from spacy_hosemi.explain.mistakes import (
     KINDS,
@@ -20,7 +17,7 @@ from spacy_hosemi.explain.mistakes import (
 )
 from spacy_hosemi.explain.page import excerpt, mistakes_page
 
-from ..helpers import make_trained, references
+from ..helpers import as_json, hosemi, make_trained, references
 
 TEXT = "abcdefghij"
 
@@ -162,19 +159,17 @@ def folder(tmp_path_factory):
 
 
 def run(*args, code=0):
-    result = CliRunner().invoke(hosemi_cli, ["errors", *map(str, args)])
-    assert result.exit_code == code, result.output
+    result = hosemi("errors", *args, code=code)
     return result.output if code else result.stdout
 
 
 def test_command(folder):
     args = folder / "model", folder / "gold.spacy", "--train", folder / "train.spacy"
-    found = srsly.json_loads(run(*args, "--json"))
+    found = as_json("errors", *args)
     counts = found["by_kind"]
     assert counts and set(counts) <= set(KINDS)
-    assert sum(sum(x.values()) for x in counts.values()) == len(
-        found["found"]["mistakes"]
-    )
+    n_mistakes = len(found["found"]["mistakes"])
+    assert sum(sum(x.values()) for x in counts.values()) == n_mistakes
     assert found["found"]["mistakes"][0]["confidence"] > 0
     shown = run(*args, "--examples", "1")
     assert "a word that is not in training" not in shown  # there is none
@@ -184,19 +179,18 @@ def test_command(folder):
 
 def test_notes_on_gold(folder, tmp_path):
     """That the model has seen it, and that it has other labels."""
-    args = ["errors", str(folder / "model"), str(folder / "gold.spacy")]
-    said = CliRunner().invoke(hosemi_cli, args).stderr
+    args = "errors", folder / "model"
+    said = hosemi(*args, folder / "gold.spacy").stderr
     n = len(references())
     assert f"has seen {n} of these {n} documents" in said
     assert "does not know" not in said
     doc = spacy.blank("en")("Nobody has seen this .")
     doc.ents = [spacy.tokens.Span(doc, 0, 1, "NEW")]
     DocBin(docs=[doc]).to_disk(tmp_path / "new.spacy")
-    said = CliRunner().invoke(hosemi_cli, [*args[:2], str(tmp_path / "new.spacy")])
-    assert "does not know these labels of gold: NEW" in said.stderr
-    assert "has seen" not in said.stderr
-    args = ["errors", str(folder / "blank"), str(tmp_path / "new.spacy")]
-    assert CliRunner().invoke(hosemi_cli, args).stderr == ""
+    said = hosemi(*args, tmp_path / "new.spacy").stderr
+    assert "does not know these labels of gold: NEW" in said
+    assert "has seen" not in said
+    assert hosemi("errors", folder / "blank", tmp_path / "new.spacy").stderr == ""
 
 
 def test_documents_have_their_number_in_the_file(folder, tmp_path):
@@ -210,18 +204,15 @@ def test_documents_have_their_number_in_the_file(folder, tmp_path):
     assert [x[0] for x in shown if "ODD:" in x] == ["4"]
     page = run(*args, "--html", "-")
     assert '<td class="number">4</td>' in page
-    found = CliRunner().invoke(
-        hosemi_cli, ["compare", str(args[0]), str(folder / "blank"), str(args[1])]
-    )
-    first = found.stdout.split("became wrong")[1]
+    printed = hosemi("compare", args[0], folder / "blank", args[1]).stdout
+    first = printed.split("became wrong")[1]
     numbers = {line.split()[0] for line in first.splitlines() if " PER " in line}
     assert numbers and "1" not in numbers
 
 
 def test_page(folder, tmp_path):
     args = folder / "model", folder / "gold.spacy", "--html", tmp_path / "a.html"
-    result = CliRunner().invoke(hosemi_cli, ["errors", *map(str, args)])
-    assert result.stderr.endswith(f"Wrote {tmp_path / 'a.html'}\n")
+    assert hosemi("errors", *args).stderr.endswith(f"Wrote {tmp_path / 'a.html'}\n")
     page = (tmp_path / "a.html").read_text("utf8")
     assert page.startswith("<!DOCTYPE html>") and "documents of " in page
     assert "<h2>too long" in page

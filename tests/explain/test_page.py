@@ -214,28 +214,47 @@ def in_browser(page, script, path, size="400,800"):
     return json.loads(unescape(found))
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-def test_in_a_browser(nlp, tmp_path):
-    """Links show their reasons when they get the focus, one at a time; Escape hides."""
-    script = """
-      const links = [...document.querySelectorAll("a[href]")], found = [];
-      const seen = () => document.querySelectorAll(".why").length &&
-        [...document.querySelectorAll(".why")].filter((x) => x.offsetHeight).length;
-      found.push(seen());
-      for (const link of links.slice(0, 5)) {
-        document.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
-        link.focus(); found.push(seen());
-      }
-      document.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
-      found.push(seen());
-      found.push(document.documentElement.scrollWidth <= innerWidth);
-      return found;
-    """
-    page = str(page_of(nlp, TEXTS, threshold=0.01))
-    found = in_browser(page, script, tmp_path / "page.html")
-    assert found == [0, 1, 1, 1, 1, 1, 0, True]
-
-
+# Links show their reasons when they get the focus, one at a time; Escape hides.
+FOCUS = """
+  const links = [...document.querySelectorAll("a[href]")], found = [];
+  const seen = () => document.querySelectorAll(".why").length &&
+    [...document.querySelectorAll(".why")].filter((x) => x.offsetHeight).length;
+  const escape = () =>
+    document.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
+  found.push(seen());
+  for (const link of links.slice(0, 5)) {
+    escape(); link.focus(); found.push(seen());
+  }
+  escape(); found.push(seen());
+  found.push(document.documentElement.scrollWidth <= innerWidth);
+  return found;
+"""
+# The box of a span is in one piece, its label is at its end, and a number is beside
+# what it is of.
+BOXES = """
+  const box = (x) => x.getBoundingClientRect();
+  const gap = (a, b) => Math.min(Math.abs(a.right - b.left),
+                                 Math.abs(b.right - a.left));
+  document.body.style.maxWidth = "none";
+  return [...document.querySelectorAll(".text")].map((text) => {
+    const far = [], links = [...text.querySelectorAll("a")];
+    const is_rtl = getComputedStyle(text).direction === "rtl";
+    for (const link of links) {
+      const own = box(link), label = box(link.lastChild);
+      if (link.getClientRects().length !== 1) far.push(["torn", link.textContent]);
+      const space = is_rtl ? label.left - own.left : own.right - label.right;
+      if (label.width < 5 || space < 0 || space > 5)
+        far.push(["label", link.textContent, space]);
+    }
+    const numbers = [...text.querySelectorAll("sup")];
+    for (const number of numbers) {
+      const beside = [...number.nextSibling.getClientRects()];
+      const spaces = beside.map((x) => gap(box(number), x));
+      if (Math.min(...spaces) > 3) far.push(["number", number.dataset, spaces]);
+    }
+    return [is_rtl, links.length > 1, numbers.length > 3, far];
+  });
+"""
 # Texts with words in the other direction, and with numbers.
 JOSEPH = "\u05d9\u05d5\u05e1\u05e3 \u05db\u05d4\u05df"
 HEBREW = f"{JOSEPH} , 1984 ( Ada Lovelace ) \u05d1\u05d9\u05ea ."
@@ -245,39 +264,17 @@ LATIN = f"Ada Lovelace , 1984 ( {JOSEPH} ) in New York ."
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-@pytest.mark.parametrize("text, is_rtl", [(HEBREW, 1), (ARABIC, 1), (LATIN, 0)])
-@pytest.mark.parametrize("seed", range(2))
-def test_boxes_in_both_directions(text, is_rtl, seed, tmp_path):
-    """The box of a span is in one piece, its label is at its end, and a number is
-    beside what it is of; with other weights, other spans."""
-    script = """
-      const far = [], box = (x) => x.getBoundingClientRect();
-      const gap = (a, b) => Math.min(Math.abs(a.right - b.left),
-                                     Math.abs(b.right - a.left));
-      document.body.style.maxWidth = "none";
-      const text = document.querySelector(".text");
-      const is_rtl = getComputedStyle(text).direction === "rtl";
-      const links = [...text.querySelectorAll("a")];
-      for (const link of links) {
-        const own = box(link), label = box(link.lastChild);
-        if (link.getClientRects().length !== 1) far.push(["torn", link.textContent]);
-        const space = is_rtl ? label.left - own.left : own.right - label.right;
-        if (label.width < 5 || space < 0 || space > 5)
-          far.push(["label", link.textContent, space]);
-      }
-      const numbers = [...text.querySelectorAll("sup")];
-      for (const number of numbers) {
-        const beside = [...number.nextSibling.getClientRects()];
-        const spaces = beside.map((x) => gap(box(number), x));
-        if (Math.min(...spaces) > 3) far.push(["number", number.dataset, spaces]);
-      }
-      return [is_rtl, links.length > 1, numbers.length > 3, far];
-    """
+def test_in_a_browser(nlp, tmp_path):
+    page = str(page_of(nlp, TEXTS, threshold=0.01))
+    found = in_browser(page, FOCUS, tmp_path / "page.html")
+    assert found == [0, 1, 1, 1, 1, 1, 0, True]
     nlp = make_trained()
-    randomize(nlp.get_pipe("hosemi"), size=0.4, seed=seed)
-    page = str(page_of(nlp, [text], threshold=0.03))
-    found = in_browser(page, script, tmp_path / "page.html", "6000,800")
-    assert found == [bool(is_rtl), True, True, []]
+    for seed in range(2):  # other weights, other spans
+        randomize(nlp.get_pipe("hosemi"), size=0.4, seed=seed)
+        page = str(page_of(nlp, [HEBREW, ARABIC, LATIN], threshold=0.03))
+        found = in_browser(page, BOXES, tmp_path / "page.html", "6000,800")
+        expected = [[is_rtl, True, True, []] for is_rtl in (True, True, False)]
+        assert found == expected
 
 
 def test_no_text_and_no_span():

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from functools import partial
 from xml.sax.saxutils import escape
 
 # A text is a list of (words, label or None): joined by blanks it is the text.
@@ -51,10 +52,6 @@ def doccano(texts, key="label"):
     )
 
 
-def doccano_labels(texts):
-    return doccano(texts, "labels")
-
-
 def doccano_relations(texts):
     return json_lines(
         {
@@ -100,49 +97,28 @@ def regions(segments):
 
 
 def label_studio(texts):
+    names = {"from_name": "label", "to_name": "text", "type": "labels"}
+    results = [
+        [{"value": value, "id": "gew3t9fgkg", **names} for value in regions(x)]
+        for x in texts
+    ]
+    beside = {"completed_by": 1, "was_cancelled": False, "ground_truth": False}
     tasks = [
         {
             "id": i,
-            "annotations": [
-                {
-                    "id": 9,
-                    "completed_by": 1,
-                    "was_cancelled": False,
-                    "ground_truth": False,
-                    "result": [
-                        {
-                            "value": value,
-                            "id": "gew3t9fgkg",
-                            "from_name": "label",
-                            "to_name": "text",
-                            "type": "labels",
-                            "origin": "manual",
-                        }
-                        for value in regions(x)
-                    ],
-                }
-            ],
-            "drafts": [],
+            "annotations": [{"id": 9, "result": result, **beside}],
             "predictions": [],
             "data": {"text": text_of(x)},
-            "meta": {},
         }
-        for i, x in enumerate(texts)
+        for i, (x, result) in enumerate(zip(texts, results))
     ]
     return json.dumps(tasks, ensure_ascii=False)
 
 
 def label_studio_min(texts):
+    beside = {"annotator": 1, "created_at": "2023-01-01T00:00:00Z", "lead_time": 2.1}
     tasks = [
-        {
-            "text": text_of(x),
-            "id": i,
-            "label": regions(x),
-            "annotator": 1,
-            "annotation_id": i,
-            "created_at": "2023-01-01T00:00:00Z",
-            "lead_time": 2.1,
-        }
+        {"text": text_of(x), "id": i, "label": regions(x), "annotation_id": i, **beside}
         for i, x in enumerate(texts)
     ]
     return json.dumps(tasks, indent=2)
@@ -220,20 +196,11 @@ def columns(texts, scheme="BIO", separator="\t", middle=()):
     return "\n".join(blocks)
 
 
-def biluo(texts):
-    return columns(texts, "BILUO", " ")
-
-
-def bioes(texts):
-    return columns(texts, "BIOES")
-
-
-def iob1(texts):
-    return columns(texts, "IOB1", " ", ("NN", "_"))
+spaced = partial(columns, separator=" ")
 
 
 def conll_2003(texts):
-    return "-DOCSTART- -X- -X- O\n\n" + columns(texts, "BIO", " ", ("NNP", "B-NP"))
+    return "-DOCSTART- -X- -X- O\n\n" + spaced(texts, middle=("NNP", "B-NP"))
 
 
 def table(texts, separator=","):
@@ -245,10 +212,6 @@ def table(texts, separator=","):
         values = {label: text_of(x)[s:e] for s, e, label in spans_of(x)}
         writer.writerow([f"r{i}", text_of(x), *(values.get(n, "") for n in names)])
     return file.getvalue()
-
-
-def tsv(texts):
-    return table(texts, "\t")
 
 
 def anystyle(texts):
@@ -283,16 +246,17 @@ def grobid(texts):
 
 def span_rows(texts):
     """As `hosemi parse` writes tables."""
-    rows = ["line,text,start,end,label,value,confidence,record_confidence"]
+    file = io.StringIO()
+    writer = csv.writer(file)
+    header = "line,text,start,end,label,value,confidence,record_confidence"
+    writer.writerow(header.split(","))
     for i, x in enumerate(texts):
         text = text_of(x)
-        quoted = '"' + text.replace('"', '""') + '"'
         for s, e, label in spans_of(x):
-            value = '"' + text[s:e].replace('"', '""') + '"'
-            rows.append(f"{i},{quoted},{s},{e},{label},{value},0.9,0.8")
+            writer.writerow([i, text, s, e, label, text[s:e], 0.9, 0.8])
         if not spans_of(x):
-            rows.append(f"{i},{quoted},,,,,,0.8")
-    return "\n".join(rows) + "\n"
+            writer.writerow([i, text, *[""] * 5, 0.8])
+    return file.getvalue()
 
 
 def token_rows(texts):
@@ -311,7 +275,7 @@ WRITERS = {
     "jsonl": ("jsonl", jsonl),
     "jsonl of tokens": ("jsonl", jsonl_of_tokens),
     "doccano": ("doccano", doccano),
-    "doccano, labels": ("doccano", doccano_labels),
+    "doccano, labels": ("doccano", partial(doccano, key="labels")),
     "doccano, relations": ("doccano", doccano_relations),
     "prodigy": ("prodigy", prodigy),
     "label-studio": ("label-studio", label_studio),
@@ -320,12 +284,12 @@ WRITERS = {
     "spacy, annotator": ("spacy", spacy_annotator),
     "spacy, documents": ("spacy", spacy_documents),
     "columns, BIO": ("columns", columns),
-    "columns, BILUO": ("columns", biluo),
-    "columns, BIOES": ("columns", bioes),
-    "columns, IOB1": ("columns", iob1),
+    "columns, BILUO": ("columns", partial(spaced, scheme="BILUO")),
+    "columns, BIOES": ("columns", partial(columns, scheme="BIOES")),
+    "columns, IOB1": ("columns", partial(spaced, scheme="IOB1", middle=("NN", "_"))),
     "columns, CoNLL-2003": ("columns", conll_2003),
     "csv": ("csv", table),
-    "csv, tabs": ("csv", tsv),
+    "csv, tabs": ("csv", partial(table, separator="\t")),
     "csv, row for each span": ("csv", span_rows),
     "csv, row for each token": ("csv", token_rows),
     "xml, AnyStyle": ("xml", anystyle),

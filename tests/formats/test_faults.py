@@ -252,12 +252,18 @@ def test_entities_are_not_expanded(tmp_path):
         ("T1\tauthor 0 x\tFrege", 'T1 has "author 0 x"'),
         ("T1\tauthor 0 5\tZadeh", 'is "Frege", the file says "Zadeh"'),
         ("hello", "is no annotation of brat"),
+        ("Name 0 5\tFrege", "is no annotation of brat"),
+        ("Event\tauthor 0 5\tFrege", "is no annotation of brat"),
+        ("T9\tauthor 0 5;7 9\tFrege G.", "T9 is in pieces (author 0 5;7 9); expected"),
+        ("T9\tdate 0 1;1 2;4 5\tF", "T9 is in pieces"),
     ],
 )
 def test_lines_of_brat(tmp_path, line, said):
     write_brat(tmp_path, REFERENCES[0], "a", line + "\n")
-    (message,) = messages(read_annotations(tmp_path / "a.ann"))
+    found = read_annotations(tmp_path / "a.ann")
+    (message,) = messages(found)
     assert message.startswith(f"{tmp_path / 'a.ann'}:4: ") and said in message
+    assert not found.texts
 
 
 @pytest.mark.parametrize(

@@ -123,21 +123,6 @@ def test_brat(tmp_path):
     assert same == found.texts[0]
 
 
-def test_brat_in_pieces(tmp_path):
-    write_brat(tmp_path, REFERENCES[0], "a", "T9\tauthor 0 5;7 9\tFrege G.\n")
-    found = read_annotations(tmp_path / "a.ann")
-    (message,) = messages(found)
-    assert "a.ann:4: T9 is in pieces" in message and "one span for each" in message
-    assert not found.texts
-
-
-@pytest.mark.parametrize("line", ["Name 0 5\tFrege", "Event\tauthor 0 5\tFrege"])
-def test_brat_leaves_out_no_other_lines(tmp_path, line):
-    write_brat(tmp_path, REFERENCES[0], "a", f"{line}\n")
-    (message,) = messages(read_annotations(tmp_path / "a.ann"))
-    assert "a.ann:4: is no annotation of brat" in message
-
-
 def test_pairs_of_a_text_and_its_spans(tmp_path):
     text = '[["Frege 1879", [[0, 5, "author"]]], ["x", []], ["y", [[0]]]]'
     found = read(tmp_path, text)

@@ -8,7 +8,7 @@ from spacy_hosemi.formats import ReaderSettings
 from spacy_hosemi.formats.readers.columns import read_columns
 
 from .exports import REFERENCES, json_lines, onto_notes, spans_of
-from .test_readers import messages, read, spans, task, write_brat
+from .test_readers import messages, read, spans, task
 
 
 def labeled(found):
@@ -22,12 +22,6 @@ def test_a_span_of_brat_over_line_breaks_is_one(tmp_path):
     found = read(tmp_path, lines, "a.ann")
     assert not found.faults
     assert spans(found.texts[0]) == [(0, 10, "author"), (12, 16, "date")]
-
-
-def test_a_span_of_brat_in_three_pieces(tmp_path):
-    write_brat(tmp_path, REFERENCES[0], "a", "T9\tdate 0 1;1 2;4 5\tF\n")
-    found = read(tmp_path, (tmp_path / "a.ann").read_text("utf-8"), "a.ann")
-    assert "T9 is in pieces" in messages(found)[0]
 
 
 def prodigy_task(words, *spans, text=None):

@@ -27,14 +27,35 @@ def test_the_config_has_the_settings_and_keeps_its_comments(kind, l2):
         assert config.get(name) == before.get(name)
 
 
-def test_a_config_that_cannot_be_changed_line_by_line():
-    """Values over several lines: the comments go, the settings are right."""
-    text = make_config("fields").replace(
-        "start = []", 'start = [\n    "LOWER{-30:30}",\n    "ORTH[-1:1]"\n  ]'
-    )
-    tuned = write(text, {f"{FEATURES}.start": ["SHAPE"], L2: 1.0})
+def resolved(text):
+    """A config whose fit is named elsewhere."""
+    config = load_config_from_str(text, interpolate=False)
+    block = config["initialize"]["components"]["hosemi"]
+    config["vars"] = {"fit": block["fit"]}
+    block["fit"] = "${vars.fit}"
+    return config.to_str(interpolate=False)
+
+
+LINES = 'start = [\n    "LOWER{-30:30}",\n    "ORTH[-1:1]"\n  ]'
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: text.replace("start = []", LINES),
+        lambda text: text.replace("max_order = 2", "max_order=3"),
+        lambda text: "; a comment\n" + text,
+        resolved,
+    ],
+)
+def test_a_config_that_cannot_be_changed_line_by_line(edit):
+    """Its comments may go, the settings are right."""
+    changes = {f"{FEATURES}.start": ["SHAPE"], "components.hosemi.max_order": 1}
+    tuned = write(edit(make_config("fields")), {**changes, L2: 1.0})
     config = load_config_from_str(tuned)
-    assert config["components"]["hosemi"]["model"]["features"]["start"] == ["SHAPE"]
+    component = config["components"]["hosemi"]
+    assert component["model"]["features"]["start"] == ["SHAPE"]
+    assert component["max_order"] == 1
     assert config["initialize"]["components"]["hosemi"]["fit"]["l2"] == 1.0
     assert config["paths"] == {"train": None, "dev": None}
 

@@ -1,0 +1,161 @@
+"""hosemi select: what to annotate next."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from spacy.tokens import DocBin, Span
+
+from ..helpers import as_json, hosemi, initialize, lbfgs, make_nlp, references, said
+
+POOL = (
+    "Nobody wrote a letter.",
+    "Somerville met Zoë in Rome and Paris, and Babbage.",
+    "",
+    "London Paris",
+    "Ada Lovelace wrote to Charles Babbage in London.",
+    "Quux!",
+    "\x1b[1m Mary",
+)
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory) -> Path:
+    """A .spacy file, where one document has annotation."""
+    path = tmp_path_factory.mktemp("pool") / "pool.spacy"
+    nlp = spacy.blank("en")
+    docs = [nlp(text) for text in POOL]
+    docs[3].set_ents([Span(docs[3], 0, 2, label="LOC")])
+    DocBin(docs=docs).to_disk(path)
+    return path
+
+
+def select(*args, **more) -> list:
+    return as_json("select", *args, **more)["docs"]
+
+
+@pytest.mark.parametrize("by", ["entropy", "least-confident"])
+@pytest.mark.parametrize("total", [True, False])
+def test_the_most_uncertain(model, pool, by, total):
+    nlp = spacy.load(model)
+    pipe, expected = nlp.get_pipe("hosemi"), []
+    for index, text in enumerate(POOL):
+        doc = nlp.make_doc(text)
+        value = pipe.entropy(doc)
+        if by == "least-confident":
+            value = -np.log(pipe.kbest(doc, 1)[0].probability)
+        if text:
+            expected.append((value if total else value / len(doc), index))
+    expected.sort(reverse=True)
+    args = [model, pool, "--n", 4, "--by", by, "--no-diverse"]
+    docs = select(*args, *["--total"] * total)
+    assert [one["index"] for one in docs] == [index for _, index in expected[:4]]
+    assert [one["rank"] for one in docs] == [1, 2, 3, 4]
+    values = [one["nats" if total else "per_token"] for one in docs]
+    assert values == pytest.approx([value for value, _ in expected[:4]], abs=1e-9)
+
+
+def test_what_is_not_like_the_rest(model, tmp_path):
+    texts = [POOL[4], POOL[5], POOL[4], POOL[0], POOL[4]]
+    nlp, path = spacy.blank("en"), tmp_path / "pool.spacy"
+    DocBin(docs=[nlp(text) for text in texts]).to_disk(path)
+    docs = select(model, path)
+    assert sorted(one["index"] for one in docs[:3]) == [0, 1, 3]
+    assert [one["index"] for one in docs[3:]] == [2, 4]
+    docs = select(model, path, "--no-diverse")
+    places = [one["rank"] for one in docs if one["text"] == POOL[4]]
+    assert places == [*range(places[0], places[0] + 3)]
+
+
+def test_documents_are_written_as_they_were(model, pool, tmp_path):
+    output = tmp_path / "new" / "next.spacy"
+    printed = said("select", model, pool, "-n", 99, "--out", output)
+    assert "6 of 7 documents" in printed and "Wrote 6 documents to" in printed
+    assert "rank entropy per token tokens text" in printed
+    docs = list(DocBin().from_disk(output).get_docs(spacy.blank("en").vocab))
+    selected = select(model, pool, "-n", 99)
+    assert [doc.text for doc in docs] == [one["text"] for one in selected]
+    ents = {doc.text: [ent.text for ent in doc.ents] for doc in docs}
+    assert ents == {text: [text] * (text == POOL[3]) for text in POOL if text}
+    printed = said("select", model, pool, "--out", output, code=2)
+    assert "exists already" in printed and "--overwrite" in printed
+    hosemi("select", model, pool, "-n", 1, "--out", output, "--overwrite")
+    assert len(DocBin().from_disk(output)) == 1
+
+
+def test_documents_as_tasks(model, pool, tmp_path):
+    """Each with what the pipeline finds, and what else was likely."""
+    selected = select(model, pool, "-n", 4)
+    nlp = spacy.load(model)
+    for form in ("label-studio", "prodigy", "doccano"):
+        output = tmp_path / f"{form}.json"
+        args = "-n", 4, "-F", form, "-k", 2, "-o", output
+        assert "Wrote the tasks to" in said("select", model, pool, *args)
+        content = output.read_text("utf8")
+        if form != "label-studio":
+            tasks = [*map(srsly.json_loads, content.splitlines())]
+            assert [x["text"] for x in tasks] == [x["text"] for x in selected]
+            continue
+        tasks = srsly.json_loads(content)
+        lines = [x["data"]["line"] for x in tasks]
+        assert lines == [x["index"] + 1 for x in selected]
+        for task in tasks:
+            first, _ = task["predictions"]
+            ents = nlp(task["data"]["text"]).ents
+            values = [x["value"] for x in first["result"]]
+            places = [(x["start"], x["end"], x["labels"]) for x in values]
+            assert places == [(x.start_char, x.end_char, [x.label_]) for x in ents]
+
+
+def test_components_before_run_first(tmp_path, pool):
+    nlp = make_nlp(scope="sents")
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.config["training"]["annotating_components"] = ["sentencizer"]
+    initialize(nlp, fit=lbfgs(max_iter=5))
+    nlp.to_disk(tmp_path / "model")
+    assert len(select(tmp_path / "model", pool)) == 6
+    nlp.remove_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "without")
+    printed = said("select", tmp_path / "without", pool, code=2)
+    assert "Cannot tell how sure the pipeline is" in printed and "HS067" in printed
+
+
+def test_standard_input(model):
+    corpus = DocBin(docs=references(["[PER Ada] wrote ."])).to_bytes()
+    (doc,) = select(model, "-", input=corpus)
+    assert doc["text"] == "Ada wrote ."
+    result = hosemi("select", model, "-", "--json", input=b"no corpus", code=2)
+    assert result.stdout == "" and "standard-input.spacy" in result.stderr
+    assert "nothing" in hosemi("select", model, "-", input=DocBin().to_bytes()).stdout
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (
+            "MODEL no.spacy",
+            "'no.spacy'. Expected a .spacy file as CORPUS",
+        ),
+        ("MODEL TEXT.spacy", "Cannot read"),
+        ("MODEL TEXT.spacy", "Expected a .spacy file"),
+        ("MODEL POOL --n 0", ""),
+        ("MODEL POOL --by x", "No measure 'x'"),
+        ("MODEL POOL --by x", "entropy, least-confident"),
+        ("UNTRAINED POOL", "is not trained"),
+        ("BLANK POOL", "No hosemi component in"),
+        ("MODEL POOL -F prodigy", "--out"),
+        ("MODEL POOL -F csv", "no format 'csv'"),
+        ("MODEL POOL -k 2", "Expected it with --format"),
+        ("MODEL POOL --out .", "is a folder"),
+        ("MODEL POOL --out TEXT.spacy/next.spacy", "Cannot write"),
+    ],
+)
+def test_what_is_refused(model, untrained, pool, tmp_path, monkeypatch, args, message):
+    monkeypatch.chdir(tmp_path)
+    spacy.blank("en").to_disk("BLANK")
+    Path("TEXT.spacy").write_text("text")
+    paths = {"MODEL": model, "UNTRAINED": untrained, "POOL": pool}
+    args = [paths.get(x, x) for x in args.split()]
+    assert message in said("select", *args, code=2)
