@@ -1,7 +1,7 @@
 """What the choice of documents saves an annotator.
 
     python benchmarks/annotator.py ../data/anystyle ../data/ncbi_disease \\
-        ../data/ingredients --kind references names fields --log runs.jsonl
+        ../data/ingredients --kind references names fields
 
 A model is fitted on --first annotated documents, drawn from train at random. Then,
 round by round, a strategy chooses documents of the rest, half as many as are annotated;
@@ -19,18 +19,15 @@ diverse total (--total).
 read, until F1 is --share of the full one, interpolated between rounds, without the
 first documents. "Area" is the mean F1 from --first to --least documents. Each has the
 mean over seeds; "to random" is the mean difference from random and its standard error.
-
---log FILE keeps each run as a line, and runs that it has are not repeated.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -189,30 +186,6 @@ def area(rounds: Sequence[Round], n_docs: int) -> float:
     return float(f1s.mean())
 
 
-class Log:
-    """Runs that were measured, in a file or in memory only.
-
-    path (Optional[Path]): JSON lines.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        lines = harness.read_lines(path) if path and path.exists() else []
-        runs = map(json.loads, lines)
-        self._found = {json.dumps(one["key"]): one["rounds"] for one in runs}
-
-    def get(self, key: Sequence[Any], run: Callable[[], list[Round]]) -> list[Round]:
-        """Returns the rounds of a key, measured if they are not there."""
-        name = json.dumps(key)
-        if name not in self._found:
-            self._found[name] = [asdict(one) for one in run()]
-            if self._path:
-                line = json.dumps({"key": key, "rounds": self._found[name]})
-                with open(self._path, "a", encoding="utf8") as lines:
-                    lines.write(f"{line}\n")
-        return [Round(**one) for one in self._found[name]]
-
-
 def rows_of(
     name: str, runs: dict[str, list[list[Round]]], enough: float, n_least: int
 ) -> Iterator[list[Any]]:
@@ -238,16 +211,8 @@ def measure(args: argparse.Namespace, _: Path) -> None:
     if len(kinds) != len(args.datasets):
         raise ValueError(f"{len(args.datasets)} data sets, but {len(kinds)} kinds")
     warnings.simplefilter("ignore")
-    log = Log(args.log)
-    names = "max_train", "max_docs", "tolerance", "dev", "first", "least", "share"
-    settings = [getattr(args, name) for name in names]
     tasks = [read_task(*pair, args) for pair in zip(args.datasets, kinds)]
-
-    def run(task: Task, strategy: str, seed: int, *limits: Any) -> list[Round]:
-        key = [task.name, strategy, seed, *limits[:1], *settings]
-        return log.get(key, lambda: simulate(task, strategy, seed, *limits))
-
-    full = [run(x, RANDOM, 0, len(x.pool), len(x.pool), 0.0)[0].f1 for x in tasks]
+    full = [simulate(x, RANDOM, 0, len(x.pool), len(x.pool), 0.0)[0].f1 for x in tasks]
     enough = [args.share * f1 for f1 in full]
     runs: list[dict[str, list[list[Round]]]]
     runs = [{strategy: [] for strategy in STRATEGIES} for _ in tasks]
@@ -255,7 +220,7 @@ def measure(args: argparse.Namespace, _: Path) -> None:
         for task, least, found in zip(tasks, enough, runs):
             for strategy in STRATEGIES:
                 limits = args.first, args.least, least
-                found[strategy].append(run(task, strategy, seed, *limits))
+                found[strategy].append(simulate(task, strategy, seed, *limits))
     rows = []
     for task, least, found in zip(tasks, enough, runs):
         rows += rows_of(task.name, found, least, args.least)
@@ -275,7 +240,6 @@ OPTIONS = NUMBERS | {
     ),
     "--share": number(0.95, "of the F1 of all documents", 0.0),
     "--tolerance": number(1e-3, "of the fits", 0.0),
-    "--log": dict(type=Path, metavar="FILE", help="keeps runs"),
 }
 SHARED = "datasets --max-train --max-docs --dev --json"
 main = script(__doc__, measure, SHARED, OPTIONS, max_train=500, max_docs=300)

@@ -39,16 +39,13 @@ from spacy.training import Example
 
 from spacy_hosemi import use_field_tokenizer
 
-Span = tuple[int, int, str]
-Marked = tuple[str, list[Span]]
-
 # What stands before a character, the character itself, and what stands after it.
 Piece = tuple[str, str, str]
 
 
 def dirtied(
-    marked: Marked, dirt: Callable[[str, random.Random], list[Piece]]
-) -> Marked:
+    marked: harness.Marked, dirt: Callable[[str, random.Random], list[Piece]]
+) -> harness.Marked:
     """A text with dirt. Spans move with their first and last character; what the dirt
     puts before the first or after the last one is outside."""
     text, spans = marked
@@ -175,26 +172,7 @@ DIRT: dict[str, Callable[[str, random.Random], list[Piece]]] = {
 }
 
 
-def read_marked(path: Path) -> list[Marked]:
-    """Returns texts with spans in characters."""
-    found = []
-    for line in harness.read_lines(path):
-        record = json.loads(line)
-        if "text" in record:
-            spans = [(i, j, label) for i, j, label in record["spans"]]
-            found.append((record["text"], spans))
-            continue
-        words = record["tokens"]
-        ends = []
-        for word in words:
-            ends.append((ends[-1] + 1 if ends else 0) + len(word))
-        starts = [end - len(word) for word, end in zip(words, ends)]
-        spans = [(starts[i], ends[j - 1], label) for i, j, label in record["spans"]]
-        found.append((" ".join(words), spans))
-    return found
-
-
-def vancouver(n_most: int = 150) -> list[Marked]:
+def vancouver(n_most: int = 150) -> list[harness.Marked]:
     """References to articles in Vancouver style."""
     sys.path.insert(0, str(harness.ROOT / "corpus"))
     import make
@@ -215,7 +193,7 @@ def vancouver(n_most: int = 150) -> list[Marked]:
     return found
 
 
-def glued(marked: Marked) -> Marked:
+def glued(marked: harness.Marked) -> harness.Marked:
     """A reference without spaces after its date."""
     text, spans = marked
     first = min(i for i, _, label in spans if label == "date")
@@ -226,7 +204,7 @@ def glued(marked: Marked) -> Marked:
     return dirtied(marked, lambda *_: pieces)
 
 
-def make_examples(nlp: Language, docs: Iterable[Marked]) -> list[Example]:
+def make_examples(nlp: Language, docs: Iterable[harness.Marked]) -> list[Example]:
     """Returns examples whose reference has its spans, whatever the tokenizer of the
     pipeline does."""
     found = []
@@ -237,7 +215,7 @@ def make_examples(nlp: Language, docs: Iterable[Marked]) -> list[Example]:
     return found
 
 
-def measure_texts(nlp: Language, docs: Sequence[Marked]) -> Exactness:
+def measure_texts(nlp: Language, docs: Sequence[harness.Marked]) -> Exactness:
     """How exact spans are, in characters."""
     found = (
         {(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents}
@@ -246,14 +224,14 @@ def measure_texts(nlp: Language, docs: Sequence[Marked]) -> Exactness:
     return exactness(found, ({*spans} for _, spans in docs))
 
 
-def measure_time(nlp: Language, docs: Sequence[Marked]) -> float:
+def measure_time(nlp: Language, docs: Sequence[harness.Marked]) -> float:
     """Returns CPU time of a document (us)."""
     texts = [text for text, _ in docs]
     call = harness.Timed(lambda _: [*nlp.pipe(texts)])
     return 1e6 * min(harness.take_turns({"": call}, n_passes=5)[""]) / len(texts)
 
 
-def train(args: argparse.Namespace, docs: Sequence[Marked]) -> Language:
+def train(args: argparse.Namespace, docs: Sequence[harness.Marked]) -> Language:
     nlp = spacy.blank(args.lang)
     if args.tokenizer == "field":
         use_field_tokenizer(nlp)
@@ -266,8 +244,8 @@ def train(args: argparse.Namespace, docs: Sequence[Marked]) -> Language:
 
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
-    nlp = train(args, read_marked(args.data / "train.jsonl"))
-    docs = read_marked(args.data / ("dev.jsonl" if args.dev else "test.jsonl"))
+    nlp = train(args, harness.read_marked(args.data / "train.jsonl"))
+    docs = harness.read_marked(args.data / ("dev.jsonl" if args.dev else "test.jsonl"))
     rows, clean = [], None
     for name in args.only or DIRT:
         dirty = [dirtied(doc, DIRT[name]) for doc in docs]

@@ -1,7 +1,7 @@
 """How time and memory grow with the length of a document.
 
     python benchmarks/growth.py ../data/cora
-    python benchmarks/growth.py ../data/cora --model runs/model-last
+    python benchmarks/growth.py ../data/cora --models runs/model-last --sizes 25 20000
 
 Documents of 5,000, 10,000 and 20,000 tokens are made of the token sequences of
 test.jsonl, one after the other, again from the first where they do not suffice. What is
@@ -12,7 +12,9 @@ measured, for one document of each size:
 - viterbi, log_partition, marginals, entropy, kbest (k = 200), mbr (the highest expected
   F1): the functions of `spacy_hosemi.core` on the potentials of that document;
 - hosemi.marginals, hosemi.entropy, hosemi.kbest: these methods of the component, each
-  from a fresh `Doc`.
+  from a fresh `Doc`;
+- hosemi.explain: the same for the span in the middle of a predicted `Doc`, or for its
+  first token where there is none.
 
 CPU s is the best of ten passes after a first one, the sizes taking turns in one
 process; "ratio" is the time compared with the size before (2.0 for twice the length is
@@ -31,19 +33,19 @@ from typing import Any
 
 import harness
 import spacy
-from arguments import number, path_to, script
+from arguments import number, script
 from processes import in_process, peak_mb, reset_peak
 from spacy.language import Language
 from spacy.tokens import Doc
 from tqdm import tqdm
-from training import entity_component, read_splits, train
+from training import entity_component, models_of
 
 from spacy_hosemi import core
 
 N_PASSES = 10
 OPERATIONS = ("Doc to ents", "potentials", "viterbi", "log_partition", "marginals")
 OPERATIONS += ("entropy", "kbest", "mbr")
-OPERATIONS += ("hosemi.marginals", "hosemi.entropy", "hosemi.kbest")
+OPERATIONS += ("hosemi.marginals", "hosemi.entropy", "hosemi.kbest", "hosemi.explain")
 # What they are asked for beside the document or its potentials.
 ASKED = {"kbest": (200,), "mbr": ("f1",)}
 
@@ -61,6 +63,13 @@ def prepare(nlp: Language, operation: str, words: list[str]) -> harness.Timed:
         return harness.Timed(lambda fresh: component(fresh).ents, doc)
     if operation == "potentials":
         return harness.Timed(lambda fresh: component.model.predict([fresh]), doc)
+    if operation == "hosemi.explain":
+
+        def explain(predicted: Doc) -> Any:
+            spans = predicted.ents or [(0, 1, component.labels[0])]
+            return component.explain(predicted, spans[len(spans) // 2])
+
+        return harness.Timed(explain, lambda: component(doc()))
     of_component, _, name = operation.rpartition(".")
     asked = ASKED.get(name, ())
     function = getattr(component if of_component else core, name)
@@ -108,10 +117,7 @@ def added_mb(model: str, data: str, operation: str, size: int) -> float:
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Measure each operation at each size and print the table."""
-    model, data = args.model, args.data / "test.jsonl"
-    if model is None:
-        splits = read_splits(args, folder, args.config, has_dev=False)
-        model, _, _ = train(args.config, splits, args.overrides)
+    model, data = models_of(args, folder)[0], args.data / "test.jsonl"
     rows = []
     for operation in tqdm(OPERATIONS, desc="operations"):
         asked = model, data, operation
@@ -123,17 +129,18 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     columns = ["tokens|,d", "CPU s|.4f", "ratio|.2f", "tokens/s|,.0f", "MB|.1f"]
     harness.report(
         args,
-        f"{args.data.resolve().name}, {args.model or args.config}: growth",
+        f"{args.data.resolve().name}, {model}: growth",
         harness.table(["", *columns], rows),
         found=rows,
     )
 
 
 OPTIONS = {
-    "--model": path_to("a trained pipeline (default: train --config)"),
     "--sizes": number([5_000, 10_000, 20_000], "tokens of the documents"),
 }
-main = script(__doc__, measure, "data --config --overrides --runs --json", OPTIONS)
+main = script(
+    __doc__, measure, "data --config --overrides --models --runs --json", OPTIONS
+)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -38,6 +38,7 @@ from spacy.tokens import Doc  # noqa: E402
 from spacy_hosemi.formats import read_docs, write_docs  # noqa: E402
 
 Lines = Sequence[bytes]  # of a file of JSON lines
+Marked = tuple[str, list[tuple[int, int, str]]]  # a text, and spans in characters
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -56,6 +57,20 @@ def read_lines(path: Path) -> list[bytes]:
     """Read the lines of a file that are not empty."""
     with open(path, "rb") as lines:
         return [line.rstrip(b"\n") for line in lines if line.strip()]
+
+
+def read_marked(path: Path) -> list[Marked]:
+    """Read texts, and their spans in characters; tokens have spaces between them."""
+    found = []
+    for record in map(json.loads, read_lines(path)):
+        text, spans = record.get("text"), record["spans"]
+        if "tokens" in record:
+            text, ends = " ".join(record["tokens"]), [-1]
+            for word in record["tokens"]:
+                ends.append(ends[-1] + 1 + len(word))
+            spans = [(ends[i] + 1, ends[j], label) for i, j, label in spans]
+        found.append((text, [tuple(span) for span in spans]))
+    return found
 
 
 def shuffled(lines: Sequence[Any], seed: int = SEED) -> list[Any]:

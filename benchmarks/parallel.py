@@ -35,9 +35,9 @@ import harness
 import spacy
 from arguments import flag, number, script
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.util import load_model
-from training import config_lang, entity_component, make_splits, train
+from training import entity_component, models_of
 
 N_STEPS = 5_000_000  # of a bare loop: some tenths of a second
 
@@ -119,9 +119,8 @@ class Ways:
 
 
 def words_of(path: Path, nlp: Language, n_docs: int, joined: int) -> list[list[str]]:
-    """Words of n_docs documents, each of `joined` documents of a .spacy file."""
-    docs = DocBin().from_disk(path).get_docs(nlp.vocab)
-    words = cycle([token.text for token in doc] for doc in list(docs))
+    """Words of n_docs documents, each of `joined` documents of a file."""
+    words = cycle([t.text for t in doc] for doc in harness.read_docs(path, nlp))
     return [
         [word for some in islice(words, joined) for word in some] for _ in range(n_docs)
     ]
@@ -129,11 +128,9 @@ def words_of(path: Path, nlp: Language, n_docs: int, joined: int) -> list[list[s
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train, or load, measure, and print the table."""
-    lines = harness.read_lines(args.data / "train.jsonl")
-    splits = make_splits(folder, config_lang(args.config), lines, None, lines[:1])
-    model = args.models or [train(args.config, splits, args.overrides)[0]]
-    nlp = load_model(model[0])
-    words = words_of(splits.train, nlp, args.documents, args.joined)
+    nlp = load_model(models_of(args, folder)[0])
+    path = args.data / "train.jsonl"
+    words = words_of(path, nlp, args.documents, args.joined)
     ways = Ways(nlp, words).make(args.counts, args.threads_only)
     seconds = harness.take_turns(ways, args.passes, time.perf_counter)
     n_tokens, rows, one = sum(map(len, words)), [], 0.0

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import random
 import sys
 import time
@@ -45,28 +44,12 @@ NEW = 0.3
 WAYS = {"extract": 10_000, "small": 100, "pipe": 1000, "collective": 10_000}
 
 
-def read_pairs(data: Path, part: str) -> list[tuple[str, list[tuple[int, int, str]]]]:
-    """Returns texts, and their spans in characters."""
-    pairs = []
-    for line in harness.read_lines(data / f"{part}.jsonl"):
-        record = json.loads(line)
-        if "tokens" not in record:
-            pairs.append((record["text"], [tuple(x) for x in record["spans"]]))
-            continue
-        ends = [0]
-        for word in record["tokens"]:
-            ends.append(ends[-1] + len(word) + 1)
-        spans = [(ends[i], ends[j] - 1, label) for i, j, label in record["spans"]]
-        pairs.append((" ".join(record["tokens"]), spans))
-    return pairs
-
-
 def train(data: Path, folder: Path, max_iter: int, *, lists: bool = True) -> Path:
     """Returns a trained pipeline with the field tokenizer and, if asked, with a list of
     a third of the spans."""
     nlp = spacy_hosemi.use_field_tokenizer(spacy.blank("en"))
     config, given = {}, {}
-    pairs = read_pairs(data, "train")
+    pairs = harness.read_marked(data / "train.jsonl")
     if lists:
         config = {"names": {"@misc": "spacy_hosemi.gazetteer.v1"}}
         found = {text[i:j] for text, spans in pairs for i, j, _ in spans}
@@ -115,7 +98,7 @@ def soak(
     if way == "collective":
         pipe.collective = 1.0
     found = []
-    texts = [text for text, _ in read_pairs(Path(data), "train")]
+    texts = [text for text, _ in harness.read_marked(Path(data) / "train.jsonl")]
     began, source = time.process_time(), stream(texts, n, long_every)
     for _ in range(-(-n // every)):
         read_all(nlp, islice(source, every), way, threads)

@@ -37,7 +37,7 @@ import harness
 import pyarrow as pa
 import pyarrow.parquet as pq
 from arguments import number, script, some_of
-from soak import read_pairs, stream, train
+from soak import stream, train
 
 WAYS = "hosemi", "arrow", "rdd", "processes", "edsnlp"
 WORKER = harness.ROOT / "benchmarks" / "spark_worker.py"
@@ -45,7 +45,8 @@ WORKER = harness.ROOT / "benchmarks" / "spark_worker.py"
 
 def write_rows(data: Path, path: Path, n: int) -> None:
     """Write n rows to a file of Parquet, with the columns id and text."""
-    texts = [*stream([text for text, _ in read_pairs(data, "train")], n, 0)]
+    marked = harness.read_marked(data / "train.jsonl")
+    texts = [*stream([text for text, _ in marked], n, 0)]
     ids = [f"{k}" for k in range(len(texts))]
     pq.write_table(pa.table({"id": ids, "text": texts}), path)
 

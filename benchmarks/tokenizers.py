@@ -24,7 +24,6 @@ from typing import Any
 import harness
 import spacy
 from arguments import script
-from dirty_text import read_marked
 
 from spacy_hosemi import FieldTokenizer, use_field_tokenizer
 
@@ -74,7 +73,7 @@ def slowest() -> list[list[Any]]:
 def measure(args: argparse.Namespace, folder: Path) -> None:
     rows = []
     for data in args.datasets:
-        texts = [text for text, _ in read_marked(data / "train.jsonl")]
+        texts = [text for text, _ in harness.read_marked(data / "train.jsonl")]
         size = 1e6 / sum(map(len, texts))
         found = time_texts(texts, args.passes)
         for is_met in (False, True):

@@ -45,10 +45,11 @@ from arguments import number, script, some_of
 from peers import open_crfsuite, peer_data, spans_of_tags
 from processes import in_process, peak_mb, reset_peak, resident_mb
 from scores import f1
+from spacy.language import Language
 from spacy.training import Corpus
-from spacy.util import load_model
+from spacy.util import load_model, load_model_from_config
 from thinc.api import Config
-from training import Splits, accuracy, read_splits
+from training import Splits, read_splits, tested
 
 from spacy_hosemi.component.judging import make_dev_corpus
 from spacy_hosemi.features.presets import PRESETS
@@ -85,96 +86,89 @@ def without_lists(config: Config, l2: float) -> Config:
     return found
 
 
-def fit_ours(
-    config: str,
-    train: str,
-    dev: str,
-    path: str,
-    threads: int,
-    is_same: bool,
-    looks_at_dev: bool,
-) -> dict[str, Any]:
-    """Train a config (in a process of its own).
-
-    path (str): Where the model is written; beside it the log of the fit.
-    is_same (bool): Whether no label pattern is forbidden in the fit, and it goes on to
-        CRFsuite's end.
-    looks_at_dev (bool): Whether the log has scores on dev; nothing is timed then.
-    RETURNS (Dict[str, Any]): Course and cost.
-    """
-    from spacy.util import load_model_from_config
-
+def prepare(config: str, train: str, **settings: Any) -> tuple[Language, Any, Any]:
+    """The pipeline of a config, the documents of train, and the fit."""
     found = Config().from_disk(config)
-    fit = dict(found["initialize"]["components"]["hosemi"]["fit"])
+    fit = {**found["initialize"]["components"]["hosemi"]["fit"], **settings}
     fit.pop("@misc")
     nlp = load_model_from_config(found, auto_fill=True)
-    component: Any = nlp.get_pipe("hosemi")
-    examples = list(Corpus(Path(train))(nlp))
-    if threads > 1:
-        fit["threads"] = threads
-    log = Path(f"{path}.jsonl")
-    if looks_at_dev:
-        fit_progress.WATCH_EVERY = 1
-        fit["log"] = str(log)
-    if is_same:
-        fit["tolerance"] = TOLERANCE
     find = make_lbfgs(**fit, progress=False, max_iter=MAX_ITERATIONS)
-    steps: list[tuple[float, float, float]] = []
-    began, memory = [], [resident_mb()]
+    return nlp, list(Corpus(Path(train))(nlp)), find
+
+
+def scores_on_dev(config: str, train: str, dev: str, log: str) -> list[float]:
+    """F1 after each iteration (in a process of its own); nothing is timed."""
+    fit_progress.WATCH_EVERY = 1
+    nlp, examples, find = prepare(config, train, log=log)
+    component: Any = nlp.get_pipe("hosemi")
+    dev_corpus = make_dev_corpus(dev)
+    component.initialize(lambda: examples, nlp=nlp, fit=find, dev=dev_corpus)
+    events = map(json.loads, harness.read_lines(Path(log)))
+    steps = (x["dev"] for x in events if x["event"] == "iteration")
+    return [100 * (scores["ents_f"] or 0.0) for scores in steps]
+
+
+def now() -> tuple[float, float]:
+    """CPU seconds of this process, and those of a clock."""
+    return time.process_time(), time.perf_counter()
+
+
+def fit_ours(
+    config: str, train: str, tests: list[str], path: str, threads: int, is_same: bool
+) -> dict[str, Any]:
+    """Train a config (in a process of its own), and write the model to a path.
+
+    is_same (bool): Whether no label pattern is forbidden in the fit, and it goes on to
+        CRFsuite's end.
+    RETURNS (Dict[str, Any]): Course, cost, and F1 on the tests.
+    """
+    settings = {"tolerance": TOLERANCE} if is_same else {}
+    settings |= {"threads": threads} if threads > 1 else {}
+    nlp, examples, find = prepare(config, train, **settings)
+    component: Any = nlp.get_pipe("hosemi")
+    steps: list[tuple[float, float]] = []
+    losses, ends, memory = [], [], resident_mb()
     step = fit_progress.FitProgress.step
 
     def timed_step(self: Any, *position: Any) -> bool:
         is_last = step(self, *position)
-        steps.append((time.process_time(), time.perf_counter(), self.loss))
+        steps.append(now())
+        losses.append(self.loss)
         return is_last
 
     def timed_fit(batch: Any) -> Any:
         pattern = batch.weights.state.pattern
         is_forbidden = np.isneginf(pattern) & is_same
         pattern[is_forbidden] = 0.0
-        memory.append(resident_mb())
-        began.append((time.process_time(), time.perf_counter()))
+        ends.append(now())
         report = find(batch)
-        began.append((time.process_time(), time.perf_counter()))
+        ends.append(now())
         batch.weights.state.pattern[is_forbidden] = -np.inf
         return report
 
+    fit_progress.FitProgress.step = timed_step  # type: ignore[method-assign]
     reset_peak()
     start = time.process_time()
-    others = {} if not looks_at_dev else {"dev": make_dev_corpus(dev)}
-    if not looks_at_dev:
-        fit_progress.FitProgress.step = timed_step  # type: ignore[method-assign]
-        find_or_timed: Any = timed_fit
-    else:
-        find_or_timed = find
-    component.initialize(lambda: examples, nlp=nlp, fit=find_or_timed, **others)
-    all_s = time.process_time() - start
-    if looks_at_dev:
-        lines = map(json.loads, log.read_text("utf-8").splitlines())
-        events = [x for x in lines if x["event"] == "iteration"]
-        return {"dev": [100 * (x["dev"]["ents_f"] or 0.0) for x in events]}
-    peak = peak_mb()
+    component.initialize(lambda: examples, nlp=nlp, fit=timed_fit)
+    all_s, peak = time.process_time() - start, peak_mb()
     nlp.to_disk(path)
+    began, ended = ends
+    cpu_s, wall_s = np.subtract(ended, began).tolist()
     return {
-        "fit": began[1][0] - began[0][0],
-        "wall": began[1][1] - began[0][1],
-        "all": all_s,
-        "steps": [x - began[0][0] for x, _, _ in steps],
-        "wall_steps": [x - began[0][1] for _, x, _ in steps],
-        "losses": [x for _, _, x in steps],
-        "peak": peak,
-        "growth": peak - memory[0],
-        "growth_of_fit": peak - memory[1],
+        **{"fit": cpu_s, "wall": wall_s, "all": all_s, "losses": losses},
+        **{"peak": peak, "growth": peak - memory},
+        "steps": np.subtract(steps, began).tolist(),
+        "f1": [tested(nlp, Path(test)).f1 for test in tests],
     }
 
 
-def fit_theirs(model: str, train: str, l2: float, path: str) -> dict[str, Any]:
-    """Train a chain on the features of a trained model (in a process of its own)."""
+def fit_theirs(
+    model: str, train: str, tests: list[str], path: str, l2: float
+) -> dict[str, Any]:
+    """The same of a chain on the features of a trained model."""
     import pycrfsuite
 
-    nlp = load_model(model)
-    data = peer_data(nlp, "crfsuite", Path(train), True)
-    del nlp
+    data = peer_data(load_model(model), "crfsuite", Path(train), True)
     losses: list[float] = []
 
     class Trainer(pycrfsuite.Trainer):  # type: ignore[misc]
@@ -189,36 +183,19 @@ def fit_theirs(model: str, train: str, l2: float, path: str) -> dict[str, Any]:
     with redirect_stdout(StringIO()):  # not CRFsuite's log
         for sequence, gold in zip(data.items, data.tags, strict=True):
             trainer.append(sequence, gold)
-        began = time.process_time()
-        wall = time.perf_counter()
+        began = now()
         trainer.train(path)
-    ended, peak = time.process_time(), peak_mb()
+    ended, peak = now(), peak_mb()
+    cpu_s, wall_s = np.subtract(ended, began).tolist()
+    nlp, tagger, f1s = load_model(model), open_crfsuite(path), []
+    for test in tests:
+        data = peer_data(nlp, "crfsuite", Path(test), False)
+        found = [spans_of_tags(tagger.tag(items)) for items in data.items]
+        f1s.append(f1(found, [spans_of_tags(tags) for tags in data.tags]))
     return {
-        "fit": ended - began,
-        "wall": time.perf_counter() - wall,
-        "all": ended - start,
-        "losses": losses,
-        "peak": peak,
-        "growth": peak - before,
+        **{"fit": cpu_s, "wall": wall_s, "all": ended[0] - start, "losses": losses},
+        **{"peak": peak, "growth": peak - before, "f1": f1s},
     }
-
-
-def f1_of_theirs(model: str, path: str, test: str) -> float:
-    """F1 of a chain on the features of a model (in a process of its own)."""
-    nlp = load_model(model)
-    data, tagger = peer_data(nlp, "crfsuite", Path(test), False), open_crfsuite(path)
-    found = [spans_of_tags(tagger.tag(items)) for items in data.items]
-    return f1(found, [spans_of_tags(tags) for tags in data.tags])
-
-
-def f1_of_ours(model: str, test: str) -> float:
-    """F1 of a model (in a process of its own)."""
-    return 100 * accuracy(load_model(model), Path(test))["micro"]["f"]
-
-
-def time_to(values: Sequence[float], least: float, seconds: Sequence[float]) -> Any:
-    """Returns when the first of some values is as small."""
-    return next((s for x, s in zip(values, seconds) if x <= least), None)
 
 
 def compare(
@@ -229,54 +206,41 @@ def compare(
     folder.mkdir()
     path, model, tagger = (folder / x for x in ("config.cfg", "model", "crfsuite"))
     config.to_disk(path)
+    is_same, dev = name == "same", splits.test if splits.dev_is_train else splits.dev
+    documents = splits.train, [str(dev), str(splits.test)]
     ours, theirs = [], []
-    n_rounds = 1 if args.quick else args.rounds
-    for _ in range(n_rounds):
-        given = path, splits.train, splits.dev, model, args.threads, name == "same"
-        ours.append(in_process(fit_ours, *given, False)[0])
-        theirs.append(in_process(fit_theirs, model, splits.train, args.l2, tagger)[0])
+    for _ in range(1 if args.quick else args.rounds):
+        given = path, *documents, model, args.threads, is_same
+        ours.append(in_process(fit_ours, *given)[0])
+        theirs.append(in_process(fit_theirs, model, *documents, tagger, args.l2)[0])
         print(name, *(x[-1]["fit"] for x in (ours, theirs)), file=sys.stderr)
-    end = theirs[0]["losses"][-1]
-    judged = splits.test if splits.dev_is_train else splits.dev
-    scores = {
-        part: [
-            in_process(f1_of_ours, model, test)[0],
-            in_process(f1_of_theirs, model, tagger, test)[0],
-        ]
-        for part, test in (("dev", judged), ("test", splits.test))
-    }
-    if name == "same":
-        reached = [[time_to(x["losses"], end, x[key]) for x in ours] for key in STEPS]
+    if is_same:
+        reached = [time_to(x, x["losses"], theirs[0]["losses"][-1]) for x in ours]
     else:
-        looked = in_process(
-            fit_ours, path, splits.train, judged, model, args.threads, False, True
-        )[0]["dev"]
-        least = -scores["dev"][1]
-        reached = [
-            [time_to([-y for y in looked], least, x[key]) for x in ours]
-            for key in STEPS
-        ]
-    to_end, wall_to_end = (None if None in x else median(x) for x in reached)
-    fit = median(x["fit"] for x in theirs)
+        given = path, splits.train, dev, folder / "fit.jsonl"
+        losses = [-x for x in in_process(scores_on_dev, *given)[0]]
+        reached = [time_to(x, losses, -theirs[0]["f1"][0]) for x in ours]
+    to_end: list[Any] = [None] * 3
+    if None not in reached:
+        cpu_s, wall_s = map(median, zip(*reached))
+        peers = (median(x[key] for x in theirs) for key in ("fit", "wall"))
+        to_end = [cpu_s, *(x / y for x, y in zip((cpu_s, wall_s), peers))]
     rows = []
-    for k, (system, found) in enumerate((("hosemi", ours), ("CRFsuite", theirs))):
-        row: list[Any] = [f"{name}: {system}", len(found[0]["losses"])]
-        row.append(found[0]["losses"][-1])
+    for system, found, ends in (("hosemi", ours, to_end), ("CRFsuite", theirs, [])):
+        losses = found[0]["losses"]
+        row = [f"{name}: {system}", len(losses), losses[-1]]
         row += [median(x[key] for x in found) for key in ("fit", "all")]
-        row += [None if k or to_end is None else to_end]
-        row += [None if k or to_end is None else to_end / fit]
-        row += [
-            None
-            if k or to_end is None
-            else wall_to_end / median(x["wall"] for x in theirs)
-        ]
+        row += ends or [None] * 3
         row += [median(x[key] for x in found) for key in ("peak", "growth")]
-        row += [scores["dev"][k], scores["test"][k]]
-        rows.append(row)
+        rows.append([*row, *found[0]["f1"]])
     return rows
 
 
-STEPS = "steps", "wall_steps"
+def time_to(found: dict[str, Any], losses: Sequence[float], least: float) -> Any:
+    """Returns when, by both clocks, the first of some losses is as small."""
+    return next((s for x, s in zip(losses, found["steps"]) if x <= least), None)
+
+
 COLUMNS = ["model", "iterations|d", "objective|.1f", "fit, CPU s|.2f", "all, CPU s|.2f"]
 COLUMNS += ["to their end|.2f", "ratio|.2f", "wall ratio|.2f"]
 COLUMNS += ["peak, MB|.0f", "growth, MB|.0f", "dev F1|.2f", "test F1|.2f"]

@@ -38,12 +38,3 @@ def test_costs_and_area(annotator):
     assert annotator.cost_until(rounds, "n_words", 90.0) == 200
     assert annotator.area(rounds, 20) == pytest.approx(50)
     assert annotator.area(rounds, 40) == pytest.approx((11 * 50 + 20 * 70.5) / 31)
-
-
-def test_runs_are_kept(annotator, tmp_path):
-    path = tmp_path / "runs.jsonl"
-    rounds = [annotator.Round(10, 100, 50, 40.0)]
-    assert annotator.Log(path).get(["x", 1], lambda: rounds) == rounds
-    log = annotator.Log(path)
-    assert log.get(["x", 1], lambda: []) == rounds
-    assert log.get(["x", 2], lambda: []) == []

@@ -55,7 +55,6 @@ RUNS = [
     "dirty_text DATA --only ligatures",
     "tokenizers DATA --passes 1",
     "estimates DATA",
-    "explain_time DATA --models MODEL --tokens 60",
     "faults DATA --kills 2 --corruptions 20",
     "soak DATA --documents 60 --threads 1 --max-iter 1 --long-every 0 --output OUT",
     "spark DATA --rows 20 --jobs 1 --rounds 1 --ways processes --max-iter 1 "
@@ -90,7 +89,7 @@ SMALL = [
     ("running_time", "SIZES", {"cora": (5,)}),
     ("parallel", "N_STEPS", 100),
     ("growth", "N_PASSES", 1),
-    ("growth", "OPERATIONS", ("Doc to ents",)),
+    ("growth", "OPERATIONS", ("hosemi.explain",)),
     ("harness", "N_PASSES", 1),
     ("harness", "gc", NO_GC),
     ("gazetteers", "gc", NO_GC),
