@@ -42,7 +42,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,26 +69,36 @@ from training import (
 )
 
 
-def measure_once(args: argparse.Namespace, folder: Path) -> None:
-    """Train on train, test on test, print everything."""
-    splits = read_splits(args, folder, args.config)
+def train_systems(
+    args: argparse.Namespace, splits: Splits, settings: dict[str, Any]
+) -> tuple[Language, dict[str, dict[str, Any]]]:
+    """Train the config and its peers, and test them. Of a peer `settings` has c1 and
+    c2, or gets those that are chosen."""
     model, usage, command = train(args.config, splits, args.overrides)
     nlp = load_model(model)
-    name = entity_component(nlp)
     systems: dict[str, dict[str, Any]] = {
-        name: {
+        entity_component(nlp): {
             "scores": accuracy(nlp, splits.test),
             "training, CPU s": usage.cpu_s,
             "fit, CPU s": fit_seconds(usage.output),
             "training, peak MB": usage.peak_mb,
             "tokens per CPU s": prediction_speed(nlp, splits.test),
             "model on disk, MB": size_mb(model),
-            "settings": f"{model.name}; {shown_command(command)}",
+            "settings": f"{model}; {shown_command(command)}",
         }
     }
     for peer in args.peer:
-        chain = fit_peer(model, splits, peer, args.peer_settings, args.peer_sample)
+        given = settings.get(peer, args.peer_settings)
+        chain = fit_peer(model, splits, peer, given, args.peer_sample)
+        settings[peer] = chain.c1, chain.c2
         systems[peer] = peer_figures(chain, splits.test, splits.n_tokens["test"])
+    return nlp, systems
+
+
+def measure_once(args: argparse.Namespace, folder: Path) -> None:
+    """Train on train, test on test, print everything."""
+    splits = read_splits(args, folder, args.config)
+    nlp, systems = train_systems(args, splits, {})
     gold = gold_counts(nlp, splits.test)
     sizes = ", ".join(
         f"{x} ({splits.n_tokens[y]}) {y}" for y, x in splits.n_docs.items()
@@ -104,7 +114,6 @@ def measure_once(args: argparse.Namespace, folder: Path) -> None:
         "\n".join(settings),
         score_table(systems, {**gold, "micro": gold.total()}),
         cost_table(systems),
-        f"kept: {model}" if args.runs else "",
         systems=systems,
     )
 
@@ -175,95 +184,64 @@ def cost_table(systems: dict[str, Any]) -> str:
 
 
 def cross_validate(args: argparse.Namespace, folder: Path) -> None:
-    """Train and test on parts of train; print the F1 of each."""
+    """Train and test on parts of train; print the figures of each, and their means."""
     names = ("train", "dev", "test") if args.all else ("train",)
     paths = [args.data / f"{name}.jsonl" for name in names]
     files = [path for path in paths if path.exists() or path.stem == "train"]
     lines = harness.draw(
         [line for x in files for line in harness.read_lines(x)], args.max_train
     )
-    found: list[dict[str, float]] = []
-    settings: dict[str, tuple[float, float]] = {}
-    if args.peer_settings:
-        settings = dict.fromkeys(args.peer, tuple(args.peer_settings))
+    settings: dict[str, Any] = {}
+    rows: list[list[Any]] = []
     progress = tqdm(total=args.cv * args.repeats, desc="folds", disable=None)
     for repeat in range(args.repeats):
-        for fold, parts in enumerate(
-            harness.folds(lines, args.cv, harness.SEED + repeat)
-        ):
-            figures = measure_fold(args, folder / f"{repeat}-{fold}", *parts, settings)
-            found.append({"repeat": repeat, "fold": fold, **figures})
+        parts = harness.folds(lines, args.cv, harness.SEED + repeat)
+        for fold, (rest, held_out) in enumerate(parts):
+            part = folder / f"{repeat}-{fold}"
+            lang = config_lang(args.config)
+            splits = make_splits(part, lang, rest, None, held_out)
+            _, systems = train_systems(args, splits, settings)
+            rows += [[f"{repeat}", fold, *x] for x in fold_rows(systems)]
+            if not args.runs:
+                shutil.rmtree(part)
             progress.update()
     progress.close()
-    columns = ["repeat|d", "fold|d", "P|.2f", "R|.2f", "F1|.2f", "records|.2f"]
-    columns += ["CPU s|.1f"]
-    for peer in args.peer:
-        columns += [f"{peer} F1|.2f", "records|.2f", "CPU s|.1f", "difference|+.2f"]
+    columns = ["repeat", "fold|d", "system", "P|.2f", "R|.2f", "F1|.2f", "records|.2f"]
     harness.report(
         args,
         f"{args.data.resolve().name}, {len(lines)} docs of "
         f"{' + '.join(path.stem for path in files)}, {args.cv} folds, {args.repeats} "
         "time(s)",
-        harness.table(
-            columns, ([f"{x['repeat']}", *list(x.values())[1:]] for x in found)
-        ),
-        *fold_means(found, args.peer, settings),
-        folds=found,
+        harness.table([*columns, "CPU s|.1f", "difference|+.2f"], rows),
+        "Means; ±: standard deviation of a fold, of differences the standard error:",
+        mean_table(rows, settings),
+        folds=rows,
     )
 
 
-def measure_fold(
-    args: argparse.Namespace,
-    folder: Path,
-    rest: list[bytes],
-    held_out: list[bytes],
-    settings: dict[str, tuple[float, float]],
-) -> dict[str, float]:
-    """Train on the rest and test on what was held out."""
-    splits = make_splits(folder, config_lang(args.config), rest, None, held_out)
-    model, usage, _ = train(args.config, splits, args.overrides)
-    scores = accuracy(load_model(model), splits.test)
-    found = {key: 100 * scores["micro"][key] for key in "prf"}
-    found |= {"records": exactness_of(scores).records, "cpu_s": usage.cpu_s}
-    for name in args.peer:
-        given = settings.get(name)
-        peer = fit_peer(model, splits, name, given, args.peer_sample)
-        settings[name] = peer.c1, peer.c2
-        of_peer = exactness_of(peer.scores(splits.test))
-        found[f"{name}_f"], found[f"{name}_records"] = of_peer
-        found[f"{name}_cpu_s"] = peer.usage.cpu_s
-        found[f"{name}_difference"] = found["f"] - of_peer.f1
-    if not args.runs:
-        shutil.rmtree(folder)
-    return found
+def fold_rows(systems: dict[str, Any]) -> Iterator[list[Any]]:
+    """What the systems have found on a fold, and F1 of the first less theirs."""
+    first: float | None = None
+    for name, figures in systems.items():
+        p, r, f = (100 * figures["scores"]["micro"][x] for x in "prf")
+        records = exactness_of(figures["scores"]).records
+        apart = None if first is None else first - f
+        first = f if first is None else first
+        yield [name, p, r, f, records, figures["training, CPU s"], apart]
 
 
-def fold_means(
-    found: Sequence[dict[str, float]],
-    peers: Sequence[str],
-    settings: dict[str, tuple[float, float]],
-) -> list[str]:
-    """What all folds say together, a paragraph for each system."""
-
-    def means(key: str) -> str:
-        f1s, records, cpu_s = (
-            [x[f"{key}{y}"] for x in found] for y in ("f", "records", "cpu_s")
-        )
-        return (
-            f"mean micro-F1 {harness.with_spread(f1s)} (±: standard deviation of a "
-            f"fold), records {harness.with_spread(records)}, "
-            f"{harness.with_spread(cpu_s, '.1f')} CPU s a training"
-        )
-
-    said = [means("")]
-    for peer in peers:
-        apart = harness.difference([x[f"{peer}_difference"] for x in found])
-        c1, c2 = settings[peer]
-        said.append(
-            f"{peer}: {means(f'{peer}_')}; difference {apart} (±: standard error, "
-            f"{len(found)} folds); c1 {c1:g}, c2 {c2:g} in all folds"
-        )
-    return said
+def mean_table(rows: list[list[Any]], settings: dict[str, Any]) -> str:
+    """What all folds say together, a row for each system."""
+    table = []
+    for name in dict.fromkeys(row[2] for row in rows):
+        columns = zip(*(row[5:] for row in rows if row[2] == name))
+        f1s, records, cpu_s, apart = map(list, columns)
+        c1, c2 = settings.get(name, (None, None))
+        means = harness.with_spread(f1s), harness.with_spread(records)
+        less = harness.difference(apart) if name in settings else None
+        table.append([name, *means, harness.with_spread(cpu_s, ".1f"), less, c1, c2])
+    columns = ["system", "F1", "records", "CPU s", "difference", "c1|g", "c2|g"]
+    return harness.table(columns, table)
 
 
 def measure(args: argparse.Namespace, folder: Path) -> None:

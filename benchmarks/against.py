@@ -79,10 +79,7 @@ class Failure(Exception):
 
 
 class Build:
-    """A build, and its process.
-
-    folder (Path): Its source, compiled in place.
-    """
+    """A build, by its source folder that is compiled in place, and its process."""
 
     def __init__(self, folder: Path) -> None:
         worker = str(Path(__file__).with_name("against_worker.py"))

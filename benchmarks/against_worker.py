@@ -139,12 +139,8 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 class Tasks:
-    """What is measured: each method returns seconds and an answer to compare.
-
-    data (Path): Has train.jsonl and test.jsonl.
-    folder (Path): For the trained model.
-    n_train, n_docs, n_steps (int): Sizes.
-    """
+    """What is measured: each method returns seconds and an answer to compare; the
+    folder is for the trained model."""
 
     def __init__(
         self, data: Path, folder: Path, n_train: int, n_docs: int, n_steps: int
@@ -245,12 +241,9 @@ class Tasks:
         return seconds, ([], numbers(nlp.get_pipe(NAME).get_weights()))
 
     def online_memory(self, reads: bool) -> dict[str, float]:
-        """What a model takes that is loaded and updated, in MB, as Python and NumPy
-        report it.
-
-        reads (bool): Predict a document after each update, and ask for confidences.
-        RETURNS (Dict[str, float]): "weights", in double precision, and "peak".
-        """
+        """What a model takes, in MB as Python and NumPy report it, that is loaded,
+        updated and, if it reads, asked for confidences after each update; and its
+        weights alone."""
         tracemalloc.start()
         nlp = load(self.folder)
         optimizer = nlp.resume_training()
@@ -306,7 +299,9 @@ class Worker:
         self.tasks = Tasks(Path(data), path, n_train, n_docs, n_steps)
 
     def online_memory(self, reads: bool) -> dict[str, float]:
-        """See `Tasks.online_memory`."""
+        """What a model takes, in MB as Python and NumPy report it, that is loaded,
+        updated and, if it reads, asked for confidences after each update; and its
+        weights alone."""
         assert self.tasks is not None
         return self.tasks.online_memory(reads)
 

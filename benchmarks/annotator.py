@@ -65,12 +65,8 @@ COSTS = {"n_touched": "touched", "n_docs": "documents", "n_words": "words"}
 
 @dataclass(frozen=True)
 class Round:
-    """A model, and what its documents took.
-
-    n_docs, n_words (int): Read so far.
-    n_touched (int): Fields that were touched so far; those of the first documents all.
-    f1 (float): On test, in per cent.
-    """
+    """A model's F1 on test in per cent, and what was read and touched for it so far; of
+    the first documents all fields were."""
 
     n_docs: int
     n_words: int
@@ -80,12 +76,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Task:
-    """A data set, and how models are fitted.
-
-    name (str): Of the data set.
-    config (Config), labels (List[str]): Of the pipeline, and those that it learns.
-    pool (List[Doc]), test (List[Doc]): With gold.
-    """
+    """A data set with gold, and the config and labels that models are fitted with."""
 
     name: str
     config: Any
@@ -124,14 +115,8 @@ def read_task(data: Path, kind: str, args: argparse.Namespace) -> Task:
 def simulate(
     task: Task, strategy: str, seed: int, n_first: int, n_least: int, enough: float
 ) -> list[Round]:
-    """Annotate round by round.
-
-    task (Task), strategy (str): What to annotate.
-    seed (int): Of the order of the documents.
-    n_first (int): Documents of the first round.
-    n_least (int), enough (float): At least this many documents, and at least this F1.
-    RETURNS (List[Round]): The last one has all documents if F1 is never enough.
-    """
+    """Annotate round by round, in an order by a seed, until there are n_least documents
+    and F1 is enough; otherwise the last round has all documents."""
     order = harness.shuffled(task.pool, seed)
     done, rest = order[:n_first], order[n_first:]
     n_touched = sum(len(doc.ents) for doc in done)

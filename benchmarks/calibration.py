@@ -116,10 +116,8 @@ def figures(
 
 
 def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Settings]:
-    """Before, with a temperature chosen on examples, and with an expected_f1.
-
-    The temperature is 1 where there is nothing to choose by.
-    """
+    """Before, with a temperature chosen on examples (1 where there is nothing to choose
+    by), and with an expected_f1."""
     judge = partial(judge_component, pipe, examples)
     before: Settings = {"temperature": 1.0, "expected_f1": pipe.expected_f1}
     found = choose_temperature(lambda t: judge(temperature=t, decoding="viterbi"))

@@ -54,29 +54,9 @@ MEMORY = 8 * 2**30
 
 # What confuses readers of any format.
 WORDS = (
-    b"\0",
-    b"\xff",
-    b"\n",
-    b"\r",
-    b" ",
-    b"-1",
-    b"0",
-    b"9" * 20,
-    b"9" * 5000,
-    b"1e999",
-    b"a" * 200,
-    b'"',
-    b"\\",
-    b"\\ud83d",
-    b"[" * 1000,
-    b'{"a":' * 500,
-    b"\x1c",
-    b"\xc2\x85",
-    b"\xe2\x80\xa8",
-    b"\xed\xa0\x80",
-    b"\xcc\x81",
-    b"\xd9\xa3",
-    b"\xf0\x9f\x98\x80",
+    *b'\0|\xff|\n|\r| |-1|0|1e999|"|\\|\\ud83d|\x1c|\xc2\x85|\xe2\x80\xa8'.split(b"|"),
+    *(b"\xed\xa0\x80", b"\xcc\x81", b"\xd9\xa3", b"\xf0\x9f\x98\x80"),
+    *(b"9" * 20, b"9" * 5000, b"a" * 200, b"[" * 1000, b'{"a":' * 500),
 )
 
 

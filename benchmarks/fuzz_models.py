@@ -63,12 +63,8 @@ _GOLD = ([(0, 1, "A"), (3, 4, "A"), (5, 6, "B/x")], [(0, 1, "A"), (2, 3, "B/y")]
 
 @dataclass(frozen=True)
 class Model:
-    """A saved component.
-
-    nlp (Language): Loads it, and what becomes of it.
-    cfg (Dict[str, Any]): Its settings.
-    model (Dict[str, Any]): Of Thinc, with `weights`: those of its shims.
-    """
+    """A saved component: settings, model of Thinc and weights of its shims, and a
+    pipeline that loads it and what becomes of it."""
 
     nlp: Language
     cfg: dict[str, Any]
@@ -158,41 +154,10 @@ def changed(model: Model, rng: random.Random) -> bytes:
 
 
 _ODD: tuple[Any, ...] = (
-    None,
-    True,
-    False,
-    0,
-    1,
-    -1,
-    2,
-    3,
-    7,
-    255,
-    2**31 - 1,
-    2**31,
-    -(2**31),
-    2**63 - 1,
-    10**12,
-    0.5,
-    -1e308,
-    float("inf"),
-    float("nan"),
-    "",
-    "A",
-    "O",
-    "^",
-    "$",
-    "B/x",
-    "a" * 300,
-    b"",
-    b"\0\1",
-    [],
-    [[]],
-    {},
-    [0],
-    ["A"],
-    ["A", "O", "A"],
-    {"A": 1},
+    *(None, True, False, 0, 1, -1, 2, 3, 7, 255, 2**31 - 1, 2**31, -(2**31)),
+    *(2**63 - 1, 10**12, 0.5, -1e308, float("inf"), float("nan")),
+    *("", "A", "O", "^", "$", "B/x", "a" * 300, b"", b"\0\1"),
+    *([], [[]], {}, [0], ["A"], ["A", "O", "A"], {"A": 1}),
 )
 _DTYPES = "u1 i1 u4 i4 u8 i8 f4 f8 S3 U2 ?".split()
 

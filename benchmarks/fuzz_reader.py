@@ -23,11 +23,8 @@ with atheris.instrument_imports(include=["spacy_hosemi"]):
 
 
 class Watched:
-    """A target that goes on after a find, and notes each place once.
-
-    target (Target): Reads.
-    finds (Path): Gets a line for each find.
-    """
+    """A target that goes on after a find, and notes each place once, a line of a file
+    for each."""
 
     def __init__(self, target: Target, finds: Path) -> None:
         self._target, self._finds = target, finds

@@ -55,13 +55,8 @@ _FOLDER = Path("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir(
 
 @dataclass(frozen=True)
 class Target:
-    """What is given mutated bytes.
-
-    run (Callable[[bytes], object]): Reads them.
-    seeds (Sequence[bytes]): What it can read.
-    words (Sequence[bytes]): What its format is made of.
-    share (float): Of the inputs; less where one takes long.
-    """
+    """What reads mutated bytes, what it can read, what its format is made of, and its
+    share of the inputs: less where one takes long."""
 
     run: Callable[[bytes], object]
     seeds: Sequence[bytes]

@@ -79,12 +79,8 @@ def pairs(entries: Sequence[str], rng: random.Random) -> Iterator[str]:
 
 
 def draw_entries(entries: Sequence[str], size: int) -> list[str]:
-    """Draw entries by a fixed seed, and combine them where they do not suffice.
-
-    entries (Sequence[str]): n distinct ones.
-    size (int): At most n * n / 2: beyond, few pairs would be new.
-    RETURNS (List[str]): So many distinct ones, the smaller lists within the larger.
-    """
+    """Draw distinct entries by a fixed seed, and combine those that are there where
+    they do not suffice; the smaller lists are within the larger."""
     rng = random.Random(harness.SEED)
     drawn = dict.fromkeys(rng.sample(entries, len(entries)))
     combined = pairs(list(drawn), rng)

@@ -93,12 +93,8 @@ def prepare_all(
 
 
 def cpu_seconds(model: str, data: str, operation: str, sizes: list[int]) -> list[float]:
-    """Time one operation at all sizes (called in a process of its own).
-
-    model (str): A trained pipeline with hosemi.
-    data (str): The file whose words are read.
-    RETURNS (List[float]): The best pass of each size.
-    """
+    """Time one operation at all sizes, on the words of a file (called in a process of
+    its own). Returns the best pass of each size."""
     prepared = prepare_all(model, data, operation, sizes)
     return [min(x) for x in harness.take_turns(prepared, N_PASSES).values()]
 

@@ -68,12 +68,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Known:
-    """Documents of a model that is known.
-
-    confidence (float64 [D]): Of each document the probability of its best segmentation.
-    doubled (float64 [D]): The same with doubled weights.
-    drawn (bool [D, S]): Whether a segmentation drawn from the model is another one.
-    """
+    """Documents of a model that is known: probability of the best segmentation, the
+    same with doubled weights (both [D]), and whether each of S segmentations that are
+    drawn is another one ([D, S])."""
 
     confidence: Floats
     doubled: Floats
@@ -170,11 +167,8 @@ def fitted_answers(
 
 @dataclass(frozen=True)
 class Found:
-    """What a system finds, as arrays.
-
-    confidence (float64 [D]), is_wrong (bool [D]): Of records.
-    spans (List[Tuple[float64 [..], bool [..]]]): The same for the spans of each.
-    """
+    """Confidence of each record and whether it is wrong, [D], and the same of its
+    spans."""
 
     confidence: Floats
     is_wrong: NDArray[np.bool_]

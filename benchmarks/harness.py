@@ -129,15 +129,10 @@ def take_turns(
     clock: Callable[[], float] = time.process_time,
     least: float = 0.0,
 ) -> dict[Key, list[float]]:
-    """Time calls that take turns, since the machine may be busy for a while.
-
-    calls (Mapping[Key, Timed]): By name.
-    n_passes (int): After a first one, which is not counted.
-    clock (Callable[[], float]): CPU seconds of this process, or another time.
-    least (float): In each pass, repeat a call until its times add up to this (s).
-    RETURNS (Dict[Key, List[float]]): Seconds of each call. Python's collector does not
-        look through what was there before.
-    """
+    """Time calls that take turns, since the machine may be busy for a while; in each
+    pass a call is repeated until its times add up to `least` seconds. Returns seconds
+    of each call in all passes but a first one. Python's collector does not look through
+    what was there before."""
     found: dict[Key, list[float]] = {name: [] for name in calls}
     names = list(calls)
     gc.collect()

@@ -226,11 +226,8 @@ def first_order_table(runs: list[dict[Any, float]]) -> list[str]:
 
 
 def measure_memory(operation: str, n_tokens: int) -> tuple[float, float, float]:
-    """Run one operation on a long document (called in a process of its own).
-
-    operation (str): A key of OPERATIONS.
-    RETURNS (Tuple[float, float, float]): MB before, MB at the peak, CPU s.
-    """
+    """Run one operation on a long document (called in a process of its own). Returns MB
+    before, MB at the peak, CPU s."""
     automaton = random_automaton(14, 4, 500)
     potentials = random_potentials(automaton, n_tokens, 16)
     before, began = peak_mb(), time.process_time()

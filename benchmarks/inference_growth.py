@@ -86,12 +86,9 @@ def figure(value: float, target: float | None = None) -> str:
 
 @dataclass
 class Curve:
-    """Seconds of each operation, by the size of something.
-
-    units (List[int]): What seconds are divided by, at each size; none: a speed-up.
-    also (Dict[str, List[str]]): More columns.
-    expected (float): Exponent.
-    """
+    """Seconds of each operation by the size of something, of which an exponent is
+    expected; at each size they are divided by a unit, or without units shown as a
+    speed-up. `also` has more columns."""
 
     title: str
     what: str

@@ -64,11 +64,7 @@ def loop_gain(n: int) -> float:
 
 
 class Ways:
-    """All ways to run a pipeline, each on fresh docs.
-
-    nlp (Language): Has hosemi.
-    words (List[List[str]]): Of the documents.
-    """
+    """All ways to run a pipeline with hosemi, each on fresh docs of some words."""
 
     def __init__(self, nlp: Language, words: list[list[str]]) -> None:
         self.nlp = nlp

@@ -54,12 +54,8 @@ Features = list[list[str]]
 
 
 def feature_reader(nlp: Language, peer: str) -> Callable[[Doc, bool], Features]:
-    """What a peer reads of a doc.
-
-    nlp (Language): The pipeline with the trained hosemi.
-    peer (str): One of `PEERS`.
-    RETURNS (Callable): (doc, whether it is of train) -> features of each token.
-    """
+    """Returns what a peer reads of a doc, by the pipeline with the trained hosemi:
+    (doc, whether it is of train) -> features of each token."""
     if importlib.util.find_spec("pycrfsuite") is None:
         sys.exit("CRFsuite is not installed: pip install python-crfsuite")
     if peer == "crfsuite-plain":
@@ -200,14 +196,8 @@ def choose(
     sample: int | None,
     grid: Sequence[tuple[float, float]] = GRID,
 ) -> tuple[float, float, dict[str, float]]:
-    """Choose c1 and c2 by F1 (called in a process of its own).
-
-    model (str): The pipeline whose component's features are read.
-    train, dev (str): .spacy files; without dev it is cross-validation on train.
-    sample (Optional[int]): How many documents of train to read; None: all.
-    grid (Sequence[Tuple[float, float]]): Values of c1 and c2.
-    RETURNS (Tuple[float, float, Dict[str, float]]): The best, and F1 of all.
-    """
+    """Choose c1 and c2 by F1 on the .spacy file dev, or by cross-validation on a sample
+    of train (called in a process of its own). Returns the best, and F1 of all."""
     nlp = load_model(model)
     data = peer_data(nlp, peer, Path(train), True, sample)
     pairs = list(zip(data.items, data.tags))
@@ -234,10 +224,7 @@ def fit(
     model: str, peer: str, train: str, c1: float, c2: float, path: str
 ) -> dict[str, float]:
     """Read features and train the chain on all of train (in a process of its own).
-
-    path (str): Where CRFsuite writes its model.
-    RETURNS (Dict[str, float]): CPU seconds, and numbers of documents as in `PeerData`.
-    """
+    Returns CPU seconds, and numbers of documents as in `PeerData`."""
     nlp = load_model(model)
     began = time.process_time()
     data = peer_data(nlp, peer, Path(train), True)
@@ -249,17 +236,9 @@ def fit(
 
 @dataclass
 class Peer:
-    """A trained chain.
-
-    name (str): One of `PEERS`.
-    nlp (Language): The pipeline whose component's features it reads.
-    path (Path): CRFsuite's file.
-    usage (Usage): Of training.
-    cost (Dict[str, float]): As `fit` returns it.
-    c1, c2 (float): What it was trained with.
-    source (str): Where c1 and c2 come from.
-    choosing (float): CPU seconds that this took.
-    """
+    """A trained chain of `PEERS` in CRFsuite's file, with the pipeline whose
+    component's features it reads, what training cost (as `fit` returns it), where c1
+    and c2 come from, and the CPU seconds that choosing them took."""
 
     name: str
     nlp: Language

@@ -13,16 +13,11 @@ COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 def picture(
     path: Path, panels: Sequence[Panel], size: tuple[float, float], n_rows: int = 1
 ) -> str:
-    """Draw lines, and write them as .png.
-
-    path (Path): Of the file, without ending.
-    panels (Sequence[Panel]): Points of each line, by its name: x, y and, where it is
-        known, a standard deviation; and what a panel's axes are set to. A name that
-        begins with "_" is not explained; its line is dotted, and has the colour of
-        the same name without it.
-    size (Tuple[float, float]): In inches.
-    RETURNS (str): What a Markdown file says of it.
-    """
+    """Draw lines, and write them to a path without ending as .png, sized in inches: for
+    each panel points by the name of their line (x, y and, where it is known, a standard
+    deviation) and what its axes are set to. A name that begins with "_" is not
+    explained; its line is dotted, and has the colour of the same name without it.
+    Returns what a Markdown file says of it."""
     try:
         import matplotlib
         from matplotlib.figure import Figure

@@ -46,12 +46,8 @@ def word_features(word: str) -> tuple[str, ...]:
 
 
 def plain_features(words: Sequence[str]) -> list[list[str]]:
-    """What CRFsuite reads of a document.
-
-    words (Sequence[str]): n tokens.
-    RETURNS (List[List[str]]): n lists: words in lower case and shapes up to three
-        tokens away, the pairs with both neighbours, and `word_features`.
-    """
+    """What CRFsuite reads of each word: words in lower case and shapes up to three
+    tokens away, the pairs with both neighbours, and `word_features`."""
     around = ["^"] * WINDOW, ["$"] * WINDOW
     lower = [*around[0], *map(str.lower, words), *around[1]]
     shapes = [*around[0], *map(shape, words), *around[1]]

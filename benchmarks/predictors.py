@@ -33,11 +33,8 @@ Run = Callable[[Any], list[Any]]
 
 @dataclass
 class Ready:
-    """A system that was just loaded.
-
-    runs (Dict[str, Callable]): By way, from inputs to what is found in each.
-    to_doc (Callable): From a text to the input of the ways "doc-"; it is not timed.
-    """
+    """A system that was just loaded: by way, what makes findings of inputs; and what
+    makes, outside of the time, the input of the ways "doc-" of a text."""
 
     runs: dict[str, Run]
     to_doc: Callable[[str], Any] = str

@@ -45,12 +45,9 @@ sys.exit(code if code >= 0 else 128 - code)
 def measured(
     command: Sequence[str], log: Path | None = None, accepted: Sequence[int] = (0,)
 ) -> Usage:
-    """Run a command, and measure it with the processes that it waited for.
-
-    log (Optional[Path]): Where all that it prints is written as it comes.
-    accepted (Sequence[int]): Exit codes that are no failure.
-    RAISES (SystemExit): The command failed; what it printed is printed before.
-    """
+    """Run a command, and measure it with the processes that it waited for; all that it
+    prints goes to a log as it comes. Exits with it if the command fails, but by an
+    accepted exit code."""
     with tempfile.TemporaryDirectory() as folder:
         report, log = Path(folder) / "usage.json", log or Path(folder) / "log"
         launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(report)]
@@ -79,11 +76,9 @@ with open(sys.argv[4], "w", encoding="utf-8") as file:
 
 
 def in_process(function: Callable[..., Any], *args: Any) -> tuple[Any, Usage]:
-    """Call the function of a script in a process of its own.
-
-    args (Any): What JSON has, and paths, which become strings.
-    RETURNS (Tuple[Any, Usage]): The result, as JSON has it, and what it took.
-    """
+    """Call the function of a script in a process of its own, with arguments as JSON has
+    them, and paths, which become strings. Returns the result, as JSON has it, and what
+    it took."""
     module = Path(sys.modules[function.__module__].__file__ or "")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "call.json"
@@ -100,10 +95,8 @@ def shown_command(command: Sequence[str]) -> str:
 
 
 def reset_peak() -> None:
-    """Set this process's peak of memory to what it has now, where that is possible.
-
-    Elsewhere the peak of loading the model stays, and less is found to be added.
-    """
+    """Set this process's peak of memory to what it has now, where that is possible;
+    elsewhere less is found to be added."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

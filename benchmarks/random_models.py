@@ -35,13 +35,8 @@ def prefixes(pattern: Pattern) -> set[Pattern]:
 def random_automaton(
     n_labels: int, length: int, n_states: int
 ) -> core.PatternAutomaton:
-    """All pairs, and random patterns until there are n_states states.
-
-    n_labels (int): L.
-    length (int): Labels in a random pattern.
-    n_states (int): Exactly.
-    RETURNS (PatternAutomaton): The same one for the same numbers.
-    """
+    """All pairs, and random patterns of a length until there are exactly n_states
+    states; the same ones for the same numbers."""
     rng = np.random.default_rng(SEED)
     labels = label_names(n_labels)
     patterns = all_pairs(labels)
@@ -79,13 +74,8 @@ def label_sequences(path: Path) -> list[Pattern]:
 
 
 def seen_automaton(path: Path, order: int, n_states: int) -> core.PatternAutomaton:
-    """All pairs, and the most frequent label n-grams as long as states suffice.
-
-    path (Path): A file of JSON lines, as `hosemi convert` reads them.
-    order (int): N-grams have up to order + 1 labels.
-    n_states (int): At most; fewer if the n-grams need no more.
-    RETURNS (PatternAutomaton): The same one for the same data.
-    """
+    """All pairs, and the most frequent n-grams of up to order + 1 labels of a file of
+    JSON lines, as long as n_states suffice."""
     sequences = label_sequences(path)
     labels = ["O", *sorted({y for z in sequences for y in z} - {"^", "O", "$"})]
     counts = Counter(
@@ -116,12 +106,8 @@ def random_potentials(
     tail: float = 0.0,
     seed: int = SEED,
 ) -> core.Potentials:
-    """Potentials from the normal distribution.
-
-    max_length (int): D.
-    tail (float): For each token above D; -inf: at most D tokens.
-    RETURNS (Potentials): The same ones for the same numbers.
-    """
+    """Potentials from the normal distribution, the same for the same numbers; the tail
+    is for each token above max_length, -inf: at most so many."""
     rng = np.random.default_rng(seed)
     potentials = core.Potentials.zeros(automaton, n_tokens, max_length)
     for name in ("inside", "start", "end", "length", "pattern"):

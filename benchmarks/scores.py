@@ -35,12 +35,9 @@ def f1(found: Iterable[set[Any]], gold: Iterable[set[Any]]) -> float:
 
 
 class Exactness(NamedTuple):
-    """How exact the spans of documents are, in per cent.
-
-    f1 (float): Micro-averaged over spans: start, end and label are right.
-    records (float): The share of documents all of whose spans are exact, with no other
-        ones; NaN if there is no document.
-    """
+    """In per cent: micro-averaged F1 of spans whose start, end and label are right, and
+    the share of documents all of whose spans are exact, with no other ones; NaN without
+    a document."""
 
     f1: float
     records: float
@@ -55,10 +52,9 @@ def exactness(found: Iterable[set[Any]], gold: Iterable[set[Any]]) -> Exactness:
 
 
 def scores_of(examples: Sequence[Example]) -> dict[str, dict[str, float]]:
-    """Score predicted documents beside their references, whatever the system: by the
-    scorer of hosemi. Returns "p", "r" and "f", 0 to 1, by label and for all ("micro");
-    "f" of WHOLE is the share of documents all of whose entities are exact, with no
-    other ones, NaN if there is none without missing annotation."""
+    """Score predicted documents by the scorer of hosemi, whatever the system. Returns
+    "p", "r" and "f", 0 to 1, by label and for all ("micro"); "f" of WHOLE is the share
+    of exact documents, NaN if all miss annotation."""
     found = score_entities(examples)
     micro = {figure: found[f"ents_{figure}"] or 0.0 for figure in "prf"}
     records = found["ents_record_accuracy"]

@@ -55,11 +55,8 @@ PERCENTILES = (50, 90, 99, 100)
 
 
 class Server:
-    """The service in a process of its own.
-
-    model (Path): A saved pipeline.
-    log (Path): Gets what it prints.
-    """
+    """The service of a saved pipeline in a process of its own, whose log gets what it
+    prints."""
 
     def __init__(self, model: Path, log: Path) -> None:
         with socket.socket() as free:
@@ -139,11 +136,8 @@ class Seen:
 
 @dataclass
 class Client:
-    """One of the clients, in a thread.
-
-    texts (Sequence[str]), answers (Sequence[Any]): Texts, and their spans.
-    n_new (int): New words of each text; then answers are not compared.
-    """
+    """One of the clients, in a thread: texts and their spans, which are not compared
+    where n_new words are added."""
 
     server: Server
     texts: Sequence[str]

@@ -66,11 +66,8 @@ def without_ner_settings(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class HosemiForNer:
-    """A pytest plugin: the other factory, and what became of the tests that made it.
-
-    passed (List[str]): Names of tests.
-    failed (Dict[str, str]): Name and the last line of what is said.
-    """
+    """A pytest plugin: the other factory; names of passed tests that made it, and of
+    failed ones, with the last line of what is said."""
 
     def __init__(self) -> None:
         self.passed: list[str] = []

@@ -49,13 +49,9 @@ LAST_TOLERANCE = 1e-7
 
 
 class Course(NamedTuple):
-    """One fit, by iteration from 1.
-
-    changes (Sequence[float]): By which share each lowered the objective.
-    n_same (Sequence[int]): Iterations since the last that changed a prediction on
-        train.
-    dev (Sequence[float]), test (Sequence[float]): F1 in per cent.
-    """
+    """One fit, by iteration from 1: by which share each lowered the objective,
+    iterations since the last that changed a prediction on train, F1 on dev and test in
+    per cent."""
 
     changes: Sequence[float]
     n_same: Sequence[int]

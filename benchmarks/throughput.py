@@ -154,12 +154,8 @@ def timed(
     texts: Sequence[str],
     n_passes: int,
 ) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """Time all systems in turns.
-
-    warm (Sequence[str]): Texts that each sees before the clock starts.
-    RETURNS (Dict[Tuple[str, str], List[Tuple[float, float]]]): By system and way, the
-        CPU seconds at first sight, and again.
-    """
+    """Time all systems in turns; each sees the warm texts before the clock starts.
+    Returns CPU seconds at first sight, and again, of each pass by system and way."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     names = list(loaders)
     for turn in tqdm(range(1 + n_passes), desc="passes", disable=None):

@@ -24,11 +24,8 @@ from spacy_hosemi.labels.alignment import out_of_reach, read_annotations
 
 @dataclass
 class Splits:
-    """One data set in spaCy's format, in a folder.
-
-    dev_is_train (bool): There was no dev; dev.spacy is a tenth of train, so that
-        `spacy train` has something to print.
-    """
+    """One data set in spaCy's format, in a folder; if dev_is_train, dev is a tenth of
+    train, so that `spacy train` has something to print."""
 
     folder: Path
     dev_is_train: bool
@@ -98,11 +95,9 @@ def config_lang(config: Path) -> str:
 def train(
     config: Path, splits: Splits, overrides: Sequence[str]
 ) -> tuple[Path, Usage, list[str]]:
-    """Train a config by `spacy train` in a process of its own; the log is train.log.
-
-    overrides (Sequence[str]): Each "section.key=value".
-    RETURNS (Tuple[Path, Usage, List[str]]): The model, its costs, the command.
-    """
+    """Train a config by `spacy train` in a process of its own, with overrides
+    "section.key=value"; the log is train.log. Returns the model, its costs, the
+    command."""
     command = [sys.executable, "-m", "spacy", "train", str(config)]
     command += ["--paths.train", str(splits.train), "--paths.dev", str(splits.dev)]
     command += ["--output", str(splits.folder)]
@@ -152,13 +147,8 @@ def entity_component(nlp: Language) -> str:
 
 
 def fresh_docs(nlp: Language, name: str, path: Path) -> tuple[list[Doc], list[Doc]]:
-    """Read docs, and let the components before the one that is measured see them.
-
-    nlp (Language): The pipeline.
-    name (str): The component that is measured; neither it nor later ones are run.
-    path (Path): A .spacy file.
-    RETURNS (Tuple[List[Doc], List[Doc]]): Docs without entities, and those of the file.
-    """
+    """Read the docs of a .spacy file, and let the components before the one that is
+    measured see them. Returns docs without entities, and those of the file."""
     examples = fresh_examples(nlp, name, path)
     return [x.predicted for x in examples], [x.reference for x in examples]
 

@@ -30,6 +30,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_hosemi import core
 from spacy_hosemi.training.averaged import make_averaged
 from spacy_hosemi.training.lbfgs import Fit, make_lbfgs
 from spacy_hosemi.training.training_set import TrainingSet
@@ -180,15 +181,37 @@ def right_labels(component: Any, docs: Sequence[Doc]) -> Bools:
     return np.array(found, bool)
 
 
-def best_us(
-    runs: Mapping[Any, Callable[[], object] | Timed], n_tokens: int
-) -> dict[Any, float]:
-    """CPU us a token of the best of three passes in which all take turns."""
-    timed = {
-        name: run if isinstance(run, Timed) else Timed(lambda _, run=run: run())
-        for name, run in runs.items()
+def parts(
+    component: Any, docs: Sequence[Doc], methods: Sequence[str] = ()
+) -> dict[str, Timed]:
+    """What is timed of a prediction, by name: features and sums of their weights, the
+    search for the best labels, in one call and by some methods with a call for each
+    document, and all from `Doc` to `doc.ents`."""
+    automaton, potentials = component.automaton, component.model.predict(fresh(docs))
+
+    def by(method: str) -> Callable[[Any], object]:
+        return lambda _: [core.viterbi(automaton, x, method=method) for x in potentials]
+
+    runs = {
+        "scores": component.model.predict,
+        "decoding": lambda _: core.viterbi_many(automaton, potentials),
+        "component": lambda fresh_docs: [*component.pipe(fresh_docs)],
+        **{method: by(method) for method in methods},
     }
-    return {name: 1e6 * min(s) / n_tokens for name, s in take_turns(timed).items()}
+    return {name: Timed(run, lambda: fresh(docs)) for name, run in runs.items()}
+
+
+def best_us(
+    runs: Sequence[Mapping[str, Timed]], n_tokens: int
+) -> list[dict[str, float]]:
+    """CPU us a token of each part of some models: the best of three passes in which all
+    take turns."""
+    flat = {(k, part): run for k, of in enumerate(runs) for part, run in of.items()}
+    seconds = take_turns(flat)
+    return [
+        {part: 1e6 * min(seconds[k, part]) / n_tokens for part in of}
+        for k, of in enumerate(runs)
+    ]
 
 
 def mc_nemar(before: Bools, after: Bools) -> tuple[int, int, float]:

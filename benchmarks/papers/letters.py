@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from statistics import mean
@@ -32,9 +32,9 @@ from fitting import (
     best_us,
     by_perceptron,
     config_of,
-    fresh,
     make_docs,
     mc_nemar,
+    parts,
     read_records,
     right_labels,
     script,
@@ -42,14 +42,12 @@ from fitting import (
 
 # isort: split
 from arguments import number
-from harness import Timed, mean_and_spread, shuffled, table
+from harness import mean_and_spread, shuffled, table
 from numpy.typing import NDArray
 from pictures import picture
 from spacy import registry
 from spacy.tokens import Doc
 from tqdm import tqdm
-
-from spacy_hosemi import core
 
 ORDERS = (1, 2, 3, 4, 5, 6, 7)
 N_FOLDS = 10
@@ -72,13 +70,9 @@ NAMES = [f"{kind} {r},{c}" for kind in ("set", *NEIGHBOURS) for r, c in PLACES]
 
 
 def set_pixels(picture: str) -> list[str]:
-    """What is set in a picture: pixels, and pairs of pixels that touch.
-
-    picture (str): 32 hexadecimal digits, row by row; the leftmost pixel of a row is the
-        highest bit.
-    RETURNS (List[str]): A pixel by its row and column; "right" if the next one in the
-        row is set too, and so on.
-    """
+    """What is set in a picture of 32 hexadecimal digits, row by row, the leftmost pixel
+    the highest bit: pixels, by row and column, and pairs of pixels that touch, such as
+    "right" if the next one in the row is set, too."""
     found = bits = int(picture, 16)
     for shift, has_neighbour in NEIGHBOURS.values():
         found = found << len(PLACES) | bits & bits << shift & has_neighbour
@@ -133,35 +127,6 @@ def train(
     return Trained(component, trained.fit_s, trained.n_first, n_patterns, is_right)
 
 
-def measure_times(models: Sequence[Trained], test: Sequence[Doc]) -> None:
-    """Fill in what a letter costs."""
-    scores = [x.component.model.predict(fresh(test)) for x in models]
-    runs = {
-        (k, part): run
-        for k, (model, potentials) in enumerate(zip(models, scores))
-        for part, run in parts(model.component, potentials, test).items()
-    }
-    for (k, part), us in best_us(runs, sum(map(len, test))).items():
-        models[k].us[part] = us
-
-
-def parts(
-    component: Any, potentials: Sequence[core.Potentials], test: Sequence[Doc]
-) -> dict[str, Any]:
-    """What is timed, by name."""
-    automaton, docs = component.automaton, fresh(test)
-
-    def by(method: str) -> Callable[[], object]:
-        return lambda: [core.viterbi(automaton, x, method=method) for x in potentials]
-
-    return {
-        "scores": lambda: component.model.predict(docs),
-        "decoding": lambda: core.viterbi_many(automaton, potentials),
-        **{method: by(method) for method in METHODS},
-        "component": Timed(lambda docs: [*component.pipe(docs)], lambda: fresh(test)),
-    }
-
-
 METHODS = ("auto", "nonnegative", "automaton")
 
 
@@ -189,10 +154,10 @@ def train_folds(args: argparse.Namespace) -> dict[int, list[Trained]]:
             for order, of_order in found.items():
                 of_order.append(train(order, docs[at], test, n_passes))
                 bar.update()
-            models = [of_order[-1] for of_order in found.values()]
-            measure_times(models, test[:TIMED_WORDS])
-            for model in models:
-                model.component = None
+            timed, models = test[:TIMED_WORDS], [x[-1] for x in found.values()]
+            runs = [parts(x.component, timed, METHODS) for x in models]
+            for model, us in zip(models, best_us(runs, timed)):
+                model.us, model.component = us, None
     return found
 
 

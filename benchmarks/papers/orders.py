@@ -21,7 +21,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import letters
@@ -38,17 +37,16 @@ from fitting import (
     fresh,
     make_docs,
     mc_nemar,
+    parts,
     read_records,
     script,
     spans_of,
     tell,
 )
-from harness import Timed, shuffled, table
+from harness import shuffled, table
 from pictures import picture
 from scores import exactness
 from spacy.tokens import Doc
-
-from spacy_hosemi import core
 
 ORDERS = (1, 2, 3, 4, 5, 6, 7)
 N_TEST = 2000  # documents
@@ -61,14 +59,9 @@ SHOWN = (2, 3, 7)
 
 @dataclass(frozen=True)
 class Task:
-    """A data set and how it is read.
-
-    what (str): Its labels.
-    n_train (int): Documents of train that are learnt from.
-    settings (Mapping), features (Mapping), fit (Mapping): Other than the defaults.
-    spans (Callable): Those of a record.
-    counted (Callable): What is right or wrong of a doc.
-    """
+    """A data set and how it is read: its labels, how many documents are learnt from,
+    settings other than the defaults, the spans of a record, and what is right or wrong
+    of a doc."""
 
     what: str
     n_train: int
@@ -112,17 +105,10 @@ TASKS = {
 
 @dataclass
 class Measured:
-    """A model of one order.
-
-    order (int): Of its longest label patterns.
-    fit (Fitted): Trained on train.
-    bits (float): Of a label of test, given the labels before it.
-    f1 (float): Of test, in per cent.
-    records (Optional[float]): Likewise; None where labels are on tokens.
-    is_right (bool [cases]): What is to be found in test, case by case.
-    component_us, decoding_us (float): CPU us a token of test: of all that the component
-        does, and of the search for the best segmentation alone.
-    """
+    """A model of one order: bits of a label of test given the labels before it, F1 and
+    records of test in per cent (None where labels are on tokens), which cases of test
+    are right, and CPU us a token of all that the component does, and of the search for
+    the best segmentation."""
 
     order: int
     fit: Fitted
@@ -143,12 +129,9 @@ class Measured:
 
 
 class History:
-    """Label n-grams, interpolated: that a label is new after a history is as probable
-    as new ones were there, and which one it is tells a shorter history.
-
-    sequences (Sequence[Sequence[str]]): Labels of segments.
-    order (int): So many labels are known, counted from the last.
-    """
+    """Label n-grams of sequences, interpolated: that a label is new after a history of
+    `order` labels is as probable as new ones were there, and which one it is tells a
+    shorter history."""
 
     def __init__(self, sequences: Sequence[Sequence[str]], order: int) -> None:
         self.order = order
@@ -216,7 +199,10 @@ def compare(name: str, args: argparse.Namespace) -> list[Measured]:
     test = make_docs(test[:N_TEST], task.spans)
     orders = (ORDERS[0], ORDERS[-1]) if args.quick else ORDERS
     found = [measure_one(task, order, train, test, args.quick) for order in orders]
-    measure_times(found, test[:N_TIMED_DOCS])
+    timed = test[:N_TIMED_DOCS]
+    runs = [parts(x.fit.component, timed) for x in found]
+    for x, us in zip(found, best_us(runs, timed)):
+        x.component_us, x.decoding_us = us["component"], us["decoding"]
     for x in found:
         tell(f"{name} {x.order}: F1 {x.f1:.2f}, {x.bits:.3f} bits")
     return found
@@ -237,21 +223,6 @@ def measure_one(
     records = found.records if task.has_records else None
     right = np.array(is_right, bool)
     return Measured(order, fit, bits, found.f1, records, right)
-
-
-def measure_times(found: Sequence[Measured], test: Sequence[Doc]) -> None:
-    """Fill in what a token costs."""
-    runs: dict[tuple[int, str], Timed] = {}
-    for k, x in enumerate(found):
-        component = x.fit.component
-        docs = partial(fresh, test)
-        potentials = component.model.predict(docs())
-        decode = partial(core.viterbi_many, component.automaton, potentials)
-        whole = Timed(lambda docs, pipe=component.pipe: list(pipe(docs)), docs)
-        runs[k, "component"] = whole
-        runs[k, "decoding"] = Timed(lambda _, decode=decode: decode())
-    for (k, part), us in best_us(runs, sum(map(len, test))).items():
-        setattr(found[k], f"{part}_us", us)
 
 
 # ------------------------------------------------------------------------------- tables
