@@ -1,6 +1,6 @@
 """What exact inference costs: speed, growth and memory of `spacy_hosemi.core`.
 
-    python benchmarks/inference.py ../data/grobid_citation --runs 3
+    python benchmarks/inference.py ../data/grobid_citation
     python benchmarks/inference.py --only growth memory
     python benchmarks/inference.py ../data/grobid_citation --quick
 
@@ -39,11 +39,10 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import harness
-from arguments import number, path_to, script, some_of
+from arguments import path_to, script, some_of
 from inference_growth import (
     OPERATIONS,
     QUICK,
@@ -119,102 +118,77 @@ def bare_loops(
     }, counts
 
 
-def by_run(values: Sequence[float], target: float) -> list[str]:
-    """Cells with the median of all runs, each of them, and the target."""
-    of_runs = " ".join(map(figure, values))
-    return [figure(median(values), target), of_runs, figure(target)]
-
-
 # ------------------------------------------------------------------------------- speed
 
 ONE = "1 token"  # what a document of one token takes: does not grow with it
-BY_RUN = ["median", "runs", "at most"]
 
 
 def speed(args: argparse.Namespace, sizes: Sizes) -> list[str]:
     """Operations in units of the yardstick, on two automata; and first order."""
-    cases = {
-        "(a) random patterns": (random_automaton(14, 3, 200), (1.5, 4.0, 1.2)),
-    }
+    parts = case_tables("(a) random patterns", random_automaton(14, 3, 200), A, sizes)
     if args.data:
         automaton = seen_automaton(args.data / "train.jsonl", 4, 2_000)
         title = f"(b) label patterns of {args.data.resolve().name}"
-        cases[title] = automaton, (0.6, 1.8, 0.6)
-    found: dict[str, list[dict[Any, float]]] = {x: [] for x in (*cases, "first")}
-    counts = {}
-    for _ in tqdm(range(args.n_runs), desc="speed", disable=None):
-        for title, (automaton, _) in cases.items():
-            loops, counts[title] = bare_loops(automaton, 100, 16)
-            calls: dict[Any, harness.Timed] = dict(loops)
-            for n in (1, 100):
-                potentials = random_potentials(automaton, n, 16, -np.inf)
-                timed = operations(automaton, potentials)
-                calls |= {(name, n): x for name, x in timed.items()}
-            found[title].append(median_seconds(calls, sizes))
-        found["first"].append(measure_first_order(sizes))
-    parts = []
-    for title, (automaton, targets) in cases.items():
-        parts += case_tables(title, automaton, targets, counts[title], found[title])
-    return [*parts, *first_order_table(found["first"])]
+        parts += case_tables(title, automaton, B, sizes)
+    return [*parts, *first_order_table(sizes)]
+
+
+A, B = (1.5, 4.0, 1.2), (0.6, 1.8, 0.6)  # targets of the operations, in yardsticks
 
 
 def case_tables(
     title: str,
     automaton: core.PatternAutomaton,
     targets: Sequence[float],
-    counts: dict[str, int],
-    runs: list[dict[Any, float]],
+    sizes: Sizes,
 ) -> list[str]:
     """The yardstick, and the operations beside it."""
-
-    def us(key: Any) -> str:
-        return figure(1e6 * median(one[key] for one in runs))
-
-    whole = [sum(one[name] for name in LOOPS) for one in runs]
-    loops = []
-    for name, target in LOOPS.items():
-        each = [1e9 * one[name] / counts[name] for one in runs]
-        loops.append([name, f"{counts[name]:,}", us(name), *by_run(each, target)])
-    loops.append(["both: the yardstick", "", figure(1e6 * median(whole)), "", "", ""])
+    loops, counts = bare_loops(automaton, 100, 16)
+    calls: dict[Any, harness.Timed] = dict(loops)
+    for n in (1, 100):
+        timed = operations(automaton, random_potentials(automaton, n, 16, -np.inf))
+        calls |= {(name, n): x for name, x in timed.items()}
+    found = median_seconds(calls, sizes)
+    us = {key: figure(1e6 * seconds) for key, seconds in found.items()}
+    bare = sum(found[name] for name in LOOPS)
     rows = []
-    for name, target in zip(OPERATIONS, targets):
-        ratios = [one[name, 100] / bare for one, bare in zip(runs, whole)]
-        rows.append([name, us((name, 1)), us((name, 100)), *by_run(ratios, target)])
-    return [
+    for name, target in LOOPS.items():
+        step = figure(1e9 * found[name] / counts[name], target)
+        rows.append([name, f"{counts[name]:,}", us[name], step, figure(target)])
+    yardstick = ["both: the yardstick", "", figure(1e6 * bare), "", ""]
+    columns = ["yardstick", "steps", "µs", "ns a step", "at most"]
+    parts = [
         f"## Speed: {title}",
         f"{automaton.n_labels} labels, {len(automaton.patterns):,} patterns, "
-        f"{automaton.n_states:,} states; 100 tokens, segments of 1 to 16. Runs of the "
-        "loops are in ns a multiply-add and ns an arc, those of the operations are "
-        "ratios to the yardstick.",
-        harness.table(["yardstick", "steps", "µs", *BY_RUN], loops),
-        harness.table(["", f"{ONE}, µs", "µs", *BY_RUN], rows),
+        f"{automaton.n_states:,} states; 100 tokens, segments of 1 to 16. A step is a "
+        "multiply-add, or an arc; ratios are those to the yardstick.",
+        harness.table(columns, [*rows, yardstick]),
     ]
+    rows = []
+    for name, target in zip(OPERATIONS, targets):
+        ratio = figure(found[name, 100] / bare, target)
+        rows.append([name, us[name, 1], us[name, 100], ratio, figure(target)])
+    return [*parts, harness.table(["", f"{ONE}, µs", "µs", "ratio", "at most"], rows)]
 
 
 FIRST_ORDER = {"limited": (64, -np.inf), "unlimited": (1, 0.0)}
 TARGET_MS = 10.0
 
 
-def measure_first_order(sizes: Sizes) -> dict[Any, float]:
-    """1,000 tokens, with a longest segment and without."""
+def first_order_table(sizes: Sizes) -> list[str]:
+    """1,000 tokens, with a longest segment and without, and what the limit costs."""
     automaton, calls = first_order(), {}
     for which, given in FIRST_ORDER.items():
         timed = operations(automaton, random_potentials(automaton, 1_000, *given))
         calls |= {(name, which): x for name, x in timed.items()}
-    return median_seconds(calls, sizes)
-
-
-def first_order_table(runs: list[dict[Any, float]]) -> list[str]:
-    """Times, and what the limit costs."""
+    found = median_seconds(calls, sizes)
     rows = []
     for name in OPERATIONS:
-        is_aim = name == "log Z and gradient"
-        target = TARGET_MS if is_aim else None
-        limited, unlimited = ([one[name, x] for one in runs] for x in FIRST_ORDER)
-        ms = [figure(1e3 * median(x), target) for x in (limited, unlimited)]
-        ratios = [y / x for x, y in zip(limited, unlimited)]
-        rows.append([name, *ms, *by_run(ratios, 1.0)[:2]])
-    columns = ["", "segments to 64, ms", "no limit, ms", "no limit / limit", "runs"]
+        target = TARGET_MS if name == "log Z and gradient" else None
+        limited, unlimited = (found[name, which] for which in FIRST_ORDER)
+        ms = [figure(1e3 * x, target) for x in (limited, unlimited)]
+        rows.append([name, *ms, figure(unlimited / limited, 1.0)])
+    columns = ["", "segments to 64, ms", "no limit, ms", "no limit / limit"]
     return [
         "## Speed: 1,000 tokens, 14 labels, first order",
         f"At most {TARGET_MS:g} ms for log Z and gradient.",
@@ -284,7 +258,6 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 OPTIONS = {
     "data": path_to("its label sequences are the patterns of speed (b)", nargs="?"),
     "--only": some_of(PARTS),
-    "--runs": number(1, "measure speed N times", dest="n_runs"),
 }
 main = script(__doc__, measure, "--quick --output", OPTIONS)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -229,32 +229,19 @@ def pattern_curve(sizes: Sizes) -> Curve:
 
 
 def thread_curve(sizes: Sizes) -> Curve:
-    """More and more threads, in wall time; the results must be the same bits."""
+    """More and more threads, in wall time."""
     automaton = random_automaton(14, 3, 200)
     documents = [
         random_potentials(automaton, 50 + 10 * seed, 16, -np.inf, seed)
         for seed in range(sizes.documents)
     ]
 
-    def work(name: str, threads: int) -> list[Any]:
-        return MANY[name](automaton, documents, threads=threads)
+    def timed(run: Callable[..., Any], threads: int) -> Timed:
+        return Timed(lambda _: run(automaton, documents, threads=threads))
 
-    calls = {
-        (name, n): Timed(lambda _, name=name, n=n: work(name, n))
-        for name in MANY
-        for n in sizes.threads
-    }
-    best = {
-        key: min(seconds)
-        for key, seconds in take_turns(
-            calls, 3 * sizes.rounds, time.perf_counter
-        ).items()
-    }
-    one = {name: list(map(bits, work(name, 1))) for name in MANY}
-    same = [
-        all(list(map(bits, work(name, n))) == one[name] for name in MANY)
-        for n in sizes.threads
-    ]
+    calls = {(name, n): timed(x, n) for name, x in MANY.items() for n in sizes.threads}
+    seconds = take_turns(calls, 3 * sizes.rounds, time.perf_counter)
+    best = {key: min(of_call) for key, of_call in seconds.items()}
     return Curve(
         "number of threads",
         "threads",
@@ -265,18 +252,7 @@ def thread_curve(sizes: Sizes) -> Curve:
         {name: [best[name, n] for n in sizes.threads] for name in MANY},
         expected=-1.0,
         per="speed-up",
-        also={"results": ["same bits" if x else "DIFFER" for x in same]},
     )
-
-
-def bits(result: Any) -> object:
-    """All that a result says, such that only equal bits are equal."""
-    if not isinstance(result, core.Marginals):
-        segments, score = result
-        return segments, np.float64(score).tobytes()
-    arrays = [getattr(result.gradient, x.name) for x in fields(result.gradient)]
-    arrays += [result.tokens, np.float64(result.log_z)]
-    return [None if array is None else array.tobytes() for array in arrays]
 
 
 def measure_growth(sizes: Sizes) -> list[Curve]:
