@@ -40,16 +40,16 @@ def calibrate_cli(
     data: Annotated[
         Path,
         corpus_argument(
-            "CORPUS",
-            ".spacy file that the pipeline was not trained on; - reads one from "
+            metavar="CORPUS",
+            help=".spacy file that the pipeline was not trained on; - reads one from "
             "standard input.",
         ),
     ],
     output: Annotated[
         Path | None,
         folder_option(
-            "Save the pipeline with the chosen settings; with --overwrite DIR may be "
-            "MODEL."
+            help="Save the pipeline with the chosen settings; with --overwrite DIR may "
+            "be MODEL."
         ),
     ] = None,
     precision: Annotated[

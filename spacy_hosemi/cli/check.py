@@ -58,21 +58,22 @@ def check_cli(
       python -m spacy hosemi check train.spacy --dev dev.spacy
       python -m spacy hosemi check export.jsonl --config my.cfg --json
     """
+    from ..formats.tokenizers import blank_pipeline
     from ..inspection.costs import used
-    from ..inspection.pipelines import Pipelines
+    from ..inspection.pipelines import pipeline_of_config
     from ..inspection.report import inspect
 
     if corpus == "-" and dev == "-":
         fail("Both corpora are standard input", "Expected a path for one of them.")
-    pipelines = Pipelines(config)
+    blank = blank_pipeline(config)
+    nlp = None if config is None else pipeline_of_config(config)
     before = None if quick else used()
     parts = [
-        None if path is None else _read(path, pipelines.first, encoding)
-        for path in (corpus, dev)
+        None if path is None else _read(path, blank, encoding) for path in (corpus, dev)
     ]
     train = parts[0]
     assert train is not None
-    report = inspect(train, parts[1], pipelines.choose, before)
+    report = inspect(train, parts[1], nlp, before)
     if as_json:
         print_json(as_dict(report))
     else:
@@ -97,7 +98,7 @@ def _read(path: str, nlp: Language, encoding: str | None) -> CorpusPart:
 
 def as_dict(report: Report) -> dict[str, Any]:
     """Returns a report as JSON has it."""
-    order, profile = report.order, report.profile
+    order = report.order
     return {
         "train": report.train,
         "dev": report.dev,
@@ -110,7 +111,7 @@ def as_dict(report: Report) -> dict[str, Any]:
             "order": order.order,
             "told": order.told,
         },
-        "profile": profile,
+        "profile": report.profile,
         "config": report.fit,
         "cost": report.cost or report.no_cost or None,
     }
@@ -138,11 +139,11 @@ def _print_part(part: PartReport) -> None:
         f"{clean(part.path)}: {count(part.n_documents, 'document')}, "
         f"{count(part.n_tokens, 'token')}, {count(part.n_spans, 'span')}"
     )
-    for title, findings in (("fault", part.faults), ("remark", part.remarks)):
-        for finding in findings:
-            print(f"\n{title}: {clean(finding.text)} [{finding.name}]")
-            for example in finding.examples:
-                print(f"    {clean(example)}")
+    for finding in sorted(part.findings, key=lambda x: not x.is_fault):
+        title = "fault" if finding.is_fault else "remark"
+        print(f"\n{title}: {clean(finding.text)} [{finding.name}]")
+        for example in finding.examples:
+            print(f"    {clean(example)}")
     if not part.findings:
         print("nothing to remark")
     print()
@@ -151,17 +152,11 @@ def _print_part(part: PartReport) -> None:
 def _print_labels(report: Report) -> None:
     rows = [
         (
-            counts.label,
-            f"{counts.n:,}",
-            "-" if counts.n_dev is None else f"{counts.n_dev:,}",
-            f"{100 * counts.share:.1f}",
-            f"{counts.n_docs:,}",
-            counts.median,
-            counts.most_95,
-            counts.most,
-            " | ".join(text[:18] for text in counts.examples[:2]),
+            *(x.label, x.n, "-" if x.n_dev is None else x.n_dev),
+            *(f"{100 * x.share:.1f}", x.n_docs, x.median, x.most_95, x.most),
+            " | ".join(text[:18] for text in x.examples[:2]),
         )
-        for counts in report.labels
+        for x in report.labels
     ]
     header = ("label", "spans", "dev", "%", "docs", "tokens: half", "95 %", "all")
     print_table("Labels", (*header, "examples"), rows, "lrrrrrrrl")

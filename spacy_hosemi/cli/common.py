@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 from spacy.cli._util import app
 
+from .options import SPACY
 from .streams import (
     ESCAPED,
     CommandGroup,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from ..formats.records import ExtractedRecord
     from ..formats.writers import WriterOptions
     from ..inspection.corpus import CorpusPart
-    from ..inspection.kinds import Fit
-    from ..inspection.pipelines import Pipelines
 
 hosemi_cli = typer.Typer(
     name="hosemi",
@@ -52,18 +51,28 @@ hosemi_cli = typer.Typer(
 app.add_typer(hosemi_cli)
 
 
-def write_records(
+def write_chosen(
+    docs: Sequence[Doc],
     records: Iterable[ExtractedRecord],
     form: str,
     output: Path | str,
     overwrite: bool,
     options: WriterOptions,
 ) -> None:
-    """Writes records in the format of a tool, see `check_task_format`."""
+    """Writes documents with their user data to a .spacy file; or as records, which are
+    made only then, in the format of a tool, see `check_task_format`."""
+    from spacy.tokens import DocBin
+
     from ..formats.writers import WRITERS
 
-    with open_output(output, overwrite) as file:
-        WRITERS[form].write(records, file, options)
+    is_spacy = form == SPACY
+    with open_output(output, overwrite, binary=is_spacy) as file:
+        if is_spacy:
+            file.write(DocBin(docs=docs, store_user_data=True).to_bytes())
+        else:
+            WRITERS[form].write(records, file, options)
+    what = f"{len(docs):,} documents" if is_spacy else "the tasks"
+    say(f"Wrote {what} to {output}")
 
 
 def save_pipeline(nlp: Language, output: Path) -> None:
@@ -77,43 +86,32 @@ def save_pipeline(nlp: Language, output: Path) -> None:
     say(f"Saved the pipeline to {output}")
 
 
-class Training(NamedTuple):
-    """Holds documents to train on, and the untrained pipeline of a config. `fit` says
-    which kind of config was chosen if none was given."""
-
-    part: CorpusPart
-    pipelines: Pipelines
-    fit: Fit | None
-    nlp: Language
-    pipe: HighOrderSemiCRF
-
-
 def open_training(
     train: str, config: Path | None, encoding: str | None, group: str | None = None
-) -> Training:
-    """Returns documents to train on, and a pipeline that fits them; faults are said.
-    `group`: a key of texts that documents keep in `user_data`."""
+) -> tuple[CorpusPart, Language, HighOrderSemiCRF, str]:
+    """Returns documents to train on, an untrained pipeline and its component, and the
+    kind of its config, "" if one was given; faults are said. `group`: a key of texts
+    that documents keep in `user_data`."""
+    from ..formats.tokenizers import blank_pipeline
     from ..inspection.corpus import read_part
-    from ..inspection.pipelines import Pipelines, components_of
+    from ..inspection.pipelines import (
+        components_of,
+        pipeline_of_config,
+        pipeline_of_kind,
+    )
     from ..inspection.report import kind_of
 
-    pipelines = Pipelines(config)
-    part = read_part(train, pipelines.first, encoding=encoding, group=group)
+    blank, nlp, kind = blank_pipeline(config), None, ""
+    if config is not None:
+        nlp = pipeline_of_config(config)
+    part = read_part(train, blank, encoding=encoding, group=group)
     for fault in part.faults:
         say(str(fault))
-    fit = kind_of(part)[-1] if config is None else None
-    nlp = pipelines.choose(fit)
-    pipe = next(iter(components_of(nlp).values()))
-    return Training(part, pipelines, fit, nlp, pipe)
-
-
-def save_docs(docs: Sequence[Doc], output: str | Path, overwrite: bool) -> None:
-    """Writes documents, with their user data, to a .spacy file."""
-    from spacy.tokens import DocBin
-
-    with open_output(output, overwrite, binary=True) as file:
-        file.write(DocBin(docs=docs, store_user_data=True).to_bytes())
-    say(f"Wrote {len(docs):,} documents to {output}")
+    if nlp is None:
+        fit = kind_of(part)[-1]
+        kind = fit.kind if fit else "fields"
+        nlp = pipeline_of_kind(kind)
+    return part, nlp, next(iter(components_of(nlp).values())), kind
 
 
 @contextmanager
@@ -273,14 +271,18 @@ def _plain(value: Any) -> Any:
 def print_table(
     title: str, header: Sequence[str], rows: Sequence[Sequence[Any]], aligns: str
 ) -> None:
-    """Prints a table with a title, or "nothing" if it has no rows; control characters
-    are escaped."""
+    """Prints a table with a title, or "nothing" if it has no rows; numbers of thousands
+    get commas, and control characters are escaped."""
     from wasabi import table
 
     typer.secho(f"\n{f' {clean(title)} ':=^80}", bold=True, color=colour())
     if rows:
         columns: Any = list(aligns)
-        cells = [[clean(str(cell)) for cell in row] for row in rows]
+        cells = [[clean(_shown(cell)) for cell in row] for row in rows]
         print(table(cells, header, divider=True, aligns=columns, max_col=60))
     else:
         print("\nnothing")
+
+
+def _shown(cell: Any) -> str:
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)

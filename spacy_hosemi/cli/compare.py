@@ -32,8 +32,9 @@ def compare_cli(
     data: Annotated[
         Path,
         corpus_argument(
-            "GOLD",
-            ".spacy file that neither was trained on; - reads one from standard input.",
+            metavar="GOLD",
+            help=".spacy file that neither was trained on; - reads one from standard "
+            "input.",
         ),
     ],
     n_draws: Annotated[

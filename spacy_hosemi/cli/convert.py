@@ -207,150 +207,124 @@ def convert_cli(
     annotations = read_annotations(
         source, format, settings, overlaps=overlaps, **counting
     )
-    conversion = Conversion(annotations, group)
+    parts: dict[Path, list[AnnotatedText]] = {}
     if texts := annotations.texts:
-        parts = [texts] if dev is None else split(texts, dev, group, seed)
-        conversion.write(dict(zip(outputs.values(), parts)), nlp, overwrite)
+        several = [texts] if dev is None else split(texts, dev, group, seed)
+        parts = dict(zip(outputs.values(), several))
+    summary = _summary(annotations) | _write(parts, nlp, group, overwrite)
     with log_faults(faults, overwrite) as log:
         for fault in annotations.faults:
             log.add(fault)
-    conversion.say_notes()
-    print_json(conversion.as_dict()) if as_json else print(clean(conversion.line()))
-    raise SystemExit(FAULTY if log.n or not conversion.files else DONE)
+    _say_notes(summary, annotations, group)
+    print_json(summary) if as_json else print(clean(_line(summary)))
+    raise SystemExit(FAULTY if log.n or not parts else DONE)
 
 
-class Conversion:
-    """Writes what was read to .spacy files, and counts it.
+def _summary(annotations: Annotations) -> dict[str, Any]:
+    """Returns what was read; what was written belongs before its last key."""
+    return {
+        "formats": dict(annotations.formats),
+        "texts_read": annotations.n_texts,
+        "spans_read": annotations.n_spans,
+        "faults": len(annotations.faults),
+        "skipped": dict(annotations.skipped),
+        "spans_trimmed": annotations.n_trimmed,
+        "spans_with_invisible_ends": annotations.n_unseen,
+        "spans_overlapping": annotations.n_shorter,
+        "spans_inside_tokens": 0,
+        "spans_wrong": sum(len(text.wrong) for text in annotations.texts),
+    }
 
-    annotations (Annotations): What was read.
-    group (Optional[str]): The key of `meta` that documents keep.
-    files (List[Dict]): The path of each file that was written, and the numbers of its
-        texts, tokens and spans.
-    labels (Counter[str]): Spans that were written, by label.
-    n_cut (int): Spans with a border inside a token, which was cut there.
-    """
 
-    def __init__(self, annotations: Annotations, group: str | None) -> None:
-        self.annotations, self.group = annotations, group
-        self.files: list[dict[str, Any]] = []
-        self.labels: Counter[str] = Counter()
-        self.n_cut = 0
+def _write(
+    parts: Mapping[Path, list[AnnotatedText]],
+    nlp: Language,
+    group: str | None,
+    overwrite: bool,
+) -> dict[str, Any]:
+    """Writes the texts of each file, all files or none; returns how many spans had a
+    border inside a token, the spans of each label, and what each file has."""
+    from ..formats import make_doc, write_docs
+    from ..formats.splits import check_group
 
-    def write(
-        self, parts: Mapping[Path, list[AnnotatedText]], nlp: Language, overwrite: bool
-    ) -> None:
-        """Writes the texts of each file, all files or none."""
-        from ..formats.splits import check_group
+    counts: Counter[str] = Counter()
+    labels: Counter[str] = Counter()
 
-        if self.group is not None:
-            check_group(self.annotations.texts, self.group)
-        contents = [self._as_bytes(path, texts, nlp) for path, texts in parts.items()]
-        with ExitStack() as stack:
-            files = [
-                stack.enter_context(open_output(path, overwrite, binary=True))
-                for path in parts
-            ]
-            for file, content in zip(files, contents):
-                file.write(content)
+    def docs_of(texts: list[AnnotatedText]) -> Iterator[Doc]:
+        for text in with_progress(texts, len(texts), " texts"):
+            doc, n_cut = make_doc(text, nlp, group)
+            spans = [ent.label_ for ent in doc.ents]
+            counts.update(cut=n_cut, tokens=len(doc), spans=len(spans))
+            labels.update(spans)
+            yield doc
 
-    def _as_bytes(self, path: Path, texts: list[AnnotatedText], nlp: Language) -> bytes:
-        """Returns the content of a .spacy file, after it was counted."""
-        from ..formats import make_doc, write_docs
+    if group is not None and parts:
+        check_group([text for texts in parts.values() for text in texts], group)
+    files, contents = [], []
+    for path, texts in parts.items():
+        before = counts.copy()
+        contents.append(write_docs(docs_of(texts), has_user_data=group is not None))
+        of_file = {key: counts[key] - before[key] for key in ("tokens", "spans")}
+        files.append({"path": str(path), "texts": len(texts), **of_file})
+    with ExitStack() as stack:
+        open_files = [
+            stack.enter_context(open_output(path, overwrite, binary=True))
+            for path in parts
+        ]
+        for file, content in zip(open_files, contents):
+            file.write(content)
+    of_labels = {"labels": dict(sorted(labels.items()))}
+    return {"spans_inside_tokens": counts["cut"], **of_labels, "files": files}
 
-        counts: dict[str, Any] = {
-            "path": str(path),
-            "texts": len(texts),
-            "tokens": 0,
-            "spans": 0,
-        }
-        self.files.append(counts)
 
-        def docs() -> Iterator[Doc]:
-            for text in with_progress(texts, len(texts), " texts"):
-                annotated = make_doc(text, nlp, self.group)
-                doc = annotated.doc
-                self.n_cut += annotated.n_cut
-                self.labels.update(ent.label_ for ent in doc.ents)
-                counts["tokens"] += len(doc)
-                counts["spans"] += len(doc.ents)
-                yield doc
+def _say_notes(
+    summary: Mapping[str, Any], annotations: Annotations, group: str | None
+) -> None:
+    """Says what happened to spans and records that are no faults."""
+    from ..formats.documents import INCORRECT_SPANS
+    from ..formats.splits import count_without
+    from ..inspection.findings import count
 
-        return write_docs(docs(), has_user_data=self.group is not None)
-
-    @property
-    def n_wrong(self) -> int:
-        """Spans that are known to be wrong, in a group of their own."""
-        return sum(len(text.wrong) for text in self.annotations.texts)
-
-    def say_notes(self) -> None:
-        """Says what happened to spans and records that are no faults."""
-        from ..formats.documents import INCORRECT_SPANS
-        from ..formats.splits import count_without
-        from ..inspection.findings import count
-
-        read, group = self.annotations, self.group
-        n_others = _count_contradicting(read.texts)
-        n_partial = sum(text.is_partial for text in read.texts)
-        n_ungrouped = 0 if group is None else count_without(read.texts, group)
-        key = f'incorrect_spans_key = "{INCORRECT_SPANS}"'
-        notes = {
-            "white space at the ends of {} was left out": (read.n_trimmed, "span"),
-            "invisible characters at the ends of {} were left out": (
-                read.n_unseen,
-                "span",
-            ),
-            "left out: {} that overlapped a longer one": (read.n_shorter, "span"),
-            "{} given more than once, with other spans: by several annotators?": (
-                n_others,
-                "text",
-            ),
-            "tokens were cut at the borders of {}": (self.n_cut, "span"),
-            "{} without the key of --group: each is a group": (n_ungrouped, "text"),
-            "nothing is known beside the spans of {}: tokens there are missing": (
-                n_partial,
-                "text",
-            ),
-            f"{{}} known to be wrong: train with {key}": (self.n_wrong, "span"),
-        }
-        for note, (n, name) in notes.items():
+    texts = annotations.texts
+    key = f'incorrect_spans_key = "{INCORRECT_SPANS}"'
+    n_ungrouped = 0 if group is None else count_without(texts, group)
+    n_partial = sum(text.is_partial for text in texts)
+    of_spans = {
+        "white space at the ends of {} was left out": annotations.n_trimmed,
+        "invisible characters at the ends of {} were left out": annotations.n_unseen,
+        "left out: {} that overlapped a longer one": annotations.n_shorter,
+        "tokens were cut at the borders of {}": summary["spans_inside_tokens"],
+        f"{{}} known to be wrong: train with {key}": summary["spans_wrong"],
+    }
+    several = "{} given more than once, with other spans: by several annotators?"
+    of_texts = {
+        several: _count_contradicting(texts),
+        "{} without the key of --group: each is a group": n_ungrouped,
+        "nothing is known beside the spans of {}: tokens there are missing": n_partial,
+    }
+    for name, notes in (("span", of_spans), ("text", of_texts)):
+        for note, n in notes.items():
             if n:
                 say(note.format(count(n, name)))
-        for reason, times in sorted(read.skipped.items()):
-            say(f"left out: {times:,} {reason}")
-        if not self.files:
-            say("No text is left: nothing was written")
+    for reason, times in sorted(annotations.skipped.items()):
+        say(f"left out: {times:,} {reason}")
+    if not texts:
+        say("No text is left: nothing was written")
 
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the summary as JSON has it."""
-        read = self.annotations
-        return {
-            "formats": dict(read.formats),
-            "texts_read": read.n_texts,
-            "spans_read": read.n_spans,
-            "faults": len(read.faults),
-            "skipped": dict(read.skipped),
-            "spans_trimmed": read.n_trimmed,
-            "spans_with_invisible_ends": read.n_unseen,
-            "spans_overlapping": read.n_shorter,
-            "spans_inside_tokens": self.n_cut,
-            "spans_wrong": self.n_wrong,
-            "labels": dict(sorted(self.labels.items())),
-            "files": self.files,
-        }
 
-    def line(self) -> str:
-        """Returns the summary on one line."""
-        from ..inspection.findings import count
+def _line(summary: Mapping[str, Any]) -> str:
+    """Returns the summary on one line."""
+    from ..inspection.findings import count
 
-        files = [
-            f"{x['path']}: {count(x['texts'], 'text')}, "
-            f"{count(x['tokens'], 'token')}, {count(x['spans'], 'span')}"
-            for x in self.files
-        ]
-        read = self.annotations
-        totals = f"of {count(read.n_texts, 'text')}, {count(read.n_spans, 'span')}"
-        faults = count(len(read.faults), "fault") if read.faults else "no faults"
-        return f"{'; '.join(files) or 'nothing written'} ({totals}; {faults})"
+    files = [
+        f"{x['path']}: {count(x['texts'], 'text')}, "
+        f"{count(x['tokens'], 'token')}, {count(x['spans'], 'span')}"
+        for x in summary["files"]
+    ]
+    n_texts, n_spans = summary["texts_read"], summary["spans_read"]
+    totals = f"of {count(n_texts, 'text')}, {count(n_spans, 'span')}"
+    faults = count(summary["faults"], "fault") if summary["faults"] else "no faults"
+    return f"{'; '.join(files) or 'nothing written'} ({totals}; {faults})"
 
 
 def _count_contradicting(texts: list[AnnotatedText]) -> int:

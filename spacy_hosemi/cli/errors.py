@@ -18,7 +18,7 @@ from .options import (
     corpus_argument,
     corpus_option,
 )
-from .streams import check_outputs, clean, fail, open_output, say_written, shortened
+from .streams import check_outputs, clean, fail, shortened, write_text
 
 if TYPE_CHECKING:
     from ..component.judging import DocumentResult
@@ -34,8 +34,8 @@ def errors_cli(
     data: Annotated[
         Path,
         corpus_argument(
-            "GOLD",
-            ".spacy file that the pipeline was not trained on; - reads one from "
+            metavar="GOLD",
+            help=".spacy file that the pipeline was not trained on; - reads one from "
             "standard input.",
         ),
     ],
@@ -106,9 +106,7 @@ def errors_cli(
         n = 50 if n_examples is None else n_examples
         title = f"Mistakes of {model}"
         page = mistakes_page(mistakes, answers, n_examples=n, title=title)
-        with open_output(html, overwrite) as file:
-            file.write(str(page))
-        say_written(html)
+        write_text(str(page), html, overwrite)
     elif as_json:
         by_kind = {kind: dict(counts) for kind, counts in mistakes.by_kind().items()}
         print_json({"model": model, "by_kind": by_kind, "found": mistakes})
@@ -138,20 +136,16 @@ def _print(
     )
     counts = mistakes.by_kind()
     rows: list[tuple[Any, ...]] = [
-        (kind, f"{n.total():,}", clean(most_frequent(n)), KINDS[kind])
-        for kind, n in counts.items()
+        (kind, n.total(), most_frequent(n), KINDS[kind]) for kind, n in counts.items()
     ]
     rows.sort(key=lambda row: -counts[row[0]].total())
     print_table("by kind", ("kind", "n", "labels", "meaning"), rows, "lrll")
     confusion = {y: Counter(others) for y, others in mistakes.confusion.items()}
     by_total = sorted(confusion.items(), key=lambda pair: -pair[1].total())
-    rows = [(clean(label), clean(most_frequent(others))) for label, others in by_total]
+    rows = [(label, most_frequent(others)) for label, others in by_total]
     print_table("taken for another", ("gold", "predicted"), rows, "ll")
-    rows = [
-        (x.name, f"{x.n:,}", f"{100 * x.n_right / x.n:.1f}")
-        for x in mistakes.shares
-        if x.n
-    ]
+    shares = [x for x in mistakes.shares if x.n]
+    rows = [(x.name, x.n, f"{100 * x.n_right / x.n:.1f}") for x in shares]
     print_table("by text", ("of", "n", "% right"), rows, "lrr")
     for kind in [row for row in KINDS if row in counts] if n_examples else ():
         of_kind = [x for x in mistakes.mistakes if x.kind == kind]

@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .common import hosemi_cli, load_component, print_json
-from .explain_input import SpanQuery, find_span, leaving_out, read_query, read_texts
 from .explain_output import print_explanations, to_json
 from .options import AsJson, CodePath, Component, Encoding, Model, Overwrite
 from .streams import (
     FAULTY,
     FaultLog,
-    check_different,
-    check_file,
+    check_outputs,
     fail,
     is_file,
     log_faults,
-    open_output,
+    open_input,
     say,
-    say_written,
     with_progress,
+    write_text,
 )
 
 if TYPE_CHECKING:
-    from spacy.language import Language
     from spacy.tokens import Doc
 
     from ..component.pipe import HighOrderSemiCRF
-    from ..explain import Explanation
     from ..formats.lines import Line
+    from ..labels.inventory import Span
 
+# The longest line of a file.
+MAX_CHARS = 1_000_000
+# Errors that another text need not have: no segmentation of it is possible, or nothing
+# may be a span there.
+_OF_TEXT = "[HS060]", "[HS095]"
 # Shows how far the spans of a text are explained.
 _progress = partial(with_progress, unit=" spans")
+
+# The label of the span to explain, and its characters, or else its text.
+Query = tuple[str, tuple[int, int] | str]
+
+
+class _NoSpan(ValueError):
+    """A text does not have the span to explain."""
 
 
 @hosemi_cli.command("explain", no_args_is_help=True)
@@ -126,56 +138,48 @@ def explain_cli(
       python -m spacy hosemi explain m references.txt --json > why.json
       python -m spacy hosemi explain m references.txt --html why.html
     """
-    query = read_query(span, label)
+    from ..explain.page import Page
+
+    query = _read_query(span, label)
     if html is not None:
-        check_different({"FILE": text if is_file(text) else None, "--html": html})
-        _check_page(html, overwrite, {"--span": span, "--label": label}, as_json)
+        check_outputs(
+            {"FILE": text if is_file(text) else None}, {"--html": html}, overwrite
+        )
+        _check_page({"--span": span, "--label": label}, as_json)
+    docs, numbers, report, n_explained = [], [], [], 0
     with log_faults(None) as log:
-        lines = read_texts(text, encoding, log)
+        lines = _read_texts(text, encoding, log)
         nlp, pipe = load_component(model, component)
-        _check_label(model, pipe, label if query is None else query.label)
-        if html is not None:
-            docs = _write_page(html, overwrite, nlp, pipe, lines, log, changes)
-            n_explained = len(docs)
-        else:
-            report = []
-            for line in lines:
-                with leaving_out(line, log):
-                    doc = nlp(line.text)
-                    explanations = _explain(pipe, doc, query, label, changes)
-                    report.append(_reported(doc, line, explanations, changes))
-                    if not as_json:
+        _check_label(model, pipe, label if query is None else query[0])
+        how: dict[str, Any] = {"changes": changes, "progress": _progress}
+        for line in lines:
+            with _leaving_out(line, log):
+                doc = nlp(line.text)
+                if html is not None:
+                    docs.append(doc)
+                    numbers.append(line.line or 1)
+                else:
+                    if query is None:
+                        explanations = pipe.explain(doc, label=label, **how)
+                    else:
+                        explanations = [
+                            pipe.explain(doc, _find_span(doc, query), **how)
+                        ]
+                    if as_json:
+                        report.append(to_json(doc, line, explanations, changes))
+                    else:
                         print_explanations(doc, explanations, label, top, changes)
-            n_explained = len(report)
-            if as_json and (report or not log.n):
-                named = {"model": model, "component": pipe.name}
-                print_json({**named, "documents": report})
+                n_explained += 1
         if log.n and not n_explained:
             say("No line could be explained: nothing is written")
+        elif html is not None:
+            page = Page(pipe, docs, numbers=numbers, **how)
+            write_text(str(page), html, overwrite)
+        elif as_json:
+            named = {"model": model, "component": pipe.name}
+            print_json({**named, "documents": report})
     if log.n:
         raise SystemExit(FAULTY)
-
-
-def _explain(
-    pipe: HighOrderSemiCRF,
-    doc: Doc,
-    query: SpanQuery | None,
-    label: str | None,
-    changes: bool,
-) -> Sequence[Explanation]:
-    """Explains a span, or the predicted spans with a label."""
-    how: dict[str, Any] = {"changes": changes, "progress": _progress}
-    if query is None:
-        return pipe.explain(doc, label=label, **how)
-    return [pipe.explain(doc, find_span(doc, query), **how)]
-
-
-def _reported(
-    doc: Doc, line: Line, explanations: Sequence[Explanation], has_changes: bool
-) -> dict[str, Any]:
-    """Returns what JSON says of a text."""
-    explained = [to_json(doc, x, has_changes) for x in explanations]
-    return {"text": line.text, "line": line.line or None, "explanations": explained}
 
 
 def _check_label(model: str, pipe: HighOrderSemiCRF, label: str | None) -> None:
@@ -186,10 +190,8 @@ def _check_label(model: str, pipe: HighOrderSemiCRF, label: str | None) -> None:
         fail(f"There is no label {label!r} in {model!r}", expected)
 
 
-def _check_page(
-    html: str, overwrite: bool, options: dict[str, str | None], as_json: bool
-) -> None:
-    """Exits if a page cannot be written, or options are given that a page has not."""
+def _check_page(options: dict[str, str | None], as_json: bool) -> None:
+    """Exits if options are given that a page has not."""
     if as_json:
         fail("--html and --json are given", "Expected at most one of them.")
     names = [name for name, value in options.items() if value is not None]
@@ -198,31 +200,93 @@ def _check_page(
             f"--html and {' and '.join(names)} are given",
             f"A page has all spans: --html goes without {', '.join(options)}.",
         )
-    if html != "-":
-        check_file(html, overwrite)
 
 
-def _write_page(
-    path: str,
-    overwrite: bool,
-    nlp: Language,
-    pipe: HighOrderSemiCRF,
-    lines: Sequence[Line],
-    log: FaultLog,
-    changes: bool,
-) -> Sequence[Doc]:
-    """Writes a page, unless all lines are left out. Returns the documents on it."""
-    from ..explain.page import Page
+def _read_query(span: str | None, label: str | None) -> Query | None:
+    """Returns what --span and --label say; None without --span. Exits if that can be no
+    span of any text."""
+    if span is None:
+        return None
+    if not span:
+        fail("--span is ''", "Expected a part of the text.")
+    if label is not None:
+        return label, span
+    match = re.fullmatch(r"(\d+):(\d+):(.+)", span)
+    if match is None:
+        expected = "Expected START:END:LABEL, in characters; or a text, with --label."
+        fail(f"--span is {span!r}", expected)
+    start, end = int(match[1]), int(match[2])
+    if start >= end:
+        expected = "Expected START below END, in characters, the end exclusive."
+        fail(f"--span is {span!r}", expected)
+    return match[3], (start, end)
 
-    docs, numbers = [], []
-    for line in lines:
-        with leaving_out(line, log):
-            docs.append(nlp(line.text))
-            numbers.append(line.line or 1)
-    if docs or not log.n:
-        how: Any = {"changes": changes, "progress": _progress}
-        page = Page(pipe, docs, numbers=numbers, **how)
-        with open_output(path, overwrite) as file:
-            file.write(str(page))
-        say_written(path)
-    return docs
+
+def _read_texts(source: str, encoding: str | None, log: FaultLog) -> list[Line]:
+    """Returns a text, as line 0; or the lines of a file or "-", without empty ones.
+    Those that cannot be read go to the log. Exits if there is no such file."""
+    from ..formats.lines import UTF8, Line, read_lines
+    from ..formats.sources import check_encoding
+    from ..formats.texts import Fault
+
+    encoding = encoding or UTF8
+    check_encoding(encoding)
+    if source != "-" and not is_file(source):
+        expected = "Expected a text, or a file of lines."
+        with suppress(OSError, ValueError):  # no name of a file
+            if source and Path(source).is_dir():
+                fail(f"{source!r} is a folder", expected)
+        if re.fullmatch(r"\S+\.txt", source):
+            fail(f"There is no file {source!r}", expected)
+        return [Line("", 0, source)]
+    lines = []
+    with open_input(source) as file:
+        for line in read_lines(file, source, MAX_CHARS, encoding=encoding):
+            if isinstance(line, Fault):
+                log.add(line)
+            elif line.text.strip():
+                lines.append(line)
+    return lines
+
+
+@contextmanager
+def _leaving_out(line: Line, log: FaultLog) -> Iterator[None]:
+    """Logs a line that cannot be explained, so that the others can. Exits if there is
+    only a text."""
+    from ..formats.texts import Fault
+
+    try:
+        yield
+    except ValueError as e:
+        if not isinstance(e, _NoSpan) and not str(e).startswith(_OF_TEXT):
+            raise
+        if not line.line:
+            fail(str(e))
+        log.add(Fault(line.path, line.line, str(e)))
+
+
+def _find_span(doc: Doc, query: Query) -> Span:
+    """Returns a span in tokens; of a text the first occurrence in whole tokens. Raises
+    _NoSpan if the document does not have it."""
+    (label, wanted), n = query, len(doc.text)
+    if isinstance(wanted, str):  # occurrences may overlap
+        found = re.finditer(f"(?={re.escape(wanted)})", doc.text)
+        places = [(x.start(), x.start() + len(wanted)) for x in found]
+        if not places:
+            raise _NoSpan(f"There is no {wanted!r} in the text. Expected a part of it.")
+    elif wanted[1] > n:
+        raise _NoSpan(f"There is no character {wanted[1]:,}; the text has {n:,}.")
+    else:
+        places = [wanted]
+    begins = {token.idx: token.i for token in doc}
+    ends = {token.idx + len(token): token.i + 1 for token in doc}
+    for start, end in places:
+        if start in begins and end in ends:
+            return begins[start], ends[end], label
+    start, end = places[0]
+    near = doc.char_span(start, end, alignment_mode="expand")
+    hint = f"; near is {near.start_char}:{near.end_char}" if near else ""
+    raise _NoSpan(
+        f"The characters {start} to {end} are not whole tokens. Expected a span that "
+        f"begins and ends with tokens{hint}."
+    )

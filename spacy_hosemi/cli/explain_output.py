@@ -5,28 +5,35 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .common import print_table
-from .streams import clean
+from .streams import clean, shortened
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from ..explain import Contribution, Explanation
+    from ..formats.lines import Line
     from ..labels.inventory import Span
 
-# The longest text and name that is shown.
-SHOWN = 40
+# Texts and names as they are shown.
+_short = partial(shortened, limit=40)
 
 
-def to_json(doc: Doc, explanation: Explanation, has_changes: bool) -> dict[str, Any]:
-    """Returns an explanation with its places in characters, too; without changes if
-    these were not looked for."""
-    report = _with_characters(doc, asdict(explanation))
-    parts = report["contributions"]
-    report["contributions"] = [_with_characters(doc, part) for part in parts]
-    return report if has_changes else {**report, "changes": None}
+def to_json(
+    doc: Doc, line: Line, explanations: Sequence[Explanation], has_changes: bool
+) -> dict[str, Any]:
+    """Returns a text and its explanations with places in characters, too; without
+    changes if these were not looked for."""
+    reports = []
+    for explanation in explanations:
+        report = _with_characters(doc, asdict(explanation))
+        parts = report["contributions"]
+        report["contributions"] = [_with_characters(doc, part) for part in parts]
+        reports.append(report if has_changes else {**report, "changes": None})
+    return {"text": line.text, "line": line.line or None, "explanations": reports}
 
 
 def _with_characters(doc: Doc, report: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +111,3 @@ def _row(part: Contribution, doc: Doc) -> tuple[str, ...]:
     text = "" if part.start is None else doc[part.start : part.end].text
     columns = part.role or "", _short(text), part.label or "", part.other or ""
     return f"{part.score:+.3f}", f"{part.kind} {_short(name)}", *columns
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."

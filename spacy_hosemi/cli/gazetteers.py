@@ -81,7 +81,9 @@ def gazetteer_replace_cli(
     ],
     output: Annotated[
         Path,
-        folder_option("Where to save the pipeline; with --overwrite it may be MODEL."),
+        folder_option(
+            help="Where to save the pipeline; with --overwrite it may be MODEL."
+        ),
     ],
     column: Annotated[
         str | None,

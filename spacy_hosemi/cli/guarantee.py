@@ -38,8 +38,8 @@ def guarantee_cli(
     data: Annotated[
         Path,
         corpus_argument(
-            "DEV",
-            ".spacy file of documents that neither training nor calibration has "
+            metavar="DEV",
+            help=".spacy file of documents that neither training nor calibration has "
             "seen; - reads one from standard input.",
         ),
     ],
@@ -86,7 +86,7 @@ def guarantee_cli(
     output: Annotated[
         Path | None,
         folder_option(
-            "Save the pipeline with the threshold, for `hosemi parse`; with "
+            help="Save the pipeline with the threshold, for `hosemi parse`; with "
             "--overwrite DIR may be MODEL."
         ),
     ] = None,

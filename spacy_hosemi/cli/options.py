@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,13 @@ from .streams import as_file, fail, refuse_existing
 SPACY = "spacy"
 
 
-def check_corpus(path: Path, name: str) -> Path:
-    """Returns a .spacy file to read; exits with a message if there is none."""
+def _read_corpus(param: typer.CallbackParam, path: Path | None) -> Path | None:
+    """Returns the .spacy file to read, for "-" one with what standard input has; exits
+    with a message if there is none."""
+    if path is None:
+        return None
     path = as_file(path, ".spacy")
+    name = param.metavar if param.param_type_name == "argument" else param.opts[0]
     if not path.is_file():
         fail(f"There is no file {str(path)!r}", f"Expected a .spacy file as {name}.")
     if path.suffix != ".spacy":
@@ -27,22 +31,9 @@ def check_corpus(path: Path, name: str) -> Path:
     return path
 
 
-def _corpus_check(name: str) -> Callable[[Path | None], Path | None]:
-    def check(path: Path | None) -> Path | None:
-        return None if path is None else check_corpus(path, name)
-
-    return check
-
-
-def corpus_argument(name: str, help: str) -> Any:
-    """Declares an argument that is a .spacy file, or - for standard input."""
-    return typer.Argument(metavar=name, help=help, callback=_corpus_check(name))
-
-
-def corpus_option(*names: str, help: str) -> Any:
-    """Declares an option that is a .spacy file, or - for standard input."""
-    check = _corpus_check(names[0])
-    return typer.Option(*names, metavar="FILE", help=help, callback=check)
+# Declare an argument, or an option, that is a .spacy file, or - for standard input.
+corpus_argument = partial(typer.Argument, callback=_read_corpus)
+corpus_option = partial(typer.Option, metavar="FILE", callback=_read_corpus)
 
 
 def check_output_folder(context: typer.Context, path: Path | None) -> Path | None:
@@ -54,10 +45,10 @@ def check_output_folder(context: typer.Context, path: Path | None) -> Path | Non
     return path
 
 
-def folder_option(help: str) -> Any:
-    """Declares the option of a folder to save a pipeline in; goes with `Overwrite`."""
-    check = check_output_folder
-    return typer.Option("--output", "-o", metavar="DIR", help=help, callback=check)
+# Declares the option of a folder to save a pipeline in; goes with `Overwrite`.
+folder_option = partial(
+    typer.Option, "--output", "-o", metavar="DIR", callback=check_output_folder
+)
 
 
 def check_task_format(form: str, output: Path | str | None, name: str) -> None:

@@ -14,9 +14,8 @@ from .common import (
     print_json,
     print_table,
     reading,
-    save_docs,
     version_of,
-    write_records,
+    write_chosen,
 )
 from .options import (
     SPACY,
@@ -29,7 +28,7 @@ from .options import (
     check_task_format,
     corpus_argument,
 )
-from .streams import check_outputs, fail, failing, say, with_progress
+from .streams import check_outputs, fail, failing, with_progress
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -45,7 +44,8 @@ def select_cli(
     data: Annotated[
         Path,
         corpus_argument(
-            "CORPUS", ".spacy file of documents; - reads one from standard input."
+            metavar="CORPUS",
+            help=".spacy file of documents; - reads one from standard input.",
         ),
     ],
     n: Annotated[
@@ -129,13 +129,10 @@ def select_cli(
     with failing("Cannot tell how sure the pipeline is"):
         measured = with_progress(measure(nlp, pipe, docs, by), len(docs))
         chosen = choose(measured, n, total, diverse)
-    if output is not None and form == SPACY:
-        save_docs([x.doc for x in chosen], output, overwrite)
-    elif output is not None:
-        records = _tasks(nlp, pipe, chosen, k)
+    if output is not None:
+        docs_and_records = [x.doc for x in chosen], _tasks(nlp, pipe, chosen, k)
         options = WriterOptions(version_of(nlp))
-        write_records(records, form, output, overwrite, options)
-        say(f"Wrote the tasks to {output}")
+        write_chosen(*docs_and_records, form, output, overwrite, options)
     if as_json:
         rows = [
             {"rank": rank, "index": x.index, "nats": x.uncertainty}
@@ -163,11 +160,8 @@ def _tasks(
 def _print_selected(by: str, n_docs: int, chosen: Sequence[Uncertain]) -> None:
     rows = [
         (
-            rank,
-            f"{x.uncertainty:.3f}",
-            f"{x.per_token:.4f}",
-            x.n_tokens,
-            x.doc.text[:50],
+            *(rank, f"{x.uncertainty:.3f}", f"{x.per_token:.4f}"),
+            *(x.n_tokens, x.doc.text[:50]),
         )
         for rank, x in enumerate(chosen, start=1)
     ]

@@ -10,7 +10,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from shutil import copyfileobj
@@ -144,12 +144,6 @@ def say(text: str) -> None:
     _echo(clean(text, keep="\n"))
 
 
-def say_written(path: str | Path) -> None:
-    """Says on standard error that a file is there, unless it is standard output."""
-    if str(path) != "-":
-        say(f"Wrote {path}")
-
-
 def _echo(text: str) -> None:
     """Writes to standard error, with colours on a terminal."""
     with suppress(OSError):
@@ -214,17 +208,8 @@ def log_faults(path: str | Path | None, overwrite: bool = True) -> Iterator[Faul
 def is_file(path: str | Path) -> bool:
     """Returns whether a file has this name, or a named pipe, such as a shell makes of
     <(command); a pipe can be read only once."""
-    return _is(Path.is_file, path) or _is(Path.is_fifo, path)
-
-
-def is_folder(path: str | Path) -> bool:
-    """Returns whether a folder has this name."""
-    return _is(Path.is_dir, path)
-
-
-def _is(kind: Callable[[Path], bool], path: str | Path) -> bool:
     try:
-        return kind(Path(path))
+        return Path(path).is_file() or Path(path).is_fifo()
     except (OSError, ValueError):  # too long, or a character that no name has
         return False
 
@@ -268,6 +253,15 @@ def as_file(path: Path, suffix: str) -> Path:
     return copy
 
 
+def write_text(text: str, path: str | Path, overwrite: bool) -> None:
+    """Writes a text, see `open_output`, and says so on standard error unless it went to
+    standard output."""
+    with open_output(path, overwrite) as file:
+        file.write(text)
+    if str(path) != "-":
+        say(f"Wrote {path}")
+
+
 @contextmanager
 def open_output(
     path: str | Path, overwrite: bool = False, *, binary: bool = False
@@ -295,16 +289,6 @@ def open_output(
     finally:
         with suppress(OSError):  # moved, or never made
             beside.unlink()
-
-
-class _Tried(Exception):
-    """Says that a file could be opened."""
-
-
-def try_output(path: str | Path, overwrite: bool = False) -> None:
-    """Exits with a message if `open_output` would; what is there stays as it is."""
-    with suppress(_Tried), open_output(path, overwrite):
-        raise _Tried
 
 
 def check_file(path: str | Path, overwrite: bool) -> None:

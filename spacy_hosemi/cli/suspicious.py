@@ -15,8 +15,7 @@ from .common import (
     open_training,
     print_json,
     print_table,
-    save_docs,
-    write_records,
+    write_chosen,
 )
 from .options import (
     SPACY,
@@ -119,7 +118,7 @@ def suspicious_cli(
 
     check_task_format(form, output, "--output")
     check_outputs({"TRAIN": train}, {"--output": output}, overwrite)
-    part, _, _, nlp, pipe = open_training(train, config, encoding, group)
+    part, nlp, pipe, _ = open_training(train, config, encoding, group)
     examples = as_examples(part.docs, nlp)
     complete = [doc for doc, x in zip(part.docs, examples) if is_complete(x)]
     docs = trainable(complete, nlp)
@@ -141,13 +140,11 @@ def suspicious_cli(
     shown = errors[:top]
     places = dict(zip(map(id, part.docs), part.places))
     names = [places[id(docs[x.document])] for x in shown]
-    if output is not None and form == SPACY:
-        save_docs([docs[x.document] for x in shown], output, overwrite)
-    elif output is not None:
+    if output is not None:
         options = WriterOptions("gold", alternative="more probable")
         records = _records(names, docs, shown)
-        write_records(records, form, output, overwrite, options)
-        say(f"Wrote the records to {output}")
+        chosen = [docs[x.document] for x in shown]
+        write_chosen(chosen, records, form, output, overwrite, options)
     if as_json:
         rows = [
             {"place": name, "text": docs[x.document].text, "found": x}

@@ -18,7 +18,6 @@ from .streams import (
     fail,
     open_output,
     say,
-    try_output,
     with_progress,
 )
 
@@ -79,23 +78,37 @@ def tune_cli(
       python -m spacy hosemi tune train.spacy tuned.cfg --minutes 10
       python -m spacy hosemi tune export.jsonl tuned.cfg --config references.cfg
     """
+    check_different({"TRAIN": train, "OUT.cfg": output})
+    check_different({"--config": config, "OUT.cfg": output})
+    if minutes <= 0:
+        fail(f"--minutes is {minutes:g}", "Expected a number above 0.")
+    with open_output(output, overwrite) as file:  # what fails, fails now
+        file.write(_tuned(train, config, encoding, Path(output).name, seed, minutes))
+    if output != "-":
+        say(f"Wrote {output}")
+
+
+def _tuned(
+    train: str,
+    config: Path | None,
+    encoding: str | None,
+    name: str,
+    seed: int,
+    minutes: float,
+) -> str:
+    """Returns the config that was chosen, whose comments call it by a name."""
+    from ..configs import make_config
     from ..tuning.search import Search
     from ..tuning.tuned_config import write
 
-    check_different({"TRAIN": train, "OUT.cfg": output})
-    check_different({"--config": config, "OUT.cfg": output})
-    if output != "-":
-        try_output(output, overwrite)
-    if minutes <= 0:
-        fail(f"--minutes is {minutes:g}", "Expected a number above 0.")
-    part, pipelines, fit, nlp, pipe = open_training(train, config, encoding)
-    if fit is not None:
-        say(f"The config to begin with: hosemi init --for {fit.kind}")
-    name = "config.cfg" if output == "-" else Path(output).name
-    text = pipelines.text(fit, name)
+    part, nlp, pipe, kind = open_training(train, config, encoding)
+    if kind:
+        say(f"The config to begin with: hosemi init --for {kind}")
+    name = "config.cfg" if name == "-" else name
+    text = make_config(kind, name=name) if config is None else config.read_text("utf8")
     auto = {f"initialize.components.{pipe.name}.fit.l2": "auto"}
     write(text, auto)  # what fails, fails now
-    search = Search(nlp, pipe, part.docs, fit.kind if fit else "", seed)
+    search = Search(nlp, pipe, part.docs, kind, seed)
     n = len(search.candidates)
     say(f"{n} candidates on {_documents(search)}")
     progress = partial(with_progress, total=n, unit=" candidates")
@@ -112,10 +125,7 @@ def tune_cli(
         say("What others have gained is within chance.")
     if len(search.results) < n:
         say(f"Judged: {len(search.results)} of {n}. With more time another may win.")
-    with open_output(output, overwrite) as file:
-        file.write(write(text, {**search.best.changes, **auto}, note))
-    if output != "-":
-        say(f"Wrote {output}")
+    return write(text, {**search.best.changes, **auto}, note)
 
 
 def _documents(search: Search) -> str:

@@ -110,7 +110,7 @@ def make_example(doc: Doc, spans: Sequence[CharSpan], nlp: Language) -> Example:
     """Returns an example whose reference has exactly these spans, checked by
     `check_pair`; the tokenizer cuts the reference, as do the borders of spans."""
     labeled = tuple(LabeledSpan(*span) for span in spans)
-    return Example(doc, make_doc(AnnotatedText(doc.text, labeled, "", 0), nlp).doc)
+    return Example(doc, make_doc(AnnotatedText(doc.text, labeled, "", 0), nlp)[0])
 
 
 def check_pair(pair: Any, name: str) -> Annotated:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +17,6 @@ from .texts import AnnotatedText, LabeledSpan
 INCORRECT_SPANS = "incorrect_spans"
 
 
-@dataclass(frozen=True)
-class AnnotatedDoc:
-    """A document.
-
-    doc (Doc): With `doc.ents`; tokens beside them are outside, or missing where the
-        text is partial. Spans that are wrong are in the group `INCORRECT_SPANS`.
-    n_cut (int): Spans with a border inside a token, which was cut there.
-    """
-
-    doc: Doc
-    n_cut: int
-
-
 def read_docs(path: str | Path, nlp: Language, format: str = AUTO) -> list[Doc]:
     """Returns the documents of a file, or of a folder of files, whose texts have no
     faults. `nlp` has the tokenizer, see `make_doc`; `format` is the name of a reader,
@@ -39,7 +25,7 @@ def read_docs(path: str | Path, nlp: Language, format: str = AUTO) -> list[Doc]:
     if annotations.faults:
         n, first = len(annotations.faults), annotations.faults[0]
         raise ValueError(Errors.HS163.format(path=path, found=n, first=first))
-    return [make_doc(text, nlp).doc for text in annotations.texts]
+    return [make_doc(text, nlp)[0] for text in annotations.texts]
 
 
 def write_docs(docs: Iterable[Doc], has_user_data: bool = False) -> bytes:
@@ -50,23 +36,26 @@ def write_docs(docs: Iterable[Doc], has_user_data: bool = False) -> bytes:
 
 def make_doc(
     text: AnnotatedText, nlp: Language, group: str | None = None
-) -> AnnotatedDoc:
-    """Returns the document of a checked text. The tokenizer of `nlp` cuts it; given
-    tokens stay as they are, and their spaces count as unknown, so that nothing in spaCy
-    tokenizes them anew. What `meta` has under the key `group` comes under the same key
-    of `doc.user_data`, as a string."""
-    annotated = _made(text, nlp)
-    if group is not None and group in text.meta:
-        annotated.doc.user_data[group] = str(text.meta[group])
-    return annotated
+) -> tuple[Doc, int]:
+    """Returns the document of a checked text, with `doc.ents`, and the number of spans
+    with a border inside a token, which was cut there.
 
-
-def _made(text: AnnotatedText, nlp: Language) -> AnnotatedDoc:
+    The tokenizer of `nlp` cuts the text; given tokens stay as they are, and their
+    spaces count as unknown, so that nothing in spaCy tokenizes them anew. Tokens beside
+    spans are outside, or missing where the text is partial. Spans that are wrong are in
+    the group `INCORRECT_SPANS`. What `meta` has under the key `group` comes under the
+    same key of `doc.user_data`, as a string."""
     if text.tokens is not None:
-        words = list(text.tokens)
-        return AnnotatedDoc(
-            Doc(nlp.vocab, words=words, ents=_tags(words, None, text.spans)), 0
-        )
+        words, n_cut = list(text.tokens), 0
+        doc = Doc(nlp.vocab, words=words, ents=_tags(words, None, text.spans))
+    else:
+        doc, n_cut = _tokenized(text, nlp)
+    if group is not None and group in text.meta:
+        doc.user_data[group] = str(text.meta[group])
+    return doc, n_cut
+
+
+def _tokenized(text: AnnotatedText, nlp: Language) -> tuple[Doc, int]:
     pieces = nlp.tokenizer(text.text)
     borders = {at for span in text.judged for at in span[:2]}
     words, spaces = [], []
@@ -87,7 +76,7 @@ def _made(text: AnnotatedText, nlp: Language) -> AnnotatedDoc:
         # None is not among them: tokens are cut at their borders.
         spans: Any = [doc.char_span(*span[:3]) for span in text.wrong]
         doc.spans[INCORRECT_SPANS] = spans
-    return AnnotatedDoc(doc, n_cut)
+    return doc, n_cut
 
 
 def _cut(word: str, at: int, borders: set[int]) -> Iterator[str]:

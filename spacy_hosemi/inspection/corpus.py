@@ -161,7 +161,7 @@ def _read_texts(
 ) -> CorpusPart:
     settings = ReaderSettings(encoding=encoding, group=group)
     read = read_annotations(path, settings=settings)
-    docs = [make_doc(text, nlp, group).doc for text in read.texts]
+    docs = [make_doc(text, nlp, group)[0] for text in read.texts]
     places = [f"{Path(text.path).name}:{text.line}" for text in read.texts]
     return CorpusPart("", docs, places, read.faults, read.n_trimmed)
 

@@ -22,44 +22,22 @@ from ..component.penalty_search import DEFAULT
 from ..component.pipe import HighOrderSemiCRF
 from ..configs import make_config
 from ..errors import Errors
-from ..formats.tokenizers import blank_pipeline
 from ..training.lbfgs import FitReport
 from .corpus import as_examples
-from .kinds import Fit
 
 FIT = "spacy_hosemi.lbfgs.v1"
 
 
-class Pipelines:
-    """Pipelines for one corpus, of a config for training or else of the kind of texts;
-    `first` has a tokenizer alone, and reads the texts.
-
-    Raises ValueError if no tokenizer (HS169) or no pipeline (HS252) can be made of the
-    config, or it has no component of ours (HS253).
-    """
-
-    def __init__(self, config: Path | None = None) -> None:
-        self.first = blank_pipeline(config)
-        self._path = config
-        self._of_config = None if config is None else _of_file(config)
-
-    def text(self, fit: Fit | None, name: str = "config.cfg") -> str:
-        """Returns the config itself, or else of the kind that fits, whose comments call
-        it by a name."""
-        if self._path is not None:
-            return self._path.read_text("utf8")
-        return make_config(fit.kind if fit else "fields", name=name)
-
-    def choose(self, fit: Fit | None) -> Language:
-        """Returns the pipeline of the config, or else of the kind that fits."""
-        if self._of_config is not None:
-            return self._of_config
-        return load_model_from_config(
-            load_config_from_str(self.text(fit)), auto_fill=True
-        )
+def pipeline_of_kind(kind: str) -> Language:
+    """Returns the pipeline of the config that init writes for a kind of texts."""
+    return load_model_from_config(
+        load_config_from_str(make_config(kind)), auto_fill=True
+    )
 
 
-def _of_file(path: Path) -> Language:
+def pipeline_of_config(path: Path) -> Language:
+    """Returns the pipeline of a config for training. Raises ValueError if none can be
+    made of it (HS252), or it has no component of ours (HS253)."""
     try:
         config: Any = load_config(path, interpolate=False)
         nlp = load_model_from_config(config, auto_fill=True)

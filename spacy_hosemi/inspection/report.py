@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from spacy.language import Language
@@ -18,7 +18,7 @@ from .findings import Finding, count, fault
 from .kinds import Fit, choose_kind
 from .label_counts import LabelCount, count_labels, judge_labels
 from .label_order import LabelOrder, measure_order
-from .pipelines import components_of
+from .pipelines import components_of, pipeline_of_kind
 from .profile import Profile, measure_profile
 from .sample_trainings import SampleTrainings
 from .texts import judge_texts
@@ -39,11 +39,6 @@ class PartReport:
     def faults(self) -> list[Finding]:
         """What is wrong."""
         return [x for x in self.findings if x.is_fault]
-
-    @property
-    def remarks(self) -> list[Finding]:
-        """What is to be known."""
-        return [x for x in self.findings if not x.is_fault]
 
 
 @dataclass
@@ -78,18 +73,14 @@ class Report:
 def inspect(
     train: CorpusPart,
     dev: CorpusPart | None,
-    nlp_for: Callable[[Fit | None], Language],
+    nlp: Language | None,
     before: tuple[float, float] | None = None,
 ) -> Report:
-    """Looks at documents to train on, and to judge by.
-
-    nlp_for (Callable): Gives the pipeline whose tokenizer will cut the texts, from the
-        config that fits (None: there is no token).
-    before (Optional[Tuple[float, float]]): What the program had taken before it read
-        documents, see `used`; None: do not estimate what training takes.
-    """
+    """Looks at documents to train on, and to judge by, for a pipeline, or else that of
+    the config that fits; estimates what training takes if `before` says what the
+    program had taken before it read documents, see `used`."""
     labels, order, profile, fit = kind_of(train, dev)
-    nlp = nlp_for(fit)
+    nlp = nlp or pipeline_of_kind(fit.kind if fit else "fields")
     report = Report(_of(train), None, labels, order, profile, fit)
     report.train.findings = [
         *_unread(train.faults),

@@ -13,7 +13,7 @@ from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection import costs, pipelines, sample_trainings
 from spacy_hosemi.inspection.corpus import trainable
 from spacy_hosemi.inspection.costs import Features
-from spacy_hosemi.inspection.pipelines import Pipelines, settings_of
+from spacy_hosemi.inspection.pipelines import pipeline_of_kind, settings_of
 from spacy_hosemi.inspection.sample_trainings import (
     Minimized,
     SampleTrainings,
@@ -175,9 +175,8 @@ def test_unreachable_spans_are_left_out():
 @pytest.fixture(scope="module")
 def demo():
     """An estimate for the demo's dev corpus, and the pipeline that made it."""
-    found = Pipelines()
-    docs = read_docs(ROOT / "corpus" / "dev.jsonl", found.first)
-    nlp = found.choose(None)
+    nlp = pipeline_of_kind("fields")
+    docs = read_docs(ROOT / "corpus" / "dev.jsonl", nlp)
     made = SampleTrainings(docs, nlp, nlp.get_pipe("hosemi"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "TRACED", (500, 1000))

@@ -24,7 +24,7 @@ def make_part(*marked, name="train") -> CorpusPart:
 
 
 def look(train, dev=None):
-    return inspect(train, dev, lambda fit: NLP)
+    return inspect(train, dev, NLP)
 
 
 def found(train, dev=None) -> dict:
@@ -305,10 +305,11 @@ def test_unreadable():
 
 def test_dev_repeats_no_remark():
     train, dev = make_part("[A x]  y"), make_part("[A z]  y", name="dev")
-    assert [x.name for x in look(train, dev).dev.remarks] == []
+    assert [x.name for x in look(train, dev).dev.findings] == []
     dev = make_part("[A z] y\n", "[A u] &lt;", name="dev")
     report = look(train, dev).dev
-    assert [x.name for x in report.remarks] == ["line-breaks", "outer-spaces"]
+    remarks = [x.name for x in report.findings if not x.is_fault]
+    assert remarks == ["line-breaks", "outer-spaces"]
     assert [x.name for x in report.faults] == ["html-entities"]
 
 
