@@ -202,12 +202,12 @@ def parts(
 
 
 def best_us(
-    runs: Sequence[Mapping[str, Timed]], n_tokens: int
+    runs: Sequence[Mapping[str, Timed]], docs: Sequence[Doc]
 ) -> list[dict[str, float]]:
     """CPU us a token of each part of some models: the best of three passes in which all
     take turns."""
     flat = {(k, part): run for k, of in enumerate(runs) for part, run in of.items()}
-    seconds = take_turns(flat)
+    seconds, n_tokens = take_turns(flat), sum(map(len, docs))
     return [
         {part: 1e6 * min(seconds[k, part]) / n_tokens for part in of}
         for k, of in enumerate(runs)
