@@ -13,7 +13,7 @@ Neither is fast, and neither is meant to be.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -588,3 +588,74 @@ def reference_best_scores(problem: Problem, k: int) -> list[float]:
 def k_largest(x: np.ndarray, k: int) -> np.ndarray:
     """Of each x[a]: [A, B, k] -> [A, k], descending."""
     return -np.sort(-x.reshape(len(x), -1), axis=1)[:, :k]
+
+
+# --- one problem, many questions ----------------------------------------------------
+
+
+class Enumerated:
+    """What enumeration says of a problem; each answer is found once.
+
+    permits: What a grammar permits of the labels of a segmentation.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        permits: Callable[[tuple[int, ...]], bool] | None = None,
+    ):
+        self.problem, self.every = problem, scored(problem)
+        self.scores = filtered(self.every, permits) if permits else self.every
+
+    @cached_property
+    def log_z(self) -> float:
+        return log_z(self.scores)
+
+    @cached_property
+    def marginals(self) -> Marginals:
+        return marginals(self.problem, self.scores)
+
+    @cached_property
+    def ranked(self) -> list[tuple[Segmentation, float]]:
+        return ranked(self.scores)
+
+    @property
+    def best(self) -> tuple[Segmentation, float]:
+        return next(iter(self.ranked), ((), -math.inf))
+
+    def best_scores(self, k: int) -> list[float]:
+        return [value for _, value in self.ranked[:k]]
+
+    @cached_property
+    def entropy(self) -> float:
+        return entropy(self.scores)
+
+    @cached_property
+    def span_probabilities(self) -> dict[Segment, float]:
+        return span_probabilities(self.scores)
+
+
+class Reference:
+    """The same questions about longer documents, by the dynamic program."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+
+    @cached_property
+    def marginals(self) -> Marginals:
+        return reference_marginals(self.problem)
+
+    @property
+    def log_z(self) -> float:
+        return self.marginals.log_z
+
+    @cached_property
+    def best(self) -> tuple[Segmentation, float]:
+        return reference_best(self.problem)
+
+    def best_scores(self, k: int) -> list[float]:
+        return reference_best_scores(self.problem, k)
+
+    @cached_property
+    def entropy(self) -> float:
+        return reference_entropy(self.problem)

@@ -2,37 +2,18 @@
 
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import settings
 
 from spacy_hosemi import core
 
-from .. import oracles
 from ..oracles import Problem
-from ..strategies import IS_THOROUGH, KINDS, n_of, random_problem
 
 INF = float("inf")
 LABELS = tuple("OABCDEFGHIJKLMN")
-N_PROBLEMS = n_of(5000)
 DENSE = ("inside", "start", "end", "length", "tail", "pattern")
 FIELDS = (*DENSE, "cells", "entries")
-
-
-# For properties of what other tests compare with enumeration.
-few_examples = settings(max_examples=40 if IS_THOROUGH else 15)
-
-
-@cache
-def solved(seed: int, kinds: tuple[str, ...] = KINDS):
-    """By the seed of a random problem: the arguments of the core, and by enumeration
-    its marginals and its best."""
-    problem = random_problem(np.random.default_rng(seed), kinds=kinds)
-    scores = oracles.scored(problem)
-    expected = oracles.marginals(problem, scores), oracles.best(scores)
-    return as_core(problem), *expected
 
 
 # Those that read potentials and may have constraints; see `call`.
@@ -131,13 +112,6 @@ def set_scores(potentials: core.Potentials, name: str, where, value) -> core.Pot
     values = getattr(potentials, name).copy()
     (values["score"] if name in ("cells", "entries") else values)[where] = value
     return replace(potentials, **{name: values})
-
-
-def constant(problem: Problem, name: str, value: float) -> Problem:
-    """With a score added for all labels; not for observed patterns."""
-    scores = getattr(problem, name).copy()
-    scores[:, : problem.n_labels] += value
-    return problem._replace(**{name: scores})
 
 
 def all_segments(n_tokens: int, n_labels: int) -> list[tuple[int, int, int]]:

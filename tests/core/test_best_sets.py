@@ -12,7 +12,7 @@ from spacy_hosemi.core.algorithms.best_sets import (
     next_listed,
 )
 
-from .problems import n_of
+from ..strategies import n_of
 
 
 def best_apart(gains):

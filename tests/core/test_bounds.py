@@ -4,88 +4,29 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from spacy_hosemi import core
 from spacy_hosemi.core.sweeps.viterbi_bounds import groups_left
 
-from .. import oracles
-from ..strategies import EXACT, problems_nLD, random_patterns, random_problem
-from .problems import INF, as_core, make_cells, n_of, zeros
-from .test_grammar_inference import SETS, compiled
-
-N_PROBLEMS = n_of(1000)
+from .families import cases
+from .problems import INF, make_cells, zeros
 
 
-def assert_sound(problem: oracles.Problem, message="") -> bool:
-    """Every label of every best segmentation is left. RETURNS: whether bounds held."""
-    automaton, potentials, constraints = as_core(problem)
-    left = groups_left(automaton, potentials, constraints)
-    scores = oracles.scored(problem)
-    segments, score = oracles.best(scores)
-    found = core.viterbi(automaton, potentials, constraints, "bounds")
-    assert found == (list(segments), score), message
-    if left is None:
-        return False
-    labels = [{int(automaton.group_label[g]) for g in groups} for groups in left]
-    for segmentation, value in scores.items():
-        if value == score:
-            for i, j, y in segmentation:
-                assert all(y in labels[k] for k in range(i, j)), message
-    return True
-
-
-def sharp(problem: oracles.Problem, rng) -> oracles.Problem:
-    """With one label much better than the others at each token."""
-    inside = problem.inside.copy()
-    n_tokens, n_labels = len(inside), problem.n_labels
-    for i, y in enumerate(rng.integers(0, n_labels, n_tokens)):
-        inside[i, :n_labels][np.arange(n_labels) != y] -= 300.0
-    return problem._replace(inside=inside)
-
-
-def test_best_and_ties_equal_enumeration():
+@pytest.mark.parametrize("family", ["sharp", "any", "rules"])
+def test_every_label_of_every_best_segmentation_is_left(family):
     n_held = 0
-    for seed in range(N_PROBLEMS):
-        rng = np.random.default_rng(seed)
-        problem = random_problem(rng, kinds=EXACT, n_labels=int(rng.integers(2, 5)))
-        if seed % 2:
-            problem = sharp(problem, rng)
-        n_held += assert_sound(problem, seed)
-    assert n_held > N_PROBLEMS / 4
-
-
-@given(problems_nLD(kinds=EXACT))
-def test_best_and_ties_equal_enumeration_on_any_problem(problem):
-    assert_sound(problem)
-
-
-@pytest.mark.parametrize("n_tokens", [12, 40])
-def test_longer_documents_equal_the_reference(n_tokens):
-    n_held = 0
-    for seed in range(n_of(60)):
-        rng = np.random.default_rng(seed)
-        patterns = random_patterns(rng, 6, 4, 30)
-        problem = random_problem(
-            rng, kinds=EXACT, n_tokens=n_tokens, n_labels=6, patterns=patterns
-        )
-        problem = sharp(problem, rng)
-        arguments = as_core(problem)
-        segments, score = oracles.reference_best(problem)
-        assert core.viterbi(*arguments, "bounds") == (list(segments), score)
-        n_held += groups_left(*arguments) is not None
-    assert n_held >= n_of(5)
-
-
-@pytest.mark.parametrize("rules", SETS, ids="; ".join)
-def test_grammar_equals_the_automaton(rules):
-    grammar = compiled(tuple(rules))
-    for seed in range(n_of(60)):
-        rng = np.random.default_rng(seed)
-        problem = sharp(random_problem(rng, kinds=EXACT, n_labels=3, n_tokens=9), rng)
-        arguments = as_core(problem, grammar=grammar)
-        expected = core.viterbi(*arguments, "automaton")
-        assert core.viterbi(*arguments, "bounds") == expected
+    for case in cases(family)[:60]:
+        left = groups_left(*case.arguments)
+        if left is None:
+            continue
+        n_held += 1
+        labels = [{int(case.automaton.group_label[g]) for g in gs} for gs in left]
+        _, score = case.expected.best
+        for segmentation, value in case.expected.scores.items():
+            if value == score and case.is_exact:
+                for i, j, y in segmentation:
+                    assert all(y in labels[k] for k in range(i, j)), segmentation
+    assert n_held > 15 or family != "sharp"
 
 
 def test_by_hand():

@@ -1,11 +1,9 @@
 """Decisions by expected gain (mbr), and the entropy of the distribution."""
 
 import math
-from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from spacy_hosemi import core
 from spacy_hosemi.core.algorithms import decision_search
@@ -14,31 +12,10 @@ from spacy_hosemi.core.algorithms.best_sets import LEAST
 
 from .. import oracles
 from ..helpers import assert_linear
-from ..strategies import KINDS, problems_nLD, random_problem
-from .problems import INF, as_core, few_examples, make_cells, n_of, raises, zeros
-from .test_inference import IMPOSSIBLE, renewal
+from ..strategies import n_of, random_problem
+from .problems import INF, as_core, make_cells, raises, zeros
 
-GAINS = {"spans": oracles.expected_correct, "f1": oracles.expected_f1}
-OBJECTIVES = list(GAINS)
-N_PROBLEMS = n_of(500)
-
-
-@cache
-def scored(seed: int):
-    problem = random_problem(np.random.default_rng(seed))
-    return problem, oracles.scored(problem)
-
-
-def loss(found, objective: str, scores: oracles.Scores) -> float:
-    """How much less a decision gains than the best possible one; inf: a wrong one."""
-    possible = oracles.possible(scores)
-    if not possible:
-        return 0.0 if found == [] else INF
-    if scores.get(tuple(found), -INF) == -INF:
-        return INF
-    probs = oracles.span_probabilities(scores)
-    gain = GAINS[objective]
-    return max(gain(probs, s) for s in possible) - gain(probs, tuple(found))
+OBJECTIVES = ["spans", "f1"]
 
 
 # --- mbr by hand --------------------------------------------------------------------
@@ -84,59 +61,14 @@ def test_f1_predicts_spans_that_are_not_likely():
 # --- mbr against enumeration --------------------------------------------------------
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_gain_equals_enumeration(objective):
-    worst = (0.0, 0)
-    for seed in range(N_PROBLEMS):
-        problem, scores = scored(seed)
-        automaton, potentials, constraints = as_core(problem)
-        found = core.mbr(automaton, potentials, objective, constraints)
-        lost = loss(found, objective, scores)
-        worst = max(worst, (lost, seed))
-        # it need not find the very best, but not less than what viterbi gives
-        best, _ = core.viterbi(automaton, potentials, constraints)
-        assert lost <= loss(best, objective, scores) + 1e-9, f"seed {seed}"
-    print(f"{objective}: worst loss over {N_PROBLEMS} problems {worst[0]:.1e}")
-    assert worst[0] < 1e-5, f"random_problem(np.random.default_rng({worst[1]}))"
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@few_examples
-@given(problem=problems_nLD())
-def test_gain_equals_enumeration_on_any_problem(problem, objective):
-    automaton, potentials, constraints = as_core(problem)
-    found = core.mbr(automaton, potentials, objective, constraints)
-    assert loss(found, objective, oracles.scored(problem)) < 1e-5
-
-
-def test_spans_that_pay_at_a_given_f1_equal_enumeration():
-    for seed in range(n_of(100)):
-        problem, scores = scored(seed)
-        automaton, potentials, constraints = as_core(problem)
-        prob = oracles.span_probabilities(scores)
-        for ratio in (0.0, 0.3, 1.0):
-
-            def gain(segments, prob=prob, ratio=ratio):
-                return sum(
-                    2 * prob.get(s, 0.0) - ratio for s in oracles.spans(segments)
-                )
-
-            found = core.mbr(
-                automaton, potentials, "f1", constraints, expected_f1=ratio
-            )
-            possible = oracles.possible(scores)
-            assert bool(found) == bool(possible and problem.n_tokens)
-            best = max(map(gain, possible), default=0.0)
-            assert gain(found) == pytest.approx(best, abs=1e-5), f"seed {seed}"
-
-
 @pytest.mark.parametrize(
     ("seed", "expected_f1"),
     [(100729, 1.0), (101903, None), (102413, 0.8), (102413, 1.0)],
 )
 def test_a_span_that_does_not_pay_may_be_needed(seed, expected_f1):
     """Where outside cannot stand beside others."""
-    problem, scores = scored(seed)
+    problem = random_problem(np.random.default_rng(seed))
+    scores = oracles.scored(problem)
     automaton, potentials, constraints = as_core(problem)
     probs = oracles.span_probabilities(scores)
 
@@ -175,7 +107,7 @@ def test_what_is_tried_first_changes_nothing(expected_f1, monkeypatch):
     rng = np.random.default_rng(5)
     problems = [
         as_core(random_problem(rng, n_tokens=int(rng.integers(1, 9)), n_labels=3))
-        for _ in range(300)
+        for _ in range(150)
     ]
 
     def decide():
@@ -225,36 +157,6 @@ def test_documents_without_a_probable_span_take_linear_time(expected_f1):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("n_tokens", [40, 150])
-def test_gain_on_longer_documents(n_tokens, objective):
-    """Not less than those of the best and of 200 samples, by the marginals."""
-    rng = np.random.default_rng(n_tokens)
-    for _ in range(6):
-        problem = random_problem(
-            rng, kinds=("small",), n_tokens=n_tokens, constrained=False
-        )
-        arguments = as_core(problem)[:2]
-        marginals = core.marginals(*arguments)
-        if marginals.log_z == -INF:
-            continue
-        found = core.mbr(*arguments, objective)
-        assert core.score(*arguments, found) > -INF
-        n_gold = marginals.gradient.start[:, 1 : problem.n_labels].sum()
-
-        prob = cache(marginals.segment)
-
-        def gain(segments, prob=prob, n_gold=n_gold):
-            spans = oracles.spans(segments)
-            correct = sum(prob(*span) for span in spans)
-            if objective == "spans":
-                return correct
-            return 2 * correct / max(len(spans) + n_gold, 1e-300)
-
-        others = [core.viterbi(*arguments)[0], *core.sample(*arguments, 200)]
-        assert gain(found) >= max(map(gain, others)) - 1e-6
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_certain_segmentation_is_decided_for(objective):
     """One that is far ahead of all others. That another span is right has some
     probability, however small, and so "spans" may add it where that costs nothing."""
@@ -276,13 +178,6 @@ def test_a_certain_segmentation_is_decided_for(objective):
         assert spans <= set(oracles.spans(found))
         if objective == "f1" and spans:
             assert spans == set(oracles.spans(found))
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("case", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
-def test_nothing_possible(case, objective):
-    arguments, constraints = case
-    assert core.mbr(*arguments, objective, core.Constraints(**constraints)) == []
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -338,59 +233,13 @@ def test_entropy_by_hand():
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_entropy_equals_enumeration(kind):
-    worst = (0.0, 0)
-    for seed in range(n_of(200)):
-        problem = random_problem(np.random.default_rng(seed), kinds=(kind,))
-        expected = oracles.entropy(oracles.scored(problem))
-        found = core.entropy(*as_core(problem))
-        assert found == -INF if expected == -INF else found >= 0.0
-        error = 0.0 if found == expected else abs(found - expected)
-        worst = max(worst, (error if error == error else INF, seed))
-    print(f"{kind}: worst error over 200 problems {worst[0]:.1e}")
-    is_large = kind in ("huge", "steps", "spikes")
-    assert worst[0] < (1e-7 if is_large else 1e-9), f"seed {worst[1]}"
-
-
-@few_examples
-@given(problems_nLD())
-def test_entropy_equals_enumeration_on_any_problem(problem):
-    expected = oracles.entropy(oracles.scored(problem))
-    found = core.entropy(*as_core(problem))
-    assert found == expected or abs(found - expected) < 1e-7
-    assert found == -INF or found >= 0.0
-
-
-@pytest.mark.parametrize("n_tokens", [12, 30, 60])
-def test_entropy_equals_the_reference(n_tokens):
-    rng = np.random.default_rng(n_tokens + 2)
-    for _ in range(15):
-        problem = random_problem(rng, kinds=("small", "medium"), n_tokens=n_tokens)
-        expected = oracles.reference_entropy(problem)
-        found = core.entropy(*as_core(problem))
-        assert found == expected or found == pytest.approx(expected, rel=1e-9, abs=1e-8)
-
-
-@pytest.mark.parametrize("n_labels", [1, 3])
-@pytest.mark.parametrize("n_tokens", [1, 2, 1000])
-@pytest.mark.parametrize("value", [0.0, -1e4, 1e4])
-def test_entropy_of_equally_likely_segmentations(n_tokens, n_labels, value):
-    """Each token but the first goes on, or starts one of L labels."""
-    automaton, potentials = zeros(n_tokens, n_labels, tail=0.0)
-    potentials.inside[:] = value
-    expected = math.log(n_labels) + (n_tokens - 1) * math.log(1 + n_labels)
-    tolerance = 1e-8 + 1e-12 * n_tokens * abs(value)
-    assert core.entropy(automaton, potentials) == pytest.approx(expected, abs=tolerance)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_entropy_is_the_log_of_a_count(seed):
     """All scores are 0 or -inf: a dynamic program counts what is possible. What only
     the label 0 reads is 0, so that there is something."""
     rng = np.random.default_rng(seed)
     problem = random_problem(
-        rng, kinds=("ties",), n_tokens=1000, n_labels=2, constrained=False
+        rng, kinds=("ties",), n_tokens=300, n_labels=2, constrained=False
     )
     has_label_1 = np.array([False, True, *(1 in z for z in problem.observed)])
 
@@ -412,42 +261,6 @@ def test_entropy_is_the_log_of_a_count(seed):
     expected = oracles.reference_log_z(problem)
     assert expected > 0.0
     assert core.entropy(*as_core(problem)) == pytest.approx(expected, abs=1e-8)
-
-
-@pytest.mark.parametrize("value", [0.0, -1e4, 1e4])
-def test_entropy_of_a_long_document(value):
-    """Each of 100,000 tokens decides on its own, so their entropies add."""
-    n_tokens, n_labels = 100_000, 2
-    automaton, potentials, _, goes_on = renewal(n_tokens, n_labels, value, -1.5, -0.25)
-    starts = (1 - goes_on) / n_labels
-    each = -goes_on * math.log(goes_on) - (1 - goes_on) * math.log(starts)
-    expected = math.log(n_labels) + (n_tokens - 1) * each
-    tolerance = 1e-9 if value == 0.0 else 1e-6
-    assert core.entropy(automaton, potentials) == pytest.approx(expected, rel=tolerance)
-
-
-def test_entropy_of_two_long_alternatives():
-    """All O against one A, whatever they score."""
-    for n_tokens, value in [(2000, 0.0), (2000, 1e4), (50, -1e4)]:
-        patterns = [(0, 1), (1, 0), (1, 1)]
-        automaton, potentials = zeros(n_tokens, 2, tail=[-INF, 0.0], patterns=patterns)
-        potentials.inside[:] = value
-        potentials.pattern[:] = -INF
-        found = core.entropy(automaton, potentials)
-        tolerance = 1e-8 + 1e-12 * n_tokens * abs(value)
-        assert found == pytest.approx(math.log(2), abs=tolerance)
-
-
-@pytest.mark.parametrize("ahead", [1.0, 30.0, 50.0, 800.0])
-def test_entropy_of_a_near_certainty(ahead):
-    """One of two is ahead: H = log(1 + e^-a) + a e^-a / (1 + e^-a)."""
-    automaton, potentials = zeros(1, 2)
-    potentials.inside[0, 1] = ahead
-    rest = math.exp(-ahead)
-    expected = math.log1p(rest) + ahead * rest / (1 + rest)
-    found = core.entropy(automaton, potentials)
-    assert found >= 0.0
-    assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("ahead", [0.0, 0.1, 3.0, 8.0, 9.0, 20.0, 40.0, 300.0])
@@ -492,27 +305,6 @@ def test_entropy_of_one_possible_segmentation_is_0():
     potentials.inside[:] = np.random.default_rng(0).normal(scale=1e3, size=(500, 2))
     potentials.pattern[:] = -INF
     assert 0.0 <= core.entropy(automaton, potentials) < 1e-7
-
-
-@pytest.mark.parametrize("case", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
-def test_entropy_of_nothing_possible(case):
-    arguments, constraints = case
-    assert core.entropy(*arguments, core.Constraints(**constraints)) == -INF
-
-
-def test_entropy_of_an_empty_document():
-    automaton, potentials = zeros(0, 2, patterns=[("^", "$")])
-    potentials.pattern[0] = -1e4
-    assert core.entropy(automaton, potentials) == 0.0
-    potentials.pattern[0] = -INF
-    assert core.entropy(automaton, potentials) == -INF
-
-
-def test_constraints_lower_the_entropy_to_what_is_left():
-    automaton, potentials = zeros(3, 2)
-    allowed = np.array([[True, True], [True, False], [True, True]])
-    found = core.entropy(automaton, potentials, core.Constraints(allowed))
-    assert found == pytest.approx(math.log(4))
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.5, math.nan])

@@ -9,8 +9,8 @@ from hypothesis import given, strategies
 from spacy_hosemi import core
 
 from .. import oracles
-from ..strategies import KINDS, problems_nLD, random_problem
-from .problems import INF, as_core, n_of, raises, zeros
+from ..strategies import KINDS, n_of, problems_nLD, random_problem
+from .problems import INF, as_core, raises, zeros
 
 PATTERNS = ((0, 1), (1, 2, 1), ("^", 2), (1, "$"), (2, 2, 0))
 

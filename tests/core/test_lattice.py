@@ -8,8 +8,8 @@ from spacy_hosemi.core.algorithms.lattice import Lattice
 from spacy_hosemi.core.algorithms.lattice_graph import StateTable
 
 from .. import oracles
-from ..strategies import random_problem
-from .problems import as_core, make_automaton, n_of
+from ..strategies import n_of, random_problem
+from .problems import as_core, make_automaton
 
 INF = float("inf")
 N_PROBLEMS = n_of(300)

@@ -61,14 +61,13 @@ def by_document(found):
         yield spans[i:j], probability[i:j].tolist(), p
 
 
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.8])
-@pytest.mark.parametrize("has_tail", [True, False])
-def test_paths_are_those_of_enumeration(has_tail, share):
+def test_paths_are_those_of_enumeration():
     n_whole = 0
-    for seed in range(n_of(100)):
+    for seed in range(n_of(200)):
         rng = np.random.default_rng(seed)
-        sizes = rng.integers(1, 6, 11).tolist()
-        made = with_cells(problems(seed, sizes, has_tail)[0], rng, share)
+        sizes = rng.integers(1, 6, 7).tolist()
+        share = rng.choice([0.0, 0.2, 0.8])
+        made = with_cells(problems(seed, sizes, bool(seed % 2))[0], rng, share)
         found = finish(best_path_steps(*joined(made)))
         scores = [oracles.scored(problem) for problem in made]
         if any(oracles.best(x)[1] == -INF for x in scores):
@@ -105,13 +104,12 @@ def test_the_same_bits_as_alone(share):
     assert [*map(tuple, without.tolist())] == [x for spans, *_ in found for x in spans]
 
 
-@pytest.mark.parametrize("expected_f1", [None, 0.0, 0.3, 0.8])
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
-def test_decisions_are_those_of_each_alone(share, expected_f1):
+def test_decisions_are_those_of_each_alone():
     n_decided = 0
-    for seed in range(30):
+    for seed in range(60):
         rng = np.random.default_rng(seed)
-        sizes = rng.integers(0, 40, 11).tolist()
+        share, expected_f1 = (0.0, 0.5, 0.9)[seed % 3], (None, 0.0, 0.3, 0.8)[seed % 4]
+        sizes = rng.integers(0, 40, 7).tolist()
         made = with_cells(finite_problems(seed, sizes)[0], rng, share)
         automaton, many = joined(made)
         given = automaton, many, expected_f1
@@ -132,7 +130,7 @@ def test_decisions_are_those_of_each_alone(share, expected_f1):
                 (answer,) = finish(path_steps(automaton, [potentials], [path], [None]))
                 assert probability == [min(p, 1.0) for p in answer[1]]
                 assert whole == math.exp(min(answer[2] - answer[3], 0.0))
-    assert n_decided > 20
+    assert n_decided > 40
 
 
 def test_the_longest_segments_may_be_explicit():

@@ -7,7 +7,7 @@ import pytest
 
 from spacy_hosemi import core
 
-from ..strategies import random_problem
+from ..strategies import n_of, random_problem
 from .problems import (
     DENSE,
     FIELDS,
@@ -19,7 +19,6 @@ from .problems import (
     make_automaton,
     make_cells,
     make_entries,
-    n_of,
     raises,
     zeros,
 )

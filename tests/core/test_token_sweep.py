@@ -10,54 +10,14 @@ import pytest
 from spacy_hosemi import core
 from spacy_hosemi.core.automaton.pattern_trie import PatternTrie
 
-from .. import oracles
-from ..strategies import EXACT, KINDS, random_observed, random_problem
 from .problems import (
     INF,
-    as_core,
     make_automaton,
     make_entries,
-    n_of,
-    only_labels,
     zeros,
 )
-from .test_nonnegative import only_adding, positive
 
-N_PROBLEMS = n_of(400)
 METHODS = ("auto", "nonnegative", "automaton")
-
-
-def tags_on_tokens(seed: int, kinds=EXACT, **given) -> oracles.Problem:
-    """A problem with observed patterns that have scores in entries alone."""
-    rng = np.random.default_rng(seed)
-    problem = random_problem(rng, kinds=kinds, **given)
-    return only_labels(problem)._replace(
-        length=problem.length[:, :1],
-        tail=np.full(problem.n_labels, -INF),
-        cells=[],
-        forbidden=(),
-    )
-
-
-def segments_of_any_length(seed: int, **given) -> oracles.Problem:
-    """The same, but for labels with a tail: decoded by another method."""
-    rng = np.random.default_rng(seed)
-    n_labels = int(rng.integers(1, 4))
-    problem = random_problem(
-        rng,
-        kinds=EXACT,
-        n_labels=n_labels,
-        observed=random_observed(rng, n_labels),
-        **given,
-    )
-    tail = np.where(rng.random(n_labels) < 0.8, positive(problem.tail), -INF)
-    length = problem.length[:, :1]
-    return only_labels(problem)._replace(
-        length=length, tail=tail, cells=[], forbidden=()
-    )
-
-
-KINDS_OF_SEGMENTS = tags_on_tokens, segments_of_any_length
 
 
 def test_tags_by_hand():
@@ -92,52 +52,6 @@ def test_segments_by_hand():
     expected = [(0, 2, 0), (2, 3, 1), (3, 4, 2)]
     for method in METHODS:
         assert core.viterbi(automaton, potentials, method=method) == (expected, 4.0)
-
-
-@pytest.mark.parametrize("make", KINDS_OF_SEGMENTS)
-def test_segments_and_ties_equal_enumeration(make):
-    n_by_tokens = 0
-    for seed in range(N_PROBLEMS):
-        problem = only_adding(make(seed))
-        automaton, *rest = as_core(problem)
-        segments, score = oracles.best(oracles.scored(problem))
-        for method in METHODS:
-            found = core.viterbi(automaton, *rest, method=method)
-            assert found == (list(segments), score), (seed, method)
-            # nobody has asked for the states of the patterns
-            n_by_tokens += method == "auto" and automaton.layout is None
-    assert n_by_tokens > N_PROBLEMS / 6 or make is segments_of_any_length
-
-
-def test_scores_equal_enumeration():
-    """Of any size, and -inf."""
-    for seed in range(n_of(150)):
-        problem = only_adding(tags_on_tokens(seed, KINDS))
-        automaton, potentials, constraints = as_core(problem)
-        _, score = oracles.best(oracles.scored(problem))
-        segments, found = core.viterbi(automaton, potentials, constraints)
-        assert found == pytest.approx(score, rel=1e-9, abs=1e-9), seed
-        if score > -INF:
-            again = core.score(automaton, potentials, segments)
-            assert again == pytest.approx(score, rel=1e-9, abs=1e-9), seed
-
-
-@pytest.mark.parametrize("make", KINDS_OF_SEGMENTS)
-@pytest.mark.parametrize("n_tokens", [12, 40])
-def test_longer_documents_equal_the_reference(make, n_tokens):
-    for seed in range(30):
-        problem = only_adding(make(seed, n_tokens=n_tokens))
-        segments, score = oracles.reference_best(problem)
-        found = core.viterbi(*as_core(problem))
-        assert found == (list(segments), score), seed
-
-
-@pytest.mark.parametrize("make", KINDS_OF_SEGMENTS)
-def test_scores_below_0_are_decoded_by_another_method(make):
-    for seed in range(n_of(150)):
-        problem = make(seed)
-        segments, score = oracles.best(oracles.scored(problem))
-        assert core.viterbi(*as_core(problem)) == (list(segments), score), seed
 
 
 def test_many_patterns_equal_the_automaton():
@@ -212,40 +126,6 @@ def test_rooms_are_used_again_for_other_documents(tails):
         expected = core.viterbi(automaton, potentials, method="automaton")
         assert segments == expected[0]
         assert score == pytest.approx(expected[1], abs=1e-9)
-
-
-def test_counts_of_a_segmentation_give_its_score():
-    """Any lengths: entries are counted without the states of their patterns."""
-    n_counted = 0
-    for seed in range(n_of(300)):
-        problem = random_problem(np.random.default_rng(seed), kinds=EXACT)
-        n_labels = problem.n_labels
-        if not (problem.observed and problem.entries):
-            continue
-        dense = {
-            x: getattr(problem, x)[:, :n_labels] for x in ("inside", "start", "end")
-        }
-        problem = problem._replace(cells=[], **dense)
-        automaton, potentials, _ = as_core(problem)
-        free = problem._replace(allowed=None, boundary=None, forbidden=())
-        for segments, score in list(oracles.scored(free).items())[:5]:
-            if score == -INF:
-                continue
-            counts = replace(potentials, entries=potentials.entries.copy())
-            counts.entries["score"] = 0.0
-            for name in ("inside", "start", "end", "length", "tail", "pattern"):
-                setattr(counts, name, np.zeros_like(getattr(potentials, name)))
-            found = core.add_counts(automaton, potentials, segments, counts, 2.0)
-            fired = counts.entries["score"] > 0.0
-            expected = core.score(automaton, potentials, segments)
-            assert found == expected
-            of_entries = potentials.entries["score"][fired].sum()
-            bare = replace(potentials, entries=None)
-            rest = core.score(automaton.without_observed, bare, segments)
-            assert rest + of_entries == expected
-            assert set(counts.entries["score"].tolist()) <= {0.0, 2.0}
-            n_counted += bool(fired.any())
-    assert n_counted > n_of(50)
 
 
 def test_prefixes_by_hand():
