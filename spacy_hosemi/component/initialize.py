@@ -221,32 +221,25 @@ def learn(
     scope = pipe.settings.scope
     corpus = read_corpus(docs, annotations, pipe.schema, scope, pipe.name)
     warn_crossing(clean, annotations, scope, pipe.name)
-    reports = None
-    if fit is not None:
-        fit, reports = _noting(search or fit)
-        if is_watched and dev_docs:
-            fit = watching(fit, pipe.trainer, options, dev_docs)
-    pipe.trainer.initialize(corpus, docs, pipe.settings.cfg, pipe.objective, fit)
+    reports: list[FitReport] = []
+    minimize = search or fit
+
+    def fit_and_note(batch: Any) -> None:
+        # Before the last level nothing can be predicted.
+        if is_watched and dev_docs and batch.is_last:
+            batch.watch = watching(pipe.trainer, options, dev_docs)
+        report = None if minimize is None else minimize(batch)
+        if isinstance(report, FitReport):
+            reports.append(report)
+
+    args = pipe.settings.cfg, pipe.objective, None if fit is None else fit_and_note
+    pipe.trainer.initialize(corpus, docs, *args)
     pipe.facts, pipe.prediction_warnings = summary, PredictionWarnings()
     pipe.training_texts = TrainingTexts()
     pipe.note_seen([*examples, *dev_examples])
     if search is not None:
         _use_choice(pipe, search)
-    return reports
-
-
-def _noting(
-    fit: Callable[[Any], Any],
-) -> tuple[Callable[[Any], None], list[FitReport]]:
-    """Returns the same fit, and a list that gets its report of each minimization."""
-    reports: list[FitReport] = []
-
-    def fit_and_note(batch: Any) -> None:
-        report = fit(batch)
-        if isinstance(report, FitReport):
-            reports.append(report)
-
-    return fit_and_note, reports
+    return None if fit is None else reports
 
 
 def _read_dev(

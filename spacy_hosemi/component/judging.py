@@ -42,7 +42,7 @@ from ..prediction.existing_entities import entities_by_origin
 from ..prediction.flat_decoder import FlatDecoder
 from ..prediction.scorer import Scorer
 from ..training.trainer import Trainer
-from ..training.training_set import Floats, TrainingSet
+from ..training.training_set import Floats, Watch
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
@@ -266,26 +266,12 @@ def only_spans(options: DecodingOptions) -> DecodingOptions:
 
 
 def watching(
-    fit: Callable[[Any], None],
-    trainer: Trainer,
-    options: DecodingOptions,
-    docs: Sequence[GoldDoc],
-) -> Callable[[Any], None]:
-    """Returns the same fit, whose log has the scores of other documents; with labels in
-    a tree in its last part, before which nothing can be predicted."""
-
-    def fit_and_watch(batch: Any) -> None:
-        is_last = (
-            not batch.has_levels if isinstance(batch, TrainingSet) else batch.is_last
-        )
-        if is_last:
-            held_out = read_held_out(trainer.weights.state, docs, options.scope)
-            batch.watch = lambda _: scores_of(
-                held_out.counts(trainer, only_spans(options))
-            )
-        fit(batch)
-
-    return fit_and_watch
+    trainer: Trainer, options: DecodingOptions, docs: Sequence[GoldDoc]
+) -> Watch:
+    """Returns what scores the present weights on other documents, whose features it
+    reads now."""
+    held_out = read_held_out(trainer.weights.state, docs, options.scope)
+    return lambda _: scores_of(held_out.counts(trainer, only_spans(options)))
 
 
 def check_patience(patience: int | None, docs: Sequence[GoldDoc]) -> None:

@@ -191,11 +191,11 @@ class PenaltySearch:
             return self._fit_last(batch)
         weights, report = self._follow(folds)
         batch.weights.set_vector(weights)
-        if self._has_last_fit and (report.reason != "interrupted" or batch.has_levels):
+        if self._has_last_fit and (report.reason != "interrupted" or not batch.is_last):
             try:
                 return self._fit_last(batch)
             except KeyboardInterrupt:  # there has been no iteration yet
-                if batch.has_levels:
+                if not batch.is_last:
                     raise
                 report = replace(report, reason="interrupted", is_converged=False)
         batch.weights.round()  # a saved model predicts the same

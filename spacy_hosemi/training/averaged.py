@@ -91,7 +91,7 @@ def make_averaged(
     rates = by_penalty_group("rate", settings["rate"], default=1.0)
 
     def fit(batch: TrainingSet) -> None:
-        if batch.has_levels:
+        if not batch.is_last:
             expected = "the fit spacy_hosemi.lbfgs.v1"
             found = "it is spacy_hosemi.averaged.v1"
             raise ValueError(Errors.HS118.format(expected=expected, found=found))

@@ -126,9 +126,9 @@ class TrainingSet:
         return len(self.docs)
 
     @property
-    def has_levels(self) -> bool:
-        """Whether the same fit trains levels of a tree below, after it."""
-        return self._levels is not None
+    def is_last(self) -> bool:
+        """Whether there is no level of a tree below it, which the same fit trains."""
+        return self._levels is None
 
     def with_levels(self, fit: Callable[[Any], Any]) -> AbstractContextManager[None]:
         """Returns a context in which the levels below, if there are any, have weights
