@@ -32,9 +32,10 @@ from ..model.weights.vector import (
 from ..model.weights.weights import Weights
 from ..values import FLAG, Setting, by_name, integer, number, read_all
 from .lbfgs import Fit, size_of
+from .not_finite import check_finite, naming_features
 from .objectives import is_zero
 from .progress import bar_of
-from .training_set import TrainingSet, check_finite, naming_features
+from .training_set import TrainingSet
 
 Floats = NDArray[np.float64]
 

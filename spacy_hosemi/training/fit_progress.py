@@ -14,7 +14,8 @@ from ..errors import Warnings
 from .checkpoint import Checkpoint, SavedFit
 from .fit_log import FitLog, iterations_left
 from .minimizers import norm_of
-from .training_set import Floats, Trainable, check_finite, naming_features
+from .not_finite import check_finite, naming_features
+from .training_set import Floats, Trainable
 
 # Iterations between two calls of `TrainingSet.watch`, which may decode a corpus.
 WATCH_EVERY = 10

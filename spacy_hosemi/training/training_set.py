@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
-from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,22 +13,36 @@ from spacy.tokens import Doc
 
 from ..core import PatternAutomaton, Potentials
 from ..core.parallel.team import ALONE, Team, team_of
-from ..errors import Errors
 from ..labels.gold import Gold
-from ..model.active_features import PlaceRows, RoleRows, Rows, SegmentRows, read_docs
+from ..model.active_features import (
+    PlaceRows,
+    Rows,
+    SegmentRows,
+    cut_rows,
+    read_docs,
+)
 from ..model.kernels.sparse_steps import Freedom
-from ..model.weights.potentials import score_rows
+from ..model.weights.potentials import (
+    add_cell_gradient,
+    add_entry_gradient,
+    cells_of,
+    join_scores,
+    role_gradient,
+    score_rows,
+)
+from ..model.weights.state import WeightState
 from ..model.weights.vector import (
     empty_gradient,
     of_long_patterns,
     write_dense_gradient,
 )
 from ..model.weights.weights import Weights
+from .blocks import add_tokens, cut_blocks
 from .checkpoint import digest, of_documents
-from .encoded_docs import EncodedDocs
+from .lane_losses import LaneLosses
 from .objectives import Objective
 from .progress import watched
-from .row_store import RowStore, SegmentStore
+from .row_store import RowStore, SegmentStore, join_rows
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +89,11 @@ class TrainingSet:
 
     weights (Weights): Where the vector of weights is written to.
     objective (Callable): Loss of one document.
-    golds (Sequence[Gold]): What is known of each document.
+    golds (Sequence[Gold]), sizes (Sequence[int]): What is known of each of D documents,
+        and its tokens.
+    tokens (Dict[str, RoleRows]), segments (SegmentStore), places (Sequence[PlaceRows]):
+        Features of tokens of all documents by role, of segments, and of transitions by
+        document.
     levels (Optional[Levels]): What fits the levels of a tree below, if there are some.
 
     watch (Optional[Callable]): Called by a fit with a log or patience, such as for
@@ -95,7 +112,8 @@ class TrainingSet:
         golds: Sequence[Gold],
         levels: Levels | None = None,
     ) -> None:
-        self.weights = weights
+        self.weights, self.automaton, self.objective = weights, automaton, objective
+        self.golds, self.sizes = golds, [len(doc) for doc in docs]
         self.watch: Watch | None = None
         self.team = ALONE
         self._levels = levels
@@ -103,27 +121,27 @@ class TrainingSet:
         state = weights.state
         stores = {role: RowStore() for role in state.extractor.features.scored_roles}
         segments: list[SegmentRows] = []
-        places: list[PlaceRows] = []
+        self.places: list[PlaceRows] = []
         for doc in watched(docs, "Reading features"):
             rows = read_docs(state, [doc], is_train=True)
             for role, store in stores.items():
                 store.append(rows.tokens[role])
             segments.append(rows.segments)
-            places.append(rows.places)
-        self.docs = EncodedDocs(
-            automaton,
-            objective,
-            golds,
-            [len(doc) for doc in docs],
-            {role: store.joined() for role, store in stores.items()},
-            SegmentStore(segments),
-            places,
-            len(state.tail),
-        )
+            self.places.append(rows.places)
+        self.tokens = {role: store.joined() for role, store in stores.items()}
+        self.segments = SegmentStore(segments)
+        self._cut()
+
+    def _cut(self) -> None:
+        """Cuts the documents into blocks and chunks."""
+        self._borders = [0, *np.cumsum(self.sizes).tolist()]
+        n_labels = len(self.weights.state.tail)
+        self._blocks, self._chunks = cut_blocks(self.sizes, n_labels)
+        self._lanes: LaneLosses | None = None
 
     def __len__(self) -> int:
         """How many documents there are."""
-        return len(self.docs)
+        return len(self.sizes)
 
     @property
     def is_last(self) -> bool:
@@ -139,39 +157,45 @@ class TrainingSet:
 
     def rows(self, k: int) -> Rows:
         """Returns the known features of one document, as views."""
-        return self.docs.rows(k)
+        at = slice(self._borders[k], self._borders[k + 1] + 1)
+        tokens = {
+            role: part._replace(first=part.first[at])
+            for role, part in self.tokens.items()
+        }
+        return Rows(tokens, self.segments.of(k, k + 1), self.places[k])
 
     def part(self, chosen: Sequence[int]) -> TrainingSet:
         """Returns some of the documents, and the same weights."""
         part = copy(self)
         part._chosen = [self._chosen[k] for k in chosen]
-        part.docs = self.docs.part(chosen)
+        part.golds = [self.golds[k] for k in chosen]
+        part.sizes = [self.sizes[k] for k in chosen]
+        spans = [(self._borders[k], self._borders[k + 1]) for k in chosen]
+        part.tokens = {
+            role: join_rows(cut_rows(rows, i, j) for i, j in spans)
+            for role, rows in self.tokens.items()
+        }
+        part.segments = self.segments.part(chosen)
+        part.places = [self.places[k] for k in chosen]
+        part._cut()
         return part
-
-    @property
-    def objective(self) -> Objective:
-        """Returns the loss of one document, a function."""
-        return self.docs.objective
 
     def loss(self, k: int, rows: Rows) -> tuple[float, Potentials]:
         """Returns the loss of one document, with these rows, at the present weights,
         and its derivatives by the potentials."""
-        docs = self.docs
-        potentials = score_rows(self.weights.state, rows, docs.sizes[k])
-        return docs.objective(docs.automaton, potentials, docs.golds[k])
+        potentials = score_rows(self.weights.state, rows, self.sizes[k])
+        return self.objective(self.automaton, potentials, self.golds[k])
 
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
         """Returns how each weight of the vector may change, uint8 [N]: NONNEGATIVE, if
         that is wanted, for label patterns of three or more names, else FREE."""
-        is_long = of_long_patterns(self.weights.state, self.docs.automaton)
-        return np.where(
-            is_long & nonnegative, Freedom.NONNEGATIVE, Freedom.FREE
-        ).astype(np.uint8)
+        is_bounded = of_long_patterns(self.weights.state, self.automaton) & nonnegative
+        return np.where(is_bounded, Freedom.NONNEGATIVE, Freedom.FREE).astype(np.uint8)
 
     def identity(self) -> dict[str, str]:
         """Returns what tells whether weights mean the same, and were fitted to the
         same: labels, features, label patterns and annotation."""
-        state, automaton = self.weights.state, self.docs.automaton
+        state, automaton = self.weights.state, self.automaton
         keys = [state.table.keys]
         if state.pairs is not None:
             keys += [state.pairs.first, state.pairs.columns]
@@ -181,44 +205,78 @@ class TrainingSet:
             "labels": ", ".join(automaton.labels),
             "features": f"{len(state.names)} ({digest(*keys)})",
             "label patterns": f"{len(patterns)} ({of_patterns})",
-            "annotation": of_documents(gold.content() for gold in self.docs.golds),
+            "annotation": of_documents(gold.content() for gold in self.golds),
             "weights": f"{len(self.weights.vector())}",
         }
-
-    def extreme(self) -> str:
-        """Returns the feature with the largest value in a document, as part of a
-        message; if all values are 1, that with the largest weight; or nothing."""
-        largest, text = 1.0, ""
-        names, matrix = self.weights.state.names, self.weights.state.matrix
-        all_rows: Iterable[RoleRows | SegmentRows]
-        docs = self.docs
-        all_rows = chain(docs.tokens.values(), [docs.segments.rows])
-        for rows in all_rows:
-            if rows.strength is not None and len(rows.strength):
-                values = np.nan_to_num(np.abs(rows.strength), nan=np.inf, posinf=np.inf)
-                k = int(values.argmax())
-                if values[k] > largest:
-                    shown = f"the value {rows.strength[k]:g} in a document"
-                    largest, text = values[k], f"{names[rows.row[k]]!r} has {shown}"
-        if not text and matrix.size:
-            k = int(np.nan_to_num(np.abs(matrix.ravel()), nan=np.inf).argmax())
-            pairs, row = self.weights.state.pairs, k // matrix.shape[1]
-            if pairs is not None:
-                row = int(np.searchsorted(pairs.first, row, side="right")) - 1
-            text = f"{names[row]!r} has the weight {matrix.ravel()[k]:g}"
-        return f" The feature {text}, the largest of all." if text else ""
 
     def value_and_gradient(self) -> tuple[float, Floats]:
         """Returns the summed loss at the present weights in nats, and its gradient,
         float64 [N]. Documents are summed in their order, always to the same bits."""
-        state, docs = self.weights.state, self.docs
+        state = self.weights.state
+        if self._lanes is None:
+            gold = self.golds, self.segments, self._blocks
+            args = state, self.automaton, self.objective, self.sizes, *gold
+            self._lanes = LaneLosses(*args)
+        self._lanes.set_weights(state)
         pattern = np.zeros(len(state.pattern))
         length = np.zeros(state.length.shape)
         vector, d_matrix = empty_gradient(state)
-        losses = docs.add_gradient(state, d_matrix, pattern, length, self.team)
+        losses = np.zeros(len(self))
+        for begin, end in self._chunks:
+            of_all = losses, d_matrix, pattern, length
+            self._add_chunk(self._lanes, state, begin, end, *of_all)
         write_dense_gradient(state, vector, pattern, length)
         # rounded at each document
         return float(np.cumsum(losses)[-1]) if len(losses) else 0.0, vector
+
+    def _add_chunk(
+        self,
+        lanes: LaneLosses,
+        state: WeightState,
+        begin: int,
+        end: int,
+        losses: Floats,
+        d_matrix: Floats,
+        pattern: Floats,
+        length: Floats,
+    ) -> None:
+        """Adds the gradients of blocks `begin` to `end` - 1, and sets their losses."""
+        docs = range(self._blocks[begin], self._blocks[end])
+        at = self._borders[docs.start]
+        tokens = slice(at, self._borders[docs.stop] + 1)
+        rows_of = {
+            role: rows._replace(first=rows.first[tokens])
+            for role, rows in self.tokens.items()
+        }
+        shape = self._borders[docs.stop] - at, len(state.tail)
+        scores = {role: np.zeros(shape) for role in rows_of}
+        add_tokens(state, rows_of, scores, state.matrix, False, self.team)
+        segments = self.segments.of(docs.start, docs.stop)
+        cells = cells_of(state, segments)
+        of_all = losses, pattern, length, self.team
+        is_done = lanes.solve(begin, end, at, scores, cells, *of_all)
+        is_done[: docs.start] = is_done[docs.stop :] = True
+        first_cell = lanes.first_cell
+        cell_at = first_cell[docs.start]
+        for k in np.flatnonzero(~is_done).tolist():
+            here = slice(self._borders[k] - at, self._borders[k + 1] - at)
+            piece = {role: s[here] for role, s in scores.items()}
+            doc_cells = cells[first_cell[k] - cell_at : first_cell[k + 1] - cell_at]
+            places = self.places[k]
+            if lanes.is_chosen[k]:  # it was tried: its scores are not there
+                potentials = score_rows(state, self.rows(k), self.sizes[k])
+            else:
+                potentials = join_scores(state, piece, doc_cells, places)
+            loss, gradient = self.objective(self.automaton, potentials, self.golds[k])
+            losses[k] = loss
+            for role in piece:  # the scores have been read: their place is free
+                piece[role][:] = role_gradient(gradient, role)
+            doc_cells["score"] = gradient.cells["score"]
+            pattern += gradient.pattern
+            length += gradient.length
+            add_entry_gradient(state, places, gradient.entries, d_matrix)
+        add_cell_gradient(state, segments, cells, d_matrix)
+        add_tokens(state, rows_of, scores, d_matrix, True, self.team)
 
 
 @contextmanager
@@ -233,26 +291,3 @@ def sharing(batch: Trainable, threads: int) -> Iterator[Team]:
             yield team
         finally:
             batch.team = ALONE
-
-
-def check_finite(batch: Trainable, value: float, steps: int) -> None:
-    """Raises ValueError HS057 if the loss after `steps` steps is not a number."""
-    if not np.isfinite(value):
-        raise ValueError(_not_a_number(batch, value, steps))
-
-
-@contextmanager
-def naming_features(batch: Trainable, steps: int) -> Iterator[None]:
-    """Raises ValueError HS057, which names a feature, if inference refuses scores that
-    are too large or not a number."""
-    try:
-        yield
-    except ValueError as e:
-        if not str(e).startswith(("[HS011]", "[HS124]")):
-            raise
-        raise ValueError(_not_a_number(batch, np.nan, steps)) from e
-
-
-def _not_a_number(batch: Trainable, value: float, steps: int) -> str:
-    extreme = batch.extreme() if isinstance(batch, TrainingSet) else ""
-    return Errors.HS057.format(found=value, steps=steps, extreme=extreme)

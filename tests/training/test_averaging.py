@@ -201,7 +201,7 @@ def test_the_loss_must_stay_a_number():
         loss, gradient = objective(*args)
         return loss * float("nan"), gradient
 
-    batch.docs.objective = not_a_number
+    batch.objective = not_a_number
     with pytest.raises(ValueError, match=f"HS057.* nan after {len(batch)} steps"):
         make_averaged(progress=False)(batch)
 

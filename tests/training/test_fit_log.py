@@ -166,10 +166,10 @@ def test_more_iterations_than_needed_change_nothing():
 @pytest.mark.parametrize("make", [make_lbfgs, make_averaged])
 def test_the_feature_with_the_largest_value_is_named(make):
     batch = first_batch()
-    rows = batch.docs.tokens["inside"]
+    rows = batch.tokens["inside"]
     strength = np.ones(len(rows.row))
     strength[7] = -1e200
-    batch.docs.tokens["inside"] = rows._replace(strength=strength)
+    batch.tokens["inside"] = rows._replace(strength=strength)
     name = batch.weights.state.names[rows.row[7]]
     with pytest.raises(ValueError, match="HS057") as found:
         make(progress=False)(batch)

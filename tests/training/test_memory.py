@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.model.active_features import RoleRows, cut_rows
-from spacy_hosemi.training import encoded_docs, feature_selection, row_store
+from spacy_hosemi.training import blocks, feature_selection, row_store
 from spacy_hosemi.training.feature_selection import FeatureCounts
 
 from ..helpers import (
@@ -34,32 +34,32 @@ def make_pair(n, **config):
 def test_documents_together_or_one_by_one(monkeypatch, config):
     value, gradient = make_pair(3, **config).value_and_gradient()
     for n_tokens in (1, 7, 20, 10**6):
-        monkeypatch.setattr(encoded_docs, "_CHUNK", n_tokens)
+        monkeypatch.setattr(blocks, "_CHUNK", n_tokens)
         other, found = make_pair(3, **config).value_and_gradient()
         assert other == value and found.tobytes() == gradient.tobytes()
 
 
 def test_blocks_and_chunks():
-    def blocks(n_tokens, *of_docs, n_labels=1, docs=100, chunk=10**6):
+    def cut(n_tokens, *of_docs, n_labels=1, docs=100, chunk=10**6):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(encoded_docs, "_TOKENS", n_tokens)
-            patch.setattr(encoded_docs, "_DOCS", docs)
-            patch.setattr(encoded_docs, "_SCORES", 20)
-            patch.setattr(encoded_docs, "_CHUNK", chunk)
-            return encoded_docs.cut_blocks(of_docs, n_labels)
+            patch.setattr(blocks, "_TOKENS", n_tokens)
+            patch.setattr(blocks, "_DOCS", docs)
+            patch.setattr(blocks, "_SCORES", 20)
+            patch.setattr(blocks, "_CHUNK", chunk)
+            return blocks.cut_blocks(of_docs, n_labels)
 
-    assert blocks(5, 3, 3, 2, 9, 1)[0] == [0, 1, 3, 4, 5]
-    assert blocks(5, 0, 0, 9)[0] == [0, 2, 3]
-    assert blocks(5)[0] == [0, 0]
-    assert blocks(5, 2, 2, 2, 2, n_labels=0)[0] == [0, 2, 4]
-    assert blocks(5, 2, 2, 2, 2, n_labels=5)[0] == [0, 2, 4]
-    assert blocks(5, 2, 2, 2, 2, n_labels=6)[0] == [0, 1, 2, 3, 4]
-    assert blocks(99, 1, 1, 1, 1, 1, docs=2)[0] == [0, 2, 4, 5]
-    assert blocks(5)[1] == [(0, 1)]
-    assert blocks(5, 3, 3, 2, 9, 1)[1] == [(0, 4)]
-    assert blocks(5, 3, 3, 2, 9, 1, chunk=8)[1] == [(0, 2), (2, 3), (3, 4)]
-    assert blocks(5, 3, 3, 2, 9, 1, chunk=1)[1] == [(0, 1), (1, 2), (2, 3), (3, 4)]
-    assert blocks(5, 4, 4, 4, chunk=8)[1] == [(0, 2), (2, 3)]
+    assert cut(5, 3, 3, 2, 9, 1)[0] == [0, 1, 3, 4, 5]
+    assert cut(5, 0, 0, 9)[0] == [0, 2, 3]
+    assert cut(5)[0] == [0, 0]
+    assert cut(5, 2, 2, 2, 2, n_labels=0)[0] == [0, 2, 4]
+    assert cut(5, 2, 2, 2, 2, n_labels=5)[0] == [0, 2, 4]
+    assert cut(5, 2, 2, 2, 2, n_labels=6)[0] == [0, 1, 2, 3, 4]
+    assert cut(99, 1, 1, 1, 1, 1, docs=2)[0] == [0, 2, 4, 5]
+    assert cut(5)[1] == [(0, 1)]
+    assert cut(5, 3, 3, 2, 9, 1)[1] == [(0, 4)]
+    assert cut(5, 3, 3, 2, 9, 1, chunk=8)[1] == [(0, 2), (2, 3), (3, 4)]
+    assert cut(5, 3, 3, 2, 9, 1, chunk=1)[1] == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert cut(5, 4, 4, 4, chunk=8)[1] == [(0, 2), (2, 3)]
 
 
 def peak_of(function):
@@ -73,12 +73,12 @@ def peak_of(function):
 
 
 def test_scores_of_few_documents_are_in_memory(monkeypatch):
-    monkeypatch.setattr(encoded_docs, "_CHUNK", 100)
+    monkeypatch.setattr(blocks, "_CHUNK", 100)
     few, many = make_pair(20), make_pair(200)
     few.value_and_gradient(), many.value_and_gradient()
     first, second = (peak_of(x.value_and_gradient) for x in (few, many))
     assert second < 1.2 * first + 25_000  # 13 bytes for each document
-    monkeypatch.setattr(encoded_docs, "_CHUNK", 10**6)  # the test would see it
+    monkeypatch.setattr(blocks, "_CHUNK", 10**6)  # the test would see it
     assert peak_of(make_pair(200).value_and_gradient) > 2 * first
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from spacy_hosemi.core.parallel.team import ALONE, team_of
-from spacy_hosemi.training import encoded_docs
+from spacy_hosemi.training import blocks
 
 from ..helpers import TRAIN, initialized, lbfgs, make_batch, make_trained, randomize
 
@@ -20,7 +20,7 @@ CONFIGS = {
 
 @pytest.fixture(autouse=True)
 def many_blocks(monkeypatch):
-    monkeypatch.setattr(encoded_docs, "_DOCS", 2)
+    monkeypatch.setattr(blocks, "_DOCS", 2)
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
@@ -39,7 +39,7 @@ def test_bits_of_one_evaluation(monkeypatch):
     randomize(pipe)
     value, gradient = make_batch(pipe, 5 * examples).value_and_gradient()
     for n_tokens in (20, 10**6):  # in chunks, too
-        monkeypatch.setattr(encoded_docs, "_CHUNK", n_tokens)
+        monkeypatch.setattr(blocks, "_CHUNK", n_tokens)
         batch = make_batch(pipe, 5 * examples)
         for n_threads in (2, 5):
             with team_of(n_threads) as batch.team:

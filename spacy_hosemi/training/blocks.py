@@ -1,0 +1,78 @@
+"""Documents in blocks, and blocks in chunks, all by position, and sums over a chunk:
+they are formed block by block, so that they are the same bits for any number of
+threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..core.parallel.team import Team
+from ..model.active_features import RoleRows
+from ..model.weights.potentials import add_gradient, add_scores, dense_rows
+from ..model.weights.state import Floats, WeightState
+from .kernels.token_sums import TokenSums
+
+# At most this many tokens have their scores in memory at the same time, in all roles,
+# if a block of documents has not more; with these, the cost of a call does not count.
+_CHUNK = 20_000
+
+# At most this many documents and tokens are in a block, so that threads have many; and
+# at most this many scores in a role, 16 MB: new memory takes longer, by 10 % of an
+# evaluation with 3,000 labels. Sums are formed by block: other numbers, other bits.
+_DOCS, _TOKENS, _SCORES = 64, 4_000, 2_000_000
+
+_NONE = np.zeros(0, np.int32)
+
+
+def add_tokens(
+    state: WeightState,
+    rows: Mapping[str, RoleRows],
+    scores: Mapping[str, Floats],
+    matrix: Floats,
+    is_transpose: bool,
+    team: Team,
+) -> None:
+    """Adds to the scores of each role, [n, L], from the weights of features;
+    transposed, to the derivatives by these weights from those by scores. Threads share
+    it unless there is one alone, or features have values."""
+    if team.n == 1 or any(x.strength is not None for x in rows.values()):
+        for role, of_role in rows.items():
+            if is_transpose:
+                add_gradient(state, of_role, scores[role], matrix)
+            else:
+                add_scores(state, of_role, scores[role])
+        return
+    roles = [(x.first, x.row, scores[role]) for role, x in rows.items()]
+    dense, pairs = dense_rows(state, matrix), (_NONE, _NONE)
+    if dense is None and state.pairs is not None:
+        pairs = state.pairs.first, state.pairs.columns
+    weights = (matrix if dense is None else dense).reshape(-1)
+    tasks = [TokenSums(k, team.n) for k in range(team.n)]
+    for task in tasks:
+        task.take(roles, *pairs, weights, len(state.tail), is_transpose)
+    team.run(tasks)
+
+
+def cut_blocks(
+    sizes: Sequence[int], n_labels: int
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Returns `blocks` and `chunks` of documents with these numbers of tokens."""
+    most = min(_TOKENS, _SCORES // max(n_labels, 1))
+    borders, of_block = [0], [0]
+    for k, size in enumerate(sizes):
+        n_docs = k - borders[-1]
+        if n_docs and (n_docs == _DOCS or of_block[-1] + size > most):
+            borders.append(k)
+            of_block.append(0)
+        of_block[-1] += size
+    chunks, begin, n_tokens = [], 0, 0
+    most = min(_CHUNK, _SCORES // max(n_labels, 1))
+    for b, size in enumerate(of_block):
+        if n_tokens + size > most and b > begin:
+            chunks.append((begin, b))
+            begin, n_tokens = b, 0
+        n_tokens += size
+    chunks.append((begin, len(of_block)))
+    return [*borders, len(sizes)], chunks
