@@ -5,6 +5,7 @@ import gc
 import heapq
 import itertools
 import json
+import pickle
 import re
 import signal
 import time
@@ -137,11 +138,24 @@ def read_log(path) -> list[dict]:
     return [json.loads(line) for line in Path(path).read_text("utf8").splitlines()]
 
 
-def make_trained(marked=TRAIN, *, fit=None, **config):
-    """A pipeline fitted on marked texts."""
+def fit_anew(marked=TRAIN, *, fit=None, **config):
+    """A pipeline fitted on marked texts, for tests of the fit itself."""
     nlp = make_nlp(**config)
     initialize(nlp, marked, fit=lbfgs(**{"max_iter": 25, **(fit or {})}))
     return nlp
+
+
+@functools.cache
+def _fitted(pickled: bytes) -> bytes:
+    marked, settings = pickle.loads(pickled)
+    return pickle.dumps(fit_anew(marked, **settings))
+
+
+def make_trained(marked=TRAIN, *, nlp=None, **settings):
+    """A pipeline fitted on marked texts: once in a session, then copies from bytes."""
+    if nlp is not None:
+        return fit_anew(marked, nlp=nlp, **settings)
+    return pickle.loads(_fitted(pickle.dumps((marked, settings))))
 
 
 def randomize(pipe, seed=0, size=1.0):

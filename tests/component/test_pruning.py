@@ -17,6 +17,7 @@ from spacy_hosemi.training.trainer import Trainer
 
 from ..helpers import (
     change_weights,
+    fit_anew,
     initialize,
     make_examples,
     make_nlp,
@@ -63,7 +64,7 @@ def trained_in_pairs():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
         with pytest.warns(UserWarning, match="HSW03"):
-            return make_trained(max_order=3)
+            return fit_anew(max_order=3)
 
 
 @pytest.mark.parametrize("name", ["trained", "trained_in_pairs"])
@@ -180,9 +181,9 @@ def test_families_lose_their_small_weights_alone(name, request):
 
 
 def test_a_fit_leaves_no_weights_of_0(monkeypatch):
-    pruned = make_trained(fit=L1, max_order=3)
+    pruned = fit_anew(fit=L1, max_order=3)
     monkeypatch.setattr(Trainer, "prune", lambda *args: None)
-    full = make_trained(fit=L1, max_order=3)
+    full = fit_anew(fit=L1, max_order=3)
     left, right = pruned.get_pipe("hosemi"), full.get_pipe("hosemi")
     expected = {k: w for k, w in weights_by_name(right).items() if w}
     assert weights_by_name(left) == expected
@@ -212,7 +213,7 @@ def test_training_goes_on_after_l1(tmp_path):
 
 @pytest.mark.parametrize("fit", [{}, L1])
 def test_the_size_is_said(fit, capfd):
-    weights = make_trained(fit={"progress": True, **fit}).get_pipe("hosemi").weights
+    weights = fit_anew(fit={"progress": True, **fit}).get_pipe("hosemi").weights
     size = size_of(weights)
     assert f"\n{len(weights.names)} features, {size['weights']} weights, " in (
         capfd.readouterr().err

@@ -14,7 +14,7 @@ from spacy_hosemi.features.kernels.word_index import Numbering
 from spacy_hosemi.features.lexemes import LexemeReader
 from spacy_hosemi.features.word_cache import WORD_BYTES
 
-from ..helpers import make_doc, make_trained, triples
+from ..helpers import fit_anew, make_doc, make_trained, triples
 
 NLP = spacy.blank("en")
 OF_WORD = 2 * 8 + WORD_BYTES  # bytes
@@ -99,7 +99,7 @@ def test_attributes_are_computed_once(monkeypatch):
         return read(self, vocab, orths)
 
     monkeypatch.setattr(LexemeReader, "values", counted)
-    nlp = make_trained(features={"preset": "names"})
+    nlp = fit_anew(features={"preset": "names"})
     doc = nlp.make_doc("Ada met Zoë in 1851, and Zoë met Ada.")
     seen.clear()
     nlp.get_pipe("hosemi")(doc)

@@ -28,6 +28,7 @@ from ..helpers import (
     TRAIN,
     assert_gradient,
     change_weights,
+    fit_anew,
     initialize,
     make_doc,
     make_examples,
@@ -585,7 +586,7 @@ def test_pairs_are_saved(twins):
 def test_batch_training_of_pairs(monkeypatch):
     monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     with pytest.warns(UserWarning, match="HSW03"):
-        nlp = make_trained()
+        nlp = fit_anew()
     expected = [triples(eg.reference.ents) for eg in make_examples(nlp)]
     assert [triples(nlp(eg.text).ents) for eg in make_examples(nlp)] == expected
 

@@ -21,12 +21,12 @@ from ..helpers import (
     SMALL,
     TRAIN,
     first_batch,
+    fit_anew,
     initialize,
     lbfgs,
     make_doc,
     make_examples,
     make_nlp,
-    make_trained,
     run_spacy,
 )
 
@@ -58,7 +58,7 @@ def penalised(nlp, l2):
     ],
 )
 def test_stationary_point(config, l2):
-    nlp = make_trained(fit={"l2": l2, "tolerance": 0.0, "max_iter": 1000}, **config)
+    nlp = fit_anew(fit={"l2": l2, "tolerance": 0.0, "max_iter": 1000}, **config)
     _, gradient = penalised(nlp, l2 if l2 is L2 else dict.fromkeys(L2, l2))
     assert np.abs(gradient).max() < 1e-3
 
@@ -66,14 +66,14 @@ def test_stationary_point(config, l2):
 def test_less_penalty_fits_better():
     losses = []
     for l2 in (1.0, 0.01):
-        nlp = make_trained(fit={"l2": l2})
+        nlp = fit_anew(fit={"l2": l2})
         pipe = nlp.get_pipe("hosemi")
         losses.append(pipe.value_and_gradient(make_examples(nlp))[0])
     assert losses[1] < losses[0]
 
 
 def test_the_same_result_twice():
-    first, second = (make_trained().get_pipe("hosemi") for _ in range(2))
+    first, second = (fit_anew().get_pipe("hosemi") for _ in range(2))
     assert first.get_weights().tobytes() == second.get_weights().tobytes()
     assert weights_of(first.model).to_bytes() == weights_of(second.model).to_bytes()
 
@@ -142,7 +142,7 @@ def test_the_loss_must_stay_a_number():
 
 
 def test_it_says_why_it_stopped(capfd):
-    make_trained(fit={"progress": True, "max_iter": 3})
+    fit_anew(fit={"progress": True, "max_iter": 3})
     out, err = capfd.readouterr()
     assert "iteration/s" not in err  # no bar: this is no terminal
     assert out == ""
@@ -151,7 +151,7 @@ def test_it_says_why_it_stopped(capfd):
 
 
 def test_without_progress_it_is_silent(capfd):
-    make_trained(fit={"progress": False})
+    fit_anew(fit={"progress": False})
     assert capfd.readouterr() == ("", "")
 
 
@@ -254,7 +254,7 @@ def test_init_labels_does_not_fit(tmp_path, capfd):
 
 
 def test_a_fitted_component_is_not_changed_by_the_training_loop():
-    nlp = make_trained()
+    nlp = fit_anew()
     pipe = nlp.get_pipe("hosemi")
     before = pipe.get_weights()
     losses = nlp.update(make_examples(nlp), sgd=nlp.create_optimizer())
@@ -263,7 +263,7 @@ def test_a_fitted_component_is_not_changed_by_the_training_loop():
 
 
 def test_a_loaded_component_learns_on(tmp_path):
-    make_trained(fit={"max_iter": 2}).to_disk(tmp_path)
+    fit_anew(fit={"max_iter": 2}).to_disk(tmp_path)
     nlp = spacy.load(tmp_path)
     pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp)
     before, _ = pipe.value_and_gradient(examples)

@@ -24,7 +24,7 @@ from ..core.problems import (
     make_automaton,
     zeros,
 )
-from ..helpers import find, make_examples, make_nlp, make_trained
+from ..helpers import find, fit_anew, make_examples, make_nlp
 from ..strategies import random_constraints, random_problem
 
 PERCEPTRON = {"@misc": "spacy_hosemi.perceptron.v1"}
@@ -189,4 +189,4 @@ def test_online_training(margin):
 @pytest.mark.parametrize("margin", [0.0, 1.0])
 def test_its_gradient_is_not_smooth(margin):
     with pytest.raises(ValueError, match="HS121.*averaged"):
-        make_trained(objective={**PERCEPTRON, "margin": margin})
+        fit_anew(objective={**PERCEPTRON, "margin": margin})

@@ -5,7 +5,7 @@ import pytest
 from spacy_hosemi.core.parallel.team import ALONE, team_of
 from spacy_hosemi.training import blocks
 
-from ..helpers import TRAIN, initialized, lbfgs, make_batch, make_trained, randomize
+from ..helpers import TRAIN, fit_anew, initialized, lbfgs, make_batch, randomize
 
 CONFIGS = {
     "default": {},
@@ -27,7 +27,7 @@ def many_blocks(monkeypatch):
 def test_weights_are_the_same_bits(config):
     def weights(threads):
         fit = lbfgs(threads=threads, tolerance=0.01)
-        return make_trained(3 * TRAIN, fit=fit, **config).get_pipe("hosemi").weights
+        return fit_anew(3 * TRAIN, fit=fit, **config).get_pipe("hosemi").weights
 
     one, other = weights(1), weights(3)
     assert other.matrix.tobytes() == one.matrix.tobytes()
