@@ -95,6 +95,12 @@ def test_error_of_initialize(pipe, name, found):
         pipe.fit([example], **{name: found})
 
 
+@pytest.mark.parametrize("found", NO_FUNCTIONS, **names(NO_FUNCTIONS))
+def test_error_of_dev(pipe, found):
+    with pytest.raises(TypeError, match="HS233.*dev is .*expected a "):
+        pipe.initialize(lambda: [make_example(pipe)], dev=found)
+
+
 def test_functions_without_a_signature():
     """Of builtin ones nobody can say how many arguments they take."""
     given = None, None, dict, None, max, None
