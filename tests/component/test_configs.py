@@ -167,7 +167,7 @@ def has_all(config, filled):
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_filled_config(path, corpus, tmp_path):
+def test_filled_config(path, tmp_path):
     filled = tmp_path / "filled.cfg"
     run_spacy("init", "fill-config", path, filled)
     after = load_config(filled)
@@ -176,7 +176,3 @@ def test_filled_config(path, corpus, tmp_path):
     assert nlp.pipe_names[-1] == "hosemi"
     with nlp.select_pipes(enable="hosemi"):  # others want to be initialized
         assert triples(nlp("Ada wrote.").ents) == []
-    paths = [
-        x for p in ("train", "dev") for x in (f"--paths.{p}", corpus / f"{p}.spacy")
-    ]
-    run_spacy("debug", "config", filled, *paths)

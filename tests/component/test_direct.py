@@ -5,7 +5,7 @@ from functools import cache
 import hypothesis.strategies as st
 import pytest
 import spacy
-from hypothesis import given
+from hypothesis import given, settings
 from spacy.language import Language
 
 from spacy_hosemi import FieldTokenizer, use_field_tokenizer
@@ -114,6 +114,7 @@ def read_as_documents(nlp, texts, **how):
 
 
 @pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=10)
 @given(texts=st.lists(TEXTS, max_size=8))
 def test_the_same_bits(name, texts):
     nlp = made(name)

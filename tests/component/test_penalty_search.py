@@ -14,7 +14,6 @@ from spacy.training import Example
 from thinc.api import Config
 
 from spacy_hosemi import use_field_tokenizer
-from spacy_hosemi.component import penalty_search
 from spacy_hosemi.component.folds import folds_of, words_of
 from spacy_hosemi.component.judging import error_of_scores, f1_of
 from spacy_hosemi.component.penalty_search import (
@@ -101,7 +100,8 @@ def count_calls(pipe):
 @pytest.fixture
 def short_path(monkeypatch):
     """Two values of l2, where the choice between them is not what is tested."""
-    monkeypatch.setattr(penalty_search, "PATH", (0.3, 0.1))
+    init = PenaltySearch.__init__
+    monkeypatch.setattr(init, "__defaults__", ((0.3, 0.1), *init.__defaults__[1:]))
 
 
 def test_the_scores_are_those_of_the_model(chosen):

@@ -2,21 +2,18 @@
 
 import math
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
 import spacy
 from spacy.scorer import Scorer
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Adam
 
 from spacy_hosemi.core import PatternAutomaton
 from spacy_hosemi.labels.inventory import ENCODINGS
-from spacy_hosemi.model.span_scorer import weights_of
 
 from ..helpers import (
     SMALL,
@@ -46,17 +43,6 @@ GOLD = [triples(doc.ents) for doc in references()]
 
 
 # --- labels and initialization ----------------------------------------------------
-
-
-def test_initialize_without_examples():
-    nlp = make_nlp()
-    nlp.initialize()
-    assert nlp.get_pipe("hosemi").labels == ()
-    assert nlp(TEXT).ents == ()
-    nlp = make_nlp()
-    assert nlp.get_pipe("hosemi").add_label("PER") == 1
-    nlp.initialize()
-    assert nlp.get_pipe("hosemi").labels == ("PER",)
 
 
 @UNTRAINED
@@ -106,7 +92,7 @@ def test_add_label():
         pipe.redecode(nlp.make_doc("a b"), keep=[(0, 1, "!PER")])
 
 
-def test_a_thousand_labels(monkeypatch):
+def test_many_labels_make_few_automata(monkeypatch):
     made = []
     make = PatternAutomaton.__init__
 
@@ -116,7 +102,7 @@ def test_a_thousand_labels(monkeypatch):
 
     monkeypatch.setattr(PatternAutomaton, "__init__", count)
     nlp = make_nlp()
-    for i in range(1000):
+    for i in range(300):
         nlp.get_pipe("hosemi").add_label(str(i))
     assert made == []
     optimizer = nlp.initialize()
@@ -124,7 +110,7 @@ def test_a_thousand_labels(monkeypatch):
         nlp.update(make_examples(nlp, ["[7 Ada] wrote."]), sgd=optimizer)
     nlp("Ada wrote.")
     assert len(made) <= 2
-    assert len(nlp.get_pipe("hosemi").labels) == 1000
+    assert len(nlp.get_pipe("hosemi").labels) == 300
 
 
 @pytest.mark.parametrize("label", ["O", "^", "$", "!PER"])
@@ -134,23 +120,6 @@ def test_reserved_labels(label):
     reference = make_doc(nlp, "a", "b", ents=[f"B-{label}", "O"])
     with pytest.raises(ValueError, match="HS040"):
         nlp.initialize(lambda: [Example(doc, reference)])
-
-
-def test_unknown_label_at_update():
-    nlp = make_nlp()
-    optimizer = initialize(nlp)
-    nlp.update(make_examples(nlp, ["[ORG Acme] wrote."]), sgd=optimizer)
-    assert nlp.get_pipe("hosemi").labels == ("LOC", "PER", "ORG")
-
-
-@UNTRAINED
-def test_initialize_again():
-    nlp = make_trained()
-    expected = weights_of(nlp.get_pipe("hosemi").model).to_bytes()
-    initialize(nlp, fit=lbfgs())
-    assert weights_of(nlp.get_pipe("hosemi").model).to_bytes() == expected
-    initialize(nlp)
-    assert nlp(TEXT).ents == ()
 
 
 def test_too_many_weights_are_those_of_frequent_features(monkeypatch):
@@ -252,22 +221,6 @@ def test_losses_add_up_under_the_name():
     assert losses == {"fields": pytest.approx(2 * first)}
 
 
-def test_same_seed_same_bytes():
-    found = []
-    for _ in range(2):
-        nlp = make_nlp()
-        optimizer = initialize(nlp)
-        for eg in make_examples(nlp):
-            nlp.update([eg], sgd=optimizer)
-        found.append(nlp.get_pipe("hosemi").to_bytes())
-    assert found[0] == found[1]
-
-
-def test_impossible_gold():
-    with pytest.raises(ValueError, match="HS056"):
-        make_trained(max_length=1)
-
-
 def test_impossible_gold_names_the_document():
     nlp = make_nlp(max_length=1)
     optimizer = initialize(nlp)
@@ -275,26 +228,6 @@ def test_impossible_gold_names_the_document():
         nlp.update(make_examples(nlp), sgd=optimizer)
     with pytest.raises(ValueError, match="HS056.*'Ada Lovelace wrote"):
         make_trained(max_length=1)
-
-
-def test_a_frozen_component_stays():
-    nlp = make_nlp()
-    optimizer = initialize(nlp)
-    before = weights_of(nlp.get_pipe("hosemi").model).to_bytes()
-    nlp.update(make_examples(nlp), sgd=optimizer, exclude=["hosemi"])
-    assert weights_of(nlp.get_pipe("hosemi").model).to_bytes() == before
-
-
-def test_a_sourced_component_learns_on(tmp_path):
-    make_trained(fit={"max_iter": 2}).to_disk(tmp_path)
-    nlp = spacy.blank("en")
-    nlp.add_pipe("hosemi", source=spacy.load(tmp_path))
-    examples, pipe = make_examples(nlp), nlp.get_pipe("hosemi")
-    before, _ = pipe.value_and_gradient(examples)
-    optimizer = nlp.resume_training()
-    for _ in range(5):
-        nlp.update(examples, sgd=optimizer)
-    assert pipe.value_and_gradient(examples)[0] < before
 
 
 def test_a_pickled_component_learns_on():
@@ -355,8 +288,10 @@ def test_a_long_doc(encoding):
         assert 0.5 < doc.ents[-1]._.confidence <= 1.0
 
 
-def test_pipe_equals_call():
-    nlp = make_trained(confidence=True)
+@pytest.mark.parametrize("confidence", [True, False])
+def test_pipe_equals_call(confidence):
+    """Confidences are saved, or computed when they are read."""
+    nlp = make_trained(confidence=confidence)
     texts = [parse(text)[0] for text in TRAIN] * 5 + [""]
 
     def read(doc):
@@ -365,13 +300,6 @@ def test_pipe_equals_call():
     expected = [read(nlp(text)) for text in texts]
     assert [read(doc) for doc in nlp.pipe(texts, batch_size=3)] == expected
     assert [read(doc) for doc in nlp.pipe(texts, n_process=2)] == expected
-
-
-def test_several_processes_compute_confidence_later():
-    nlp = make_trained()
-    expected = [ent._.confidence for ent in nlp(TEXT).ents]
-    for doc in nlp.pipe([TEXT] * 3, n_process=2):
-        assert [ent._.confidence for ent in doc.ents] == expected
 
 
 def test_memory_zone():
@@ -384,21 +312,12 @@ def test_memory_zone():
     assert nlp.get_pipe("hosemi").to_bytes()
 
 
-def test_entities_of_before_stay():
-    nlp = make_trained()
-    doc = nlp.make_doc(TEXT)
-    doc.set_ents([Span(doc, 1, 4, "LOC")], default="missing")
-    assert (1, 4, "LOC") in triples(nlp(doc).ents)
-    assert all(token.ent_iob for token in doc)
-
-
 @pytest.mark.parametrize("outside", ["run", "token", "none"])
 @pytest.mark.parametrize("max_length", [1, 2, 3])
 def test_max_length(max_length, outside):
-    marked = ["[A a] [B b]", "[B b] [A a]"]
+    nlp = make_nlp(max_length=max_length, outside=outside)
+    initialize(nlp, ["[A a] [B b]", "[B b] [A a]"])
     for seed in range(5):
-        nlp = make_nlp(max_length=max_length, outside=outside)
-        initialize(nlp, marked)
         randomize(nlp.get_pipe("hosemi"), seed)
         doc = nlp(make_doc(nlp, *"abxyabbbaaa" * 3))
         assert all(len(ent) <= max_length for ent in doc.ents)
@@ -447,73 +366,7 @@ def test_the_constraints_that_leave_nothing_are_named():
     assert f"under max_length = 3 and label_rules = {rules}." in str(error.value)
 
 
-def test_one_bad_document_loses_only_itself():
-    nlp = make_trained()
-    forbid_word(nlp, "paris")
-    failed = []
-
-    def remember(name, proc, docs, error):
-        assert "HS060" in str(error)
-        failed.extend(doc.text for doc in docs)
-
-    nlp.set_error_handler(remember)
-    texts = [TEXT, "Paris", TEXT]
-    found = [doc.text for doc in nlp.pipe(texts, batch_size=3)]
-    assert found == [TEXT, TEXT]
-    assert failed == ["Paris"]
-
-
 # --- registration -----------------------------------------------------------------
-
-
-def test_everything_is_found_in_a_fresh_process():
-    code = """
-import sys, spacy
-from spacy import registry
-assert "spacy_hosemi" not in sys.modules
-registry.architectures.get("spacy_hosemi.SpanScorer.v1")
-registry.scorers.get("spacy_hosemi.scorer.v1")
-for name in ("features", "log_likelihood", "lbfgs"):
-    registry.misc.get(f"spacy_hosemi.{name}.v1")
-nlp = spacy.blank("en")
-nlp.add_pipe("hosemi")
-assert nlp.get_pipe_meta("hosemi").factory == "hosemi"
-assert nlp("Ada wrote.")[0:1]._.confidence is None
-"""
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stderr
-
-
-def test_factory_meta():
-    nlp = make_nlp()
-    meta = nlp.get_pipe_meta("hosemi")
-    assert set(meta.assigns) == {"doc.ents", "token.ent_iob", "token.ent_type"}
-    assert meta.default_score_weights["ents_f"] == 1.0
-    assert nlp.analyze_pipes()["problems"] == {"hosemi": []}
-
-
-def test_features_of_a_config():
-    nlp = make_nlp(features={"preset": "none", "inside": ["ORTH"]})
-    features = nlp.get_pipe("hosemi").weights.extractor.features
-    assert list(map(str, features.templates)) == ["ORTH"]
-    default = spacy.blank("en")
-    default.add_pipe("hosemi")
-    assert len(default.get_pipe("hosemi").weights.extractor.features.templates) > 20
-    for code, wrong in (
-        ("HS030", {"inside": ["orth"]}),
-        ("HS031", {"inside": ["NOPE"]}),
-        ("HS032", {"preset": "nope"}),
-        ("HS033", {"min_count": 0}),
-    ):
-        with pytest.raises(ValueError, match=code):
-            make_nlp(features={**SMALL, **wrong})
-
-
-def test_unknown_family_in_a_config():
-    with pytest.raises(ValueError, match="HS054"):
-        make_nlp(model={"l2": {"middle": 1.0}})
 
 
 def test_doc_of_another_vocab():
@@ -537,15 +390,6 @@ def test_label_rules_hold_in_predictions():
         labels = [ent.label_ for ent in ruled(text).ents]
         assert labels.count("PER") <= 1
         assert "PER" not in labels[labels.index("LOC") :] if "LOC" in labels else True
-
-
-def test_label_rules_are_saved():
-    nlp = make_nlp(label_rules=["PER at most once"])
-    initialize(nlp, TRAIN[1:2], fit=lbfgs())
-    pipe = nlp.get_pipe("hosemi")
-    fresh = make_nlp().get_pipe("hosemi").from_bytes(pipe.to_bytes())
-    assert fresh.automaton.grammar == pipe.automaton.grammar
-    assert fresh.automaton.n_states == pipe.automaton.n_states
 
 
 def test_features_that_no_document_has():
@@ -611,9 +455,7 @@ def test_known_spans_that_break_label_rules(name):
     np.testing.assert_allclose(of_ruled, of_free, rtol=1e-12, atol=1e-14)
 
 
-def test_label_rules_need_segments():
-    with pytest.raises(ValueError, match="HS046.*'BIO'"):
-        make_nlp(label_rules=["PER at most once"], encoding="BIO")
+def test_label_rules_need_labels():
     with pytest.raises(ValueError, match="HS071.*'AUTHOR'"):
         initialize(make_nlp(label_rules=["AUTHOR at most once"]))
 
@@ -646,25 +488,3 @@ def test_mbr_decoding_expects_more():
         assert mbr >= best - 1e-9
         n_different += mbr > best + 1e-6
     assert n_different > 3
-
-
-def test_mbr_decoding_needs_segments():
-    with pytest.raises(ValueError, match="HS047.*'BIO'"):
-        make_nlp(decoding="mbr", encoding="BIO")
-    with pytest.raises(ValueError, match="HS042.*'best'"):
-        make_nlp(decoding="best")
-
-
-def test_the_state_is_another_one_when_labels_or_weights_change():
-    nlp = make_trained(fit={"max_iter": 2})
-    pipe = nlp.get_pipe("hosemi")
-    before = pipe.state
-    nlp("Anna lives here .")
-    assert pipe.state is before
-    assert before.schema is pipe.schema
-    pipe.set_weights(pipe.get_weights() + 1.0)
-    after = pipe.state
-    assert after is not before
-    pipe.add_label("NEW")
-    assert pipe.state is not after
-    assert "NEW" in pipe.state.schema.labels

@@ -89,7 +89,7 @@ def test_log_z_is_computed_once(config, monkeypatch):
 
 
 @pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(words=st.lists(st.sampled_from(["a", "b", "\n"]), min_size=1, max_size=5))
 def test_tags_on_whitespace(encoding, words):
     """All sequences of tags that are read as the same spans count."""

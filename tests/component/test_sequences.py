@@ -18,7 +18,7 @@ from spacy_hosemi import HighOrderSemiCRF
 
 from ..helpers import SMALL, lbfgs
 
-N_SEQUENCES = int(os.environ.get("HOSEMI_SEQUENCES", "40"))
+N_SEQUENCES = int(os.environ.get("HOSEMI_SEQUENCES", "24"))
 N_CALLS = 9
 
 WORDS = [

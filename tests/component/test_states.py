@@ -84,12 +84,14 @@ def predict_while_training(pipe, docs, train, monkeypatch):
             found.append((k, start, time.perf_counter(), answer))
         return found
 
-    with ThreadPoolExecutor(N_THREADS) as pool:
+    with ThreadPoolExecutor(N_THREADS + 1) as pool:
         waiting = [pool.submit(predict, seed) for seed in range(N_THREADS)]
+        saving = pool.submit(lambda: [pipe.to_bytes() for _ in range(3)])
         try:
             train()
         finally:
             is_over.set()
+        saving.result()
         found = [x for one in waiting for x in one.result()]
     options, known = pipe.decoder.options, {}
     for k, start, end, answer in found:
