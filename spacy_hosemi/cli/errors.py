@@ -106,7 +106,7 @@ def errors_cli(
         n = 50 if n_examples is None else n_examples
         title = f"Mistakes of {model}"
         page = mistakes_page(mistakes, answers, n_examples=n, title=title)
-        write_text(str(page), html, overwrite)
+        write_text(page, html, overwrite)
     elif as_json:
         by_kind = {kind: dict(counts) for kind, counts in mistakes.by_kind().items()}
         print_json({"model": model, "by_kind": by_kind, "found": mistakes})

@@ -41,25 +41,6 @@ N_COLOURS = 7
 CONTEXT = 60
 
 
-class HtmlPage:
-    """A page is its HTML as a string, and in a notebook it shows itself."""
-
-    def __init__(self, template: str, **content: Any) -> None:
-        self._template, self._content = template, content
-
-    def __str__(self) -> str:
-        return _templates().get_template(self._template).render(**self._content)
-
-    def _repr_html_(self) -> str:
-        # Styles of the notebook and of the page must not meet.
-        style = "width: 100%; height: 36rem; border: 0"
-        return f'<iframe srcdoc="{escape(str(self))}" style="{style}"></iframe>'
-
-    def to_disk(self, path: str | Path) -> None:
-        """Write the page to a file, which is replaced."""
-        Path(path).write_text(str(self), "utf8")
-
-
 @cache
 def _templates() -> Environment:
     loader = PackageLoader(__package__ or "", ".")
@@ -68,6 +49,10 @@ def _templates() -> Environment:
     )
     templates.filters["percent"] = percent
     return templates
+
+
+def _rendered(template: str, **content: Any) -> str:
+    return _templates().get_template(template).render(**content)
 
 
 def percent(p: float | None) -> str:
@@ -160,8 +145,9 @@ class DocumentView:
     ranked: list[tuple[float, list[tuple[str, str, bool]]]]
 
 
-class Page(HtmlPage):
-    """What a component found in documents, what else was likely, and why.
+class Page:
+    """What a component found in documents, what else was likely, and why: a page is its
+    HTML as a string, and in a notebook it shows itself.
 
     pipe (HighOrderSemiCRF): The component.
     docs (Iterable[Doc]): As it has predicted them.
@@ -195,9 +181,20 @@ class Page(HtmlPage):
             enumerate(docs, 1) if numbers is None else zip(numbers, docs, strict=True)
         )
         self._docs = [self._view(doc, n, threshold, k) for n, doc in numbered]
-        labels = self._colours.items()
-        content = {"docs": self._docs, "labels": labels, "n_bars": N_BARS}
-        super().__init__("spans.jinja", title=title, **content)
+        self._title = title
+
+    def __str__(self) -> str:
+        content = {"docs": self._docs, "labels": self._colours.items()}
+        return _rendered("spans.jinja", title=self._title, n_bars=N_BARS, **content)
+
+    def _repr_html_(self) -> str:
+        # Styles of the notebook and of the page must not meet.
+        style = "width: 100%; height: 36rem; border: 0"
+        return f'<iframe srcdoc="{escape(str(self))}" style="{style}"></iframe>'
+
+    def to_disk(self, path: str | Path) -> None:
+        """Write the page to a file, which is replaced."""
+        Path(path).write_text(str(self), "utf8")
 
     def _view(self, doc: Doc, number: int, threshold: float, k: int) -> DocumentView:
         pipe = self._pipe
@@ -308,7 +305,7 @@ def mistakes_page(
     *,
     n_examples: int = 50,
     title: str = "Mistakes",
-) -> HtmlPage:
+) -> str:
     """Returns a page of the mistakes in documents, with the most confident ones of each
     kind as examples."""
     counts = mistakes.by_kind()
@@ -319,7 +316,7 @@ def mistakes_page(
         excerpts = [(x, result.number, *excerpt(x, result)) for x, result in places]
         kinds.append((kind, counts[kind], excerpts))
     content = {"kinds": kinds, "meanings": KINDS, "most_frequent": most_frequent}
-    return HtmlPage("mistakes.jinja", title=title, mistakes=mistakes, **content)
+    return _rendered("mistakes.jinja", title=title, mistakes=mistakes, **content)
 
 
 def excerpt(mistake: Mistake, result: DocumentResult) -> Excerpt:

@@ -8,10 +8,7 @@ from collections.abc import Iterator
 
 
 class Aligner:
-    """The parts of one text that are not taken yet.
-
-    text (str): The text.
-    """
+    """The parts of one text that are not taken yet."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -19,11 +16,8 @@ class Aligner:
         self._folded: Folded | None = None
 
     def place(self, value: str) -> tuple[int, int] | None:
-        """Find the next free occurrence of a value, and take it.
-
-        value (str): Not blank. One that does not cut a word is preferred.
-        RETURNS (Optional[Tuple[int, int]]): Start and end in characters, or None.
-        """
+        """Takes the next free occurrence of a value, one that cuts no word if there is
+        any, and returns its start and end in characters."""
         for occurrences in (self._exact, self._tolerant):
             free = [x for x in occurrences(value) if self._is_free(*x)]
             if free:
@@ -50,10 +44,7 @@ class Aligner:
 
 
 class Folded:
-    """A text in NFKC, without case, with single blanks; each place knows its origin.
-
-    text (str): The text.
-    """
+    """A text in NFKC, without case, with single blanks; each place knows its origin."""
 
     def __init__(self, text: str) -> None:
         pieces = list(_fold(text))

@@ -23,17 +23,12 @@ _N_LOOKED_AT = 16
 
 
 class Line(NamedTuple):
-    """A line without its end.
-
-    path (str), line (int): Where; lines of each file count from 1.
-    text (str): What it says.
-    number (int): Its number among the lines of all files, from 1; 0: not numbered.
-    """
+    """A line without its end."""
 
     path: str
-    line: int
+    line: int  # in the file, from 1
     text: str
-    number: int = 0
+    number: int = 0  # among the lines of all files, from 1; 0: not numbered
 
 
 def delimiter_of(header: str) -> str:
@@ -48,16 +43,10 @@ def read_lines(
     on_read: Callable[[int], object] = lambda n_bytes: None,
     encoding: str = UTF8,
 ) -> Iterator[Line | Fault]:
-    """The lines of a file, with or without a byte order mark.
-
-    file (BinaryIO): Read as far as needed.
-    path (str): Its name.
-    max_chars (int): Longer lines are bad.
-    on_read (Callable): Told how many bytes were read.
-    encoding (str): Of the file; Python knows it.
-    YIELDS (Union[Line, Fault]): In their order. A fault without a line is the last: the
-        file, or what is left of it, is no text in that encoding.
-    """
+    """Yields the lines of a file, with or without a byte order mark, which is read as
+    far as needed; `on_read` is told how many bytes were read. Lines with more than
+    `max_chars` characters are faults. A fault without a line is the last: the file, or
+    what is left of it, is no text in that encoding."""
     if not _ends_lines_as_ascii(encoding):
         yield from _read_text(file, path, max_chars, on_read, encoding)
         return

@@ -9,7 +9,7 @@ what a file looks like.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache, lru_cache
 from itertools import accumulate, product
 
@@ -31,25 +31,17 @@ N_ENOUGH = 20_000  # spans that are looked at
 
 @dataclass(frozen=True)
 class Offsets:
-    """How offsets are counted.
+    """How offsets are counted."""
 
-    ends (str): "exclusive" or "inclusive".
-    unit (str): "characters", "utf-16" or "utf-8".
-    shift (int): What is added to each offset.
-    """
-
-    ends: str = "exclusive"
-    unit: str = "characters"
-    shift: int = 0
+    ends: str = "exclusive"  # or "inclusive"
+    unit: str = "characters"  # or "utf-16" or "utf-8"
+    shift: int = 0  # what is added to each
 
     def options(self) -> str:
         """Returns the options of the command line that ask for it."""
-        default = Offsets()
-        options = {"--ends": self.ends, "--offsets": self.unit, "--shift": self.shift}
-        usual = (default.ends, default.unit, default.shift)
-        return " ".join(
-            f"{k} {v}" for (k, v), u in zip(options.items(), usual) if v != u
-        )
+        names = "--ends", "--offsets", "--shift"
+        values = zip(names, astuple(self), astuple(Offsets()))
+        return " ".join(f"{name} {x}" for name, x, usual in values if x != usual)
 
     def mend(self, text: AnnotatedText, span: LabeledSpan) -> LabeledSpan:
         """Returns a span in characters or tokens, the end exclusive; an offset that is
@@ -65,20 +57,14 @@ class Offsets:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What offsets look like.
+    """What offsets look like, and the path and line of the first span that does not
+    fit."""
 
-    offsets (Offsets): The way of counting under which they fit.
-    n_wrong, n_after, n (int): How many spans do not fit as they are, how many would not
-        under `offsets`, and how many there are to tell by.
-    by_value (bool): Whether the file has the texts of its spans to compare with.
-    path, line (str, int): The first span that does not fit.
-    """
-
-    offsets: Offsets
-    n_wrong: int
-    n_after: int
-    n: int
-    by_value: bool
+    offsets: Offsets  # the way of counting under which they fit
+    n_wrong: int  # spans that do not fit as they are
+    n_after: int  # spans that would not under `offsets`
+    n: int  # spans to tell by
+    by_value: bool  # whether the file has the texts of its spans to compare with
     path: str
     line: int
 
@@ -104,13 +90,9 @@ def _place(places: Sequence[int], at: int) -> int:
 
 
 def diagnose(texts: Iterable[AnnotatedText], used: Offsets) -> Diagnosis | None:
-    """Look for another way of counting, under which offsets fit much better.
-
-    texts (Iterable[AnnotatedText]): Texts whose spans are as the file has them.
-    used (Offsets): The way of counting that is in use.
-    RETURNS (Optional[Diagnosis]): The simplest of the best, or None: they fit as they
-        are, or under no other way either.
-    """
+    """Looks for another way of counting than the one that is used, under which offsets
+    of texts, as the file has them, fit much better. Returns the simplest of the best;
+    None if they fit as they are, or under no other way either."""
     pairs = _spans_to_tell_by(texts)
     by_value = any(span.value is not None for _, span in pairs)
     if by_value:

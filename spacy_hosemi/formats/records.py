@@ -9,32 +9,21 @@ from typing import Any, NamedTuple
 
 
 class ExtractedField(NamedTuple):
-    """A stretch of a text that is a field.
-
-    start, end (int): Characters of the text, end exclusive.
-    label (str): Its label.
-    value (str): The text there.
-    confidence (Optional[float]): The probability of exactly this field; None: unknown.
-    """
+    """A stretch of a text that is a field, in characters, the end exclusive."""
 
     start: int
     end: int
     label: str
-    value: str
-    confidence: float | None
+    value: str  # the text there
+    confidence: float | None  # the probability of exactly this field; None: unknown
 
 
 class Fields(NamedTuple):
-    """The fields of several texts, by what is known of each.
+    """The fields of several texts, by what is known of each."""
 
-    n_fields (List[int]), probabilities (List[Optional[float]]): Of each text, how many
-        fields it has, and the probability of exactly these.
-    columns (Tuple[List[Any], ...]): Of all fields, one text after the other, what
-        `ExtractedField` has, in its order.
-    """
-
-    n_fields: list[int]
-    probabilities: list[float | None]
+    n_fields: list[int]  # of each text
+    probabilities: list[float | None]  # of exactly these fields of each text
+    # Of all fields, one text after the other, what `ExtractedField` has, in its order.
     columns: tuple[list[Any], ...]
 
     def by_text(self) -> Iterator[tuple[list[ExtractedField], float | None]]:
@@ -45,52 +34,38 @@ class Fields(NamedTuple):
 
 
 class WordToken(NamedTuple):
-    """A token of a text.
-
-    start, end (int): Its characters.
-    has_space (bool): Whether a space follows, which is no token of its own.
-    """
+    """A token of a text, in characters."""
 
     start: int
     end: int
-    has_space: bool
+    has_space: bool  # whether a space follows, which is no token of its own
 
 
 @dataclass(frozen=True)
 class Segmentation:
-    """The fields of a text, one way.
+    """The fields of a text, one way."""
 
-    fields (List[ExtractedField]): From left to right; no two overlap.
-    confidence (Optional[float]): The probability of exactly these fields and no others;
-        None: unknown.
-    """
-
-    fields: list[ExtractedField]
-    confidence: float | None
+    fields: list[ExtractedField]  # from left to right; no two overlap
+    confidence: float | None  # the probability of exactly these; None: unknown
 
 
 @dataclass(frozen=True)
 class ExtractedRecord:
-    """What was extracted from one line.
+    """What was extracted from one line."""
 
-    line (int): Its number, from 1; 0: it has none.
-    text (str): The text.
-    best (Segmentation): What was predicted.
-    alternatives (List[Segmentation]): The most probable other ones.
-    tokens (List[WordToken]): Of the text, for tools that want them.
-    verdict (Optional[str]): "accept" or "review": whether the record needs no eye;
-        None: nothing is promised of records.
-    verdicts (List[str]): Of each field of `best`, if something is promised of fields.
-    notes (Mapping[str, Any]): What else annotation tools show beside the text.
-    """
-
-    line: int
+    line: int  # its number, from 1; 0: it has none
     text: str
-    best: Segmentation
+    best: Segmentation  # what was predicted
+    # The most probable other ones.
     alternatives: list[Segmentation] = field(default_factory=list)
+    # Of the text, for tools that want them.
     tokens: list[WordToken] = field(default_factory=list)
+    # "accept" or "review": whether the record needs no eye; None: nothing is promised
+    # of records.
     verdict: str | None = None
+    # Of each field of `best`, if something is promised of fields.
     verdicts: list[str] = field(default_factory=list)
+    # What else annotation tools show beside the text.
     notes: Mapping[str, Any] = field(default_factory=dict)
 
     @property

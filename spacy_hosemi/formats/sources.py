@@ -25,11 +25,7 @@ MARKS = (
 
 @dataclass(frozen=True)
 class SourceText:
-    """The text of one file.
-
-    path (str): As messages name it.
-    text (str): Its characters, line ends as they are.
-    """
+    """The text of one file, line ends as they are, and how messages name it."""
 
     path: str
     text: str

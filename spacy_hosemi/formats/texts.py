@@ -9,50 +9,32 @@ from typing import Any, NamedTuple
 
 
 class LabeledSpan(NamedTuple):
-    """A stretch of a text with a label.
+    """A stretch of a text with a label."""
 
-    start, end (int): Offsets as the file gives them until `checks.check` has read
-        them; from then on characters of the text, end exclusive.
-    label (str): Its label.
-    value (Optional[str]): What the file says that the text is there, if it does.
-    line (int): Line in the file; 0: that of the text.
-    """
-
+    # Offsets as the file gives them until `add_checked` has read them; from then on
+    # characters of the text, end exclusive.
     start: int
     end: int
     label: str
-    value: str | None = None
-    line: int = 0
+    value: str | None = None  # what the file says that the text is there, if it does
+    line: int = 0  # in the file; 0: that of the text
 
 
 @dataclass(frozen=True)
 class AnnotatedText:
-    """One text and its spans.
+    """One text and its spans, and the line where it begins."""
 
-    text (str): The text; where only tokens are given, these joined by single spaces.
-    spans (Tuple[LabeledSpan, ...]): In characters, or in tokens where `in_tokens`.
-    path, line (str, int): Where it begins.
-    tokens (Optional[Tuple[str, ...]]): Given tokens, if there is no text.
-    in_tokens (bool): Whether the offsets of the spans count tokens.
-    has_offsets (bool): Whether the file has offsets at all, which may be wrong.
-    meta (Mapping[str, Any]): What else the file says of this text, by key.
-    name (str): How messages name it where many texts are on one line.
-    wrong (Tuple[LabeledSpan, ...]): Spans that are known to be wrong.
-    is_partial (bool): Whether nothing is known of the text beside its spans; else it
-        has no others.
-    """
-
-    text: str
+    text: str  # where only tokens are given, these joined by single spaces
     spans: tuple[LabeledSpan, ...]
     path: str
     line: int
-    tokens: tuple[str, ...] | None = None
-    in_tokens: bool = False
-    has_offsets: bool = True
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    name: str = ""
-    wrong: tuple[LabeledSpan, ...] = ()
-    is_partial: bool = False
+    tokens: tuple[str, ...] | None = None  # given ones, if there is no text
+    in_tokens: bool = False  # whether the offsets of the spans count tokens
+    has_offsets: bool = True  # whether the file has offsets at all, which may be wrong
+    meta: Mapping[str, Any] = field(default_factory=dict)  # what else the file says
+    name: str = ""  # how messages name it where many texts are on one line
+    wrong: tuple[LabeledSpan, ...] = ()  # spans that are known to be wrong
+    is_partial: bool = False  # whether there may be other spans, of which nobody knows
 
     @property
     def judged(self) -> tuple[LabeledSpan, ...]:
@@ -67,11 +49,8 @@ class AnnotatedText:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something in a file that cannot be read; its text is left out.
-
-    path, line (str, Optional[int]): Where; without a line the whole file is meant.
-    message (str): What was found, and what was expected.
-    """
+    """Something in a file that cannot be read, so that its text is left out; without a
+    line the whole file is meant. The message says what was found and expected."""
 
     path: str
     line: int | None
@@ -84,10 +63,8 @@ class Fault:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A record that the annotators themselves set aside.
-
-    reason (str): What is counted, such as "rejected".
-    """
+    """A record that the annotators themselves set aside, for a reason that is counted,
+    such as "rejected"."""
 
     reason: str
 
@@ -97,27 +74,19 @@ Found = AnnotatedText | Fault | Skipped
 
 @dataclass
 class Annotations:
-    """What files hold.
-
-    texts (List[AnnotatedText]): Texts without a fault, their spans in characters.
-    faults (List[Fault]): All that is wrong.
-    formats (Counter[str]): How many files have each format.
-    skipped (Counter[str]): What the annotators, or a reader, have set aside, by reason.
-    n_texts, n_spans (int): How many there were, those with faults included.
-    n_trimmed, n_unseen (int): Spans that had white space, or invisible characters, at
-        their ends, which are no longer there.
-    n_shorter (int): Spans that overlapped a longer one, and are left out.
-    """
+    """What files hold: texts without a fault, their spans in characters, and all
+    faults; how many files have each format; and how many records the annotators, or a
+    reader, have set aside, by reason."""
 
     texts: list[AnnotatedText] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     formats: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
-    n_texts: int = 0
+    n_texts: int = 0  # those with faults included
     n_spans: int = 0
-    n_trimmed: int = 0
-    n_unseen: int = 0
-    n_shorter: int = 0
+    n_trimmed: int = 0  # spans that had white space at their ends, which is gone
+    n_unseen: int = 0  # or invisible characters
+    n_shorter: int = 0  # spans that overlapped a longer one, and are left out
 
 
 def from_tokens(

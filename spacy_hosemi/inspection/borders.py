@@ -12,11 +12,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..formats.documents import INCORRECT_SPANS
+from ..formats.texts import shown
 from ..labels.alignment import out_of_reach
 from ..labels.partial import PartialLabels
 from ..training.data_checks import compare_given
 from .corpus import CorpusPart, PlacedSpan, in_spans
-from .findings import Finding, count, fault, listed, quoted, remark, share
+from .findings import Finding, count, fault, listed, remark, share
 
 SEPARATORS = ",;:"
 BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»"}
@@ -55,8 +56,8 @@ def judge_tokens(
             "spacy_hosemi.FieldTokenizer.v1 cuts at punctuation, and between letters "
             "and digits"
         )
-        shown = [f"{place}: {e.label_} {quoted(e.text)}" for place, e in missed]
-        yield fault("inside-tokens", text, len(missed), total, shown)
+        spans = [f"{place}: {e.label_} {shown(e.text)}" for place, e in missed]
+        yield fault("inside-tokens", text, len(missed), total, spans)
     tokens = compare_given(examples, nlp)
     if tokens.are_many:
         text = (
@@ -64,13 +65,12 @@ def judge_tokens(
             f"{share(tokens.n_other, tokens.n_tokens)} are not what the tokenizer "
             "makes of them: predict documents whose tokens you give, or train on texts"
         )
-        shown = [f"{quoted(tokens.shown)} becomes {tokens.made}"]
-        args = text, tokens.n_other, tokens.n_tokens, shown
-        yield remark("given-tokens", *args)
+        words = [f"{shown(tokens.shown)} becomes {tokens.made}"]
+        yield remark("given-tokens", text, tokens.n_other, tokens.n_tokens, words)
 
 
 def _named(span: PlacedSpan) -> str:
-    return f"{span.place}: {span.label} {quoted(span.text)}"
+    return f"{span.place}: {span.label} {shown(span.text)}"
 
 
 def _outer_spaces(part: CorpusPart) -> Iterator[Finding]:
@@ -205,7 +205,7 @@ def _unknown(part: CorpusPart) -> Iterator[Finding]:
 
 def _sentences(part: CorpusPart) -> Iterator[Finding]:
     crossing = [
-        f"{place}: {ent.label_} {quoted(ent.text)}"
+        f"{place}: {ent.label_} {shown(ent.text)}"
         for place, doc in part
         if doc.has_annotation(SENT_START)
         for ent in doc.ents

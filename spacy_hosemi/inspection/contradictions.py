@@ -1,4 +1,5 @@
-"""The same text with other labels: within documents, and whole documents."""
+"""The same text again: spans and documents with other labels; documents that are there
+twice, in one part or in both."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from itertools import combinations
 from spacy.attrs import ENT_IOB  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span
 
+from ..formats.texts import shown
 from .corpus import CorpusPart, in_spans, squeezed
-from .findings import Finding, count, fault, quoted, remark, share
+from .findings import Finding, count, fault, remark, share
 
 # A text has been annotated with a label for sure if that was done so often.
 LEAST = 2
@@ -67,7 +69,7 @@ def _other_labels(part: CorpusPart) -> Iterator[Finding]:
     if not n:
         return
     examples = [
-        f"{quoted(first[key].text)}: "
+        f"{shown(first[key].text)}: "
         + ", ".join(f"{label} {times}" for label, times in texts[key].most_common(4))
         for key in sorted(n, key=lambda key: (-n[key], key))
     ]
@@ -91,7 +93,7 @@ def _abbreviated(texts: dict[str, Counter[str]]) -> Iterator[Finding]:
     )
     if pairs:
         examples = [
-            f"{quoted(short)} and {quoted(long)}: {count(n, 'text')}"
+            f"{shown(short)} and {shown(long)}: {count(n, 'text')}"
             for (short, long), n in pairs.most_common()
         ]
         text = (
@@ -132,7 +134,7 @@ def _left_out(part: CorpusPart) -> Iterator[Finding]:
     total = sum(map(len, rare.values()))
     ranked = sorted(rare, key=lambda x: (len(rare[x]) / frequent[x], x))
     examples = [
-        f"{quoted(' '.join(x))}: {frequent[x]} times a span, {len(rare[x])} not, as "
+        f"{shown(' '.join(x))}: {frequent[x]} times a span, {len(rare[x])} not, as "
         f"in {rare[x][0]}"
         for x in ranked
     ]
@@ -206,9 +208,64 @@ def _difference(
 ) -> str:
     """Returns the first span that one of two annotations lacks."""
     start, end, label = min(first ^ second)
-    text = quoted(whole[start:end])
+    text = shown(whole[start:end])
     other = {x[:2]: x[2] for x in first}.get((start, end))
     new = {x[:2]: x[2] for x in second}.get((start, end))
     if other and new:
         return f"{text} is {other} in the first, {new} in the second"
     return f"{text} is {label} in the {'first' if other else 'second'} alone"
+
+
+def judge_duplicates(train: CorpusPart, dev: CorpusPart | None) -> list[Finding]:
+    """Returns documents that occur twice in train; those of dev that
+    are in train, exactly or but for case, spaces and punctuation. Documents without
+    letters and digits are compared as they are; those without a span, such as headings
+    and page numbers, tell nothing that a model could remember."""
+    return _twice(train) + ([] if dev is None else _in_both(train, dev))
+
+
+def _twice(train: CorpusPart) -> list[Finding]:
+    places: dict[str, list[str]] = defaultdict(list)
+    for (place, doc), text in zip(train, train.texts):
+        if doc.ents:
+            places[text].append(place)
+    twice = {text: where for text, where in places.items() if len(where) > 1}
+    if not twice:
+        return []
+    n = sum(len(where) - 1 for where in twice.values())
+    ranked = sorted(twice, key=lambda text: -len(twice[text]))
+    examples = [
+        f"{len(twice[text]):,} times: {shown(text)} ({', '.join(twice[text][:2])})"
+        for text in ranked
+    ]
+    text = (
+        f"{share(n, len(train))} documents are in train already: they count more than "
+        "others. Where a part of train is held out, keep equal ones together"
+    )
+    return [remark("twice-in-train", text, n, len(train), examples)]
+
+
+def _in_both(train: CorpusPart, dev: CorpusPart) -> list[Finding]:
+    exact: dict[str, str] = {}
+    similar: dict[str, str] = {}
+    for place, whole, key in zip(train.places, train.texts, train.keys):
+        exact.setdefault(whole, place)
+        similar.setdefault(key, place)
+    same: list[str] = []
+    alike: list[str] = []
+    for (place, doc), whole, key in zip(dev, dev.texts, dev.keys):
+        if not doc.ents:
+            continue
+        where = exact.get(whole) or similar.get(key)
+        if where is not None:
+            copies = same if whole in exact else alike
+            copies.append(f"{where} and {place}: {shown(whole)}")
+    if not same and not alike:
+        return []
+    n = len(same) + len(alike)
+    exactly = f"{len(same):,} exactly, {len(alike):,} but for case and punctuation"
+    text = (
+        f"{share(n, len(dev))} documents of dev are in train ({exactly}): the score "
+        "says how well they are remembered. `convert --dev --group` keeps them apart"
+    )
+    return [fault("in-train-and-dev", text, n, len(dev), [*same, *alike])]

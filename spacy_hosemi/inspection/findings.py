@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..formats.texts import shown
-
 # Examples of each finding that are kept.
 MAX_EXAMPLES = 5
 
@@ -59,9 +57,3 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Returns names in a row; of many the first ones."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
-
-
-def quoted(text: str, limit: int = 60) -> str:
-    """Returns a text on one line, with quotation marks, not longer than a
-    limit."""
-    return shown(text, limit)

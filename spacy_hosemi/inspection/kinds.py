@@ -1,4 +1,5 @@
-"""Which of the configs of `hosemi init` fits a corpus, and why."""
+"""What kind of texts a corpus has, in numbers; which of the configs of `hosemi init`
+fits, and why."""
 
 from __future__ import annotations
 
@@ -6,10 +7,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+import regex
+from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
+
 from ..configs import make_config
+from .corpus import CorpusPart, in_spans
 from .label_counts import LabelCount
 from .label_order import LabelOrder
-from .profile import Profile
 
 # Letters of scripts without spaces, from which share on tokens are characters.
 UNSPACED = 0.3
@@ -33,19 +38,60 @@ LABEL_WORDS = {
 N_WORDS = 3
 
 
+# Written without spaces between words, or with a letter that is a word.
+_UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}]")
+_LETTER = regex.compile(r"\p{L}")
+# A sentence ends, and another one begins.
+_SENTENCE_END = regex.compile(r"\p{Ll}{3}\s?[.!?]['\"”)]?\s+\p{Lu}\p{Ll}|[。！？]\S")
+# Documents that are looked at; more change nothing.
+MAX_DOCUMENTS = 3_000
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What kind of texts there are."""
+
+    median_tokens: int  # of documents, without whitespace
+    most_tokens: int
+    spans_per_document: float
+    density: float  # the share of tokens that are in spans
+    labels_per_document: float  # of all labels, the mean share of documents with spans
+    unspaced: float  # the share of letters of scripts without spaces between words
+    several_sentences: float  # the share of documents that end after another sentence
+
+
+def measure_profile(part: CorpusPart) -> Profile:
+    """Measures a corpus with at least one token."""
+    docs = part.docs[:: max(1, len(part) // MAX_DOCUMENTS)]
+    are_words = [doc.to_array(IS_SPACE) == 0 for doc in docs]
+    sizes = np.array([int(x.sum()) for x in are_words])
+    texts = [doc.text for doc in docs]
+    letters = "".join(_LETTER.findall("\n".join(texts)))
+    inside = sum(
+        int((in_spans(x) & is_word).sum()) for x, is_word in zip(docs, are_words)
+    )
+    labels = [{ent.label_ for ent in doc.ents} for doc in docs if doc.ents]
+    n_labels = len(set().union(*labels)) if labels else 1
+    return Profile(
+        int(np.median(sizes)),
+        int(sizes.max()),
+        sum(len(doc.ents) for doc in docs) / len(docs),
+        inside / max(int(sizes.sum()), 1),
+        sum(map(len, labels)) / max(len(labels), 1) / n_labels,
+        len(_UNSPACED.findall(letters)) / max(len(letters), 1),
+        sum(bool(_SENTENCE_END.search(text)) for text in texts) / len(texts),
+    )
+
+
 @dataclass(frozen=True)
 class Fit:
-    """The config that fits.
+    """The config that fits."""
 
-    kind (str): For `hosemi init --for`.
-    max_order (int): What the order of labels alone asks for; where the config has
-        another one, the config wins until F1 on dev says otherwise.
-    reasons (List[str]): Why, a sentence each.
-    """
-
-    kind: str
+    kind: str  # for `hosemi init --for`
+    # What the order of labels alone asks for; where the config has another one, the
+    # config wins until F1 on dev says otherwise.
     max_order: int
-    reasons: list[str]
+    reasons: list[str]  # why, a sentence each
 
 
 def choose_kind(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..formats.texts import shown
 from .corpus import CorpusPart
-from .findings import Finding, count, fault, listed, quoted, remark
+from .findings import Finding, count, fault, listed, remark
 
 # A label with fewer spans is rarely learnt.
 RARE = 10
@@ -125,7 +126,7 @@ def _alike(labels: list[str]) -> list[Finding]:
     by_key: dict[str, list[str]] = defaultdict(list)
     for label in labels:
         by_key[re.sub(r"[\W_]+", "", label).casefold() or label].append(label)
-    alike = [" and ".join(map(quoted, x)) for x in by_key.values() if x[1:]]
+    alike = [" and ".join(map(shown, x)) for x in by_key.values() if x[1:]]
     if not alike:
         return []
     text = f"labels differ in case or punctuation alone: {listed(alike)}"

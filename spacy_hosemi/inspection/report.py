@@ -10,16 +10,14 @@ from spacy.language import Language
 from ..formats.texts import Fault
 from ..labels.alignment import read_annotations
 from .borders import judge_borders, judge_tokens
-from .contradictions import judge_contradictions
+from .contradictions import judge_contradictions, judge_duplicates
 from .corpus import CorpusPart, as_examples, trainable
 from .costs import Cost, estimate
-from .duplicates import judge_duplicates
 from .findings import Finding, count, fault
-from .kinds import Fit, choose_kind
+from .kinds import Fit, Profile, choose_kind, measure_profile
 from .label_counts import LabelCount, count_labels, judge_labels
 from .label_order import LabelOrder, measure_order
 from .pipelines import components_of, pipeline_of_kind
-from .profile import Profile, measure_profile
 from .sample_trainings import SampleTrainings
 from .texts import judge_texts
 

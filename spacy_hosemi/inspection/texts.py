@@ -7,8 +7,9 @@ from unicodedata import normalize
 
 import regex
 
+from ..formats.texts import shown
 from .corpus import CorpusPart
-from .findings import Finding, fault, quoted, remark, share
+from .findings import Finding, fault, remark, share
 
 # UTF-8 that was read as Latin-1 or Windows-1252: a lead byte and what follows it; a
 # tokenizer may have put them apart, but before marks that may follow a word.
@@ -122,7 +123,7 @@ def judge_texts(part: CorpusPart) -> list[Finding]:
             match = None if is_made else search(whole)
             if match is not None:
                 n += 1
-                examples += [f"{place}: {quoted(match)}"][: n <= 5]
+                examples += [f"{place}: {shown(match)}"][: n <= 5]
         if n:
             make = fault if is_fault else remark
             text = f"{share(n, len(part))} documents {what}"

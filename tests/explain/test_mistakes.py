@@ -233,7 +233,7 @@ def test_excerpts_are_the_text():
     assert "".join(piece for piece, _, _ in pieces) == text[143:272]
     assert {("Ada", True, True), (" wrote", False, True)} <= {*pieces}
     assert is_cut == (True, True)
-    page = str(mistakes_page(find_mistakes([one, short]), [one, short], title="<i>"))
+    page = mistakes_page(find_mistakes([one, short]), [one, short], title="<i>")
     assert "<PER>" not in page and "&lt;PER&gt;" in page and "&lt;i&gt;" in page
     assert "25 %" in page and page.count('<td class="here"') == 2
     assert '<bdi>&lt;PER&gt;</bdi></td><td class="label"><bdi>LOC</bdi>' in page

@@ -8,7 +8,12 @@ import pytest
 from spacy.util import load_config_from_str
 
 from spacy_hosemi.configs import KINDS, make_config
-from spacy_hosemi.inspection.kinds import _order_of_config, choose_kind
+from spacy_hosemi.inspection.kinds import (
+    Profile,
+    _order_of_config,
+    choose_kind,
+    measure_profile,
+)
 from spacy_hosemi.inspection.label_counts import LabelCount
 from spacy_hosemi.inspection.label_order import (
     LabelOrder,
@@ -17,7 +22,6 @@ from spacy_hosemi.inspection.label_order import (
     label_sequence,
     measure_order,
 )
-from spacy_hosemi.inspection.profile import Profile, measure_profile
 
 from ..helpers import CHINESE, references
 from .test_findings import make_part

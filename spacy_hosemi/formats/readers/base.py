@@ -13,39 +13,25 @@ from ..texts import AnnotatedText, Fault, Found
 
 @dataclass(frozen=True)
 class ReaderSettings:
-    """Holds what a user may say of a file.
+    """Holds what a user may say of a file."""
 
-    text_key (Optional[str]): The key, column or element that holds a text.
-    fields (Tuple[str, ...]): Columns of a table that are fields; none: all others.
-    group (Optional[str]): The key by which texts are divided: never a field.
-    encoding (Optional[str]): Encoding of files that a reader opens beside the first.
-    columns (Optional[Tuple[int, int]]): Of token and tag, from 1; below 0 from the last
-        one. None: as the file looks.
-    is_binary (bool): Whether the answer to a task is one for its spans alone.
-    """
-
-    text_key: str | None = None
-    fields: tuple[str, ...] = ()
-    group: str | None = None
+    text_key: str | None = None  # the key, column or element that holds a text
+    fields: tuple[str, ...] = ()  # columns of a table that are fields; none: all others
+    group: str | None = None  # the key by which texts are divided: never a field
     encoding: str | None = None
+    # Of token and tag, from 1; below 0 from the last one. None: as the file looks.
     columns: tuple[int, int] | None = None
-    is_binary: bool = False
+    is_binary: bool = False  # whether the answer to a task is one for its spans alone
 
 
 @dataclass(frozen=True)
 class FormatReader:
-    """Reads texts of one format.
+    """Reads texts of one format."""
 
-    name (str): As `--format` names it.
-    recognizes (Callable): (source) returns whether the content looks like it.
-    read (Callable): (source, settings) yields texts, and what is wrong.
-    can_be_binary (bool): Whether it knows answers for spans alone.
-    """
-
-    name: str
-    recognizes: Callable[[SourceText], bool]
+    name: str  # as `--format` names it
+    recognizes: Callable[[SourceText], bool]  # whether the content looks like it
     read: Callable[[SourceText, ReaderSettings], Iterator[Found]]
-    can_be_binary: bool = False
+    can_be_binary: bool = False  # whether it knows answers for spans alone
 
 
 def read_records(

@@ -26,30 +26,19 @@ DOCSTART = "-DOCSTART-"
 UNREAD = "column(s); tokens are in column {token}, tags in {tag}: see --columns"
 
 
-class Block(NamedTuple):
-    """The rows of one text, and what comments say of it."""
-
-    rows: list[Row]
-    meta: dict[str, str]
+# The rows of one text, and what comments say of it.
+Block = tuple[list[Row], dict[str, str]]
 
 
 class ColumnLayout(NamedTuple):
-    """Where the words and tags of a file are.
-
-    separator (Pattern[str]): Between columns.
-    n (int): How many columns a line has; 0: that may differ.
-    token, tag (int): Columns, from 0; below 0 from the last one.
-    widths (FrozenSet[int]): How many columns rows have.
-    has_tags (bool): Whether all tags are those of a scheme, such as B-PER; otherwise
-        some are plain labels.
-    """
+    """Where the words and tags of a file are."""
 
     separator: re.Pattern[str]
-    n: int
-    token: int
+    n: int  # how many columns a line has; 0: that may differ
+    token: int  # columns, from 0; below 0 from the last one
     tag: int
-    widths: frozenset[int]
-    has_tags: bool
+    widths: frozenset[int]  # how many columns rows have
+    has_tags: bool  # whether all tags, not some, are those of a scheme, such as B-PER
 
 
 def _recognizes(source: SourceText) -> bool:
@@ -71,7 +60,7 @@ def read_columns(text: str) -> tuple[int, int]:
 def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     layout = _layout(source.text, settings.columns)
     blocks = list(_blocks(source, layout))
-    tags = [row.tag for x in blocks if isinstance(x, Block) for row in x.rows]
+    tags = [row.tag for x in blocks if isinstance(x, tuple) for row in x[0]]
     scheme = find_scheme(tags)
     if not settings.columns:
         said = UNREAD.format(token=layout.token + 1, tag=layout.n)
@@ -80,7 +69,8 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
         if isinstance(block, Fault):
             yield block
             continue
-        yield text_of_rows(block.rows, scheme, source.path, block.meta)
+        rows, meta = block
+        yield text_of_rows(rows, scheme, source.path, meta)
 
 
 def _layout(text: str, places: tuple[int, int] | None) -> ColumnLayout:
@@ -144,7 +134,7 @@ def _blocks(source: SourceText, layout: ColumnLayout) -> Iterator[Block | Fault]
             if rows or faults:
                 yield from faults
                 if not faults:
-                    yield Block(rows, _meta(comments, n_documents))
+                    yield rows, _meta(comments, n_documents)
                 rows, faults, comments = [], [], {}
             if is_start:
                 n_documents, comments = n_documents + 1, {}

@@ -31,12 +31,7 @@ def _recognizes(source: SourceText) -> bool:
 
 @dataclass
 class Open:
-    """The text that is being read.
-
-    depth (int): How many of its elements are open, itself included.
-    within (int): How many elements are open within a span, the span included.
-    start, first (int): Where the span begins: in characters, in pieces.
-    """
+    """The text that is being read."""
 
     name: str
     line: int
@@ -45,11 +40,11 @@ class Open:
     n_chars: int = 0
     spans: list[LabeledSpan] = field(default_factory=list)
     label: str = ""
-    start: int = 0
-    first: int = 0
+    start: int = 0  # where the span begins, in characters
+    first: int = 0  # and in pieces
     start_line: int = 0
-    depth: int = 1
-    within: int = 0
+    depth: int = 1  # how many of its elements are open, itself included
+    within: int = 0  # how many elements are open within a span, the span included
 
     def add(self, text: str) -> None:
         """Append characters; white space becomes one blank, none at the begin."""
@@ -62,11 +57,7 @@ class Open:
 
 
 class Handler:
-    """Takes what expat reads, and makes texts of it.
-
-    source (SourceText): The file.
-    names (Tuple[str, ...]): The elements that are texts.
-    """
+    """Takes what expat reads, and makes texts of the elements with some names."""
 
     def __init__(self, source: SourceText, names: tuple[str, ...]) -> None:
         self.path = source.path

@@ -19,12 +19,9 @@ _NAMES = {
 
 
 def read_date(text: str) -> list[list[int]]:
-    """The parts of a date.
-
-    text (str): Such as "1990", "(May 2004)", "12 May 2004", "2004-05-12", "1990/91".
-    RETURNS (List[List[int]]): Year, month and day of one date, or of the first and the
-        last one, as far as they are known; none if there is no year.
-    """
+    """Returns year, month and day of one date, or of the first and the last one, as far
+    as they are known, of a text such as "1990", "(May 2004)", "12 May 2004",
+    "2004-05-12", "1990/91"; nothing if there is no year."""
     if match := _ISO.search(text):
         parts = [int(x) for x in match.groups() if x]
         if _is_possible(parts):

@@ -1,4 +1,5 @@
-"""The fields of a reference, by the name that BibTeX has for each."""
+"""The fields of a reference, by the name that BibTeX has for each, and what kind of
+publication it is."""
 
 from __future__ import annotations
 
@@ -93,17 +94,31 @@ _NUMBER = re.compile(r"(?i)^(?:no|nr|issue|heft|h)\b\.?\s*")
 _PAGES = re.compile(r"(?i)^(?:pages?|pp?|s)\b\.?\s*")
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
 
+# A kind of publication, as BibTeX and as CSL call it.
+ARTICLE = "article", "article-journal"
+CHAPTER = "incollection", "chapter"
+PAPER = "inproceedings", "paper-conference"
+THESIS = "phdthesis", "thesis"
+MASTERS_THESIS = "mastersthesis", "thesis"
+REPORT = "techreport", "report"
+BOOK = "book", "book"
+WEB_PAGE = "misc", "webpage"
+OTHER = "misc", "document"
+
+_THESIS = re.compile(r"(?i)thesis|dissertation|diss\.|habil")
+_MASTERS = re.compile(r"(?i)\bmaster|\bm\.?\s?sc|diplom|bachelor")
+_MEETING = re.compile(
+    r"(?i)proceedings|\bproc\b|conference|\bconf\b|symposium|workshop|congress|tagung"
+)
+_REPORT = re.compile(r"(?i)report|working paper|memo|\btr\b")
+
 
 def reference_of(
     fields: Sequence[ExtractedField], labels: Mapping[str, str]
 ) -> dict[str, str]:
-    """The fields of a reference.
-
-    fields (Sequence[ExtractedField]): What was extracted.
-    labels (Mapping[str, str]): The key of each label; others are left out.
-    RETURNS (Dict[str, str]): A clean value for some of `KEYS`, in their order. Values
-        with the same key stand one after the other; names are separated by ";".
-    """
+    """Returns a clean value for some of `KEYS`, in their order, by what was extracted
+    and the key of each label; fields of other labels are left out. Values with the same
+    key stand one after the other; names are separated by ";"."""
     reference: dict[str, str] = {}
     for field in fields:
         key = labels.get(field.label)
@@ -151,3 +166,19 @@ def _split_volume(reference: dict[str, str]) -> None:
         reference["number"] = (
             _NUMBER.sub("", reference["number"]) or reference["number"]
         )
+
+
+def guess_kind(reference: Mapping[str, str]) -> tuple[str, str]:
+    """Returns the kind of publication that a reference is, guessed from its fields."""
+    about = " ".join(reference.get(key, "") for key in ("type", "note", "title"))
+    if "journal" in reference:
+        return ARTICLE
+    if "booktitle" in reference:
+        return PAPER if _MEETING.search(reference["booktitle"]) else CHAPTER
+    if "school" in reference or _THESIS.search(about):
+        return MASTERS_THESIS if _MASTERS.search(about) else THESIS
+    if "institution" in reference or _REPORT.search(reference.get("type", "")):
+        return REPORT
+    if "publisher" in reference or "isbn" in reference or "edition" in reference:
+        return BOOK
+    return WEB_PAGE if "url" in reference else OTHER

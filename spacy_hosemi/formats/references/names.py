@@ -14,11 +14,8 @@ from typing import NamedTuple
 
 
 class Name(NamedTuple):
-    """One person, or an organization with `family` alone.
-
-    family, given, particle, suffix (str): Such as Beethoven, Ludwig, van and Jr.
-    is_literal (bool): Whether it is an organization.
-    """
+    """One person, such as Beethoven, Ludwig, van and Jr, or an organization, literally,
+    with `family` alone."""
 
     family: str
     given: str = ""
@@ -62,12 +59,8 @@ _OF = re.compile(
 
 
 def read_names(text: str) -> tuple[list[Name], bool]:
-    """The people of a list.
-
-    text (str): The list, as in a reference.
-    RETURNS (Tuple[List[Name], bool]): In their order, and whether it ends with
-        "et al.".
-    """
+    """Returns the people of a list, as references have it, in their order, and whether
+    it ends with "et al."."""
     text = " ".join(text.split())
     rest = _without_end(text, _OTHERS)
     has_others = rest != text

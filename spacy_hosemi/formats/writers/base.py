@@ -11,43 +11,25 @@ from ..records import ExtractedRecord
 
 @dataclass(frozen=True)
 class WriterOptions:
-    """Holds choices of a user.
+    """Holds choices of a user."""
 
-    model (str): The name and version of the pipeline.
-    fields (Mapping[str, str]): For each label the field of BibTeX that it is, see
-        `references.fields`; labels that are not named are left out.
-    labels (Sequence[str]): The labels that have a column in a table of records.
-    alternative (str): What an alternative is called, if there is one at most; empty:
-        they have numbers.
-    has_verdicts (bool): Whether tables have a column for the verdicts of records, or of
-        fields.
-    """
-
-    model: str = "hosemi"
+    model: str = "hosemi"  # the name and version of the pipeline
+    # For each label the field of BibTeX that it is, see `references.fields`; labels
+    # that are not named are left out.
     fields: Mapping[str, str] = field(default_factory=dict)
-    labels: Sequence[str] = ()
-    has_verdicts: bool = False
-    alternative: str = ""
+    labels: Sequence[str] = ()  # that have a column in a table of records
+    has_verdicts: bool = False  # whether tables have a column for verdicts
+    alternative: str = ""  # its name, if there is one at most; empty: they have numbers
 
 
 @dataclass(frozen=True)
 class RecordFormat:
-    """Writes records in one format, as they come.
+    """Writes records in one format, as they come."""
 
-    name (str): As `--format` names it.
-    write (Callable): (records, file, options) writes all of them.
-    help (str): What the help of `parse` says beside the name.
-    has_alternatives (bool): Whether it has a place for alternatives.
-    has_tokens (bool): Whether it wants tokens.
-    is_for_tools (bool): Whether annotation tools read it.
-    is_of_references (bool): Whether records are references: labels become fields of
-        BibTeX.
-    """
-
-    name: str
+    name: str  # as `--format` names it
     write: Callable[[Iterable[ExtractedRecord], IO[Any], WriterOptions], None]
-    help: str = ""
-    has_alternatives: bool = False
-    has_tokens: bool = False
-    is_for_tools: bool = False
-    is_of_references: bool = False
+    help: str = ""  # what the help of `parse` says beside the name
+    has_alternatives: bool = False  # whether it has a place for them
+    has_tokens: bool = False  # whether it wants them
+    is_for_tools: bool = False  # whether annotation tools read it
+    is_of_references: bool = False  # whether labels become fields of BibTeX

@@ -9,8 +9,7 @@ from typing import IO, Any
 from ...errors import Errors
 from ..records import ExtractedRecord
 from ..references.dates import read_date
-from ..references.fields import PEOPLE, reference_of
-from ..references.kinds import OTHER, guess_kind
+from ..references.fields import PEOPLE, guess_kind, reference_of
 from ..references.names import Name, read_names
 from .base import RecordFormat, WriterOptions
 from .json_records import write_list
@@ -62,7 +61,7 @@ def write_bibtex(
         if reference:
             pairs = _bibtex_fields(reference)
             fields = [Field(key, value) for key, value in pairs.items()]
-            kind = guess_kind(reference).bibtex
+            kind, _ = guess_kind(reference)
             entry = Entry(kind, f"ref{record.line}", fields)
             file.write(write_string(Library([entry])) + "\n")
 
@@ -134,8 +133,8 @@ def write_csl(
 
 
 def _csl_item(line: int, reference: dict[str, str]) -> dict[str, Any]:
-    kind = guess_kind(reference) if reference else OTHER
-    item: dict[str, Any] = {"id": f"ref{line}", "type": kind.csl}
+    _, kind = guess_kind(reference)
+    item: dict[str, Any] = {"id": f"ref{line}", "type": kind}
     for key, value in reference.items():
         if key in PEOPLE:
             names, _ = read_names(value)

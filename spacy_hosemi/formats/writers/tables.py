@@ -72,13 +72,9 @@ def write_table(
 
 
 def label_columns(labels: Iterable[str], last: Sequence[str] = LAST) -> Iterator[str]:
-    """The names of the columns of labels: a label named like another column, such as
-    "text", gets "_label" at its end.
-
-    labels (Iterable[str]): Different ones.
-    last (Sequence[str]): The columns after them.
-    YIELDS (str): A name for each, in their order.
-    """
+    """Yields the names of the columns of labels, all different, before the last
+    columns: a label named like another column, such as "text", gets "_label" at its
+    end."""
     labels = [*labels]
     reserved = *FIRST, *last
     taken = {*reserved, *labels}
