@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 
 from ..core.parallel.coroutines import finish
 from ..core.parallel.ordered import in_order
-from ..features.instances import Instances
+from ..features.instances import Instances, check_doc
 from ..hierarchy.decoder import make_decoder
 from ..prediction.decoder import Decoder, batches
 from ..prediction.posterior import AnyPosterior
@@ -156,10 +156,12 @@ def set_annotations(
     pipe: HighOrderSemiCRF, docs: Iterable[Doc], scores: list[Prediction]
 ) -> None:
     """Write entities beside the preset ones, their probabilities, the span group;
-    scores (List[Prediction]): what `predict` returned."""
+    scores (List[Prediction]): what `predict` returned.
+    RAISES (TypeError): HS230 one is no document."""
 
     def together(pair: tuple[Doc, Prediction]) -> tuple[int, int, bool]:
         doc, prediction = pair
+        check_doc(doc)
         batch = None if prediction.posterior is None else prediction.posterior.batch
         return id(doc.vocab), id(batch), prediction.scores is None
 

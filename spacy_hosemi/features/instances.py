@@ -120,7 +120,8 @@ class Instances(list[Doc]):
         columns = TokenColumns(vocab, None)
         columns.arrays |= {"ORTH": orths, ORTH: orths, "SPACY": spaces, SPACY: spaces}
         borders = pairwise(first.tolist())
-        texts.extend(cast(Doc, TokenRange(columns, *pair)) for pair in borders)
+        ranges: list[Any] = [TokenRange(columns, i, j) for i, j in borders]
+        texts.extend(ranges)
         texts.orths, texts.spaces, texts.first = orths, spaces, first
         texts.has_ents = texts.has_limits = [False] * len(texts)
         texts.is_clean = True
@@ -154,11 +155,9 @@ def divide(doc: Doc, scope: str) -> list[Instance]:
     if not doc.has_annotation(SENT_START):
         raise ValueError(Errors.HS067.format(text=doc[:8].text))
     starts = [0, *sentence_starts(doc).tolist(), len(doc)]
-    columns = TokenColumns(doc.vocab, doc)
-    return [
-        Instance(cast(Doc, TokenRange(columns, start, end)), start)
-        for start, end in pairwise(starts)
-    ]
+    columns: Any = TokenColumns(doc.vocab, doc)
+    sentences: Any = (TokenRange(columns, *pair) for pair in pairwise(starts))
+    return [Instance(tokens, start) for tokens, start in zip(sentences, starts)]
 
 
 def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:

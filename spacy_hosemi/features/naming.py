@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from .extractor import Extractor
 from .gazetteers.matches import FUZZY_MATCH, MATCH, SIMILARITY, size_name
-from .segment_attributes import SEGMENT_ATTRIBUTES
+from .segment_attributes import SEGMENT_ATTRIBUTES, Keys
 from .segment_features import Segments, segment_attribute
 from .templates import Atom, Template
 
@@ -35,8 +35,13 @@ def segment_namer(
     segments = extractor.read([doc], is_train).segments
     texts = extractor.texts(doc, is_train)
     templates = extractor.features.roles["whole"]
+    kinds = {segment_attribute(atom) for x in templates for atom in x.atoms}
+    values = {
+        kind: SEGMENT_ATTRIBUTES[kind].values([doc], segments.start, segments.end)
+        for kind in kinds & SEGMENT_ATTRIBUTES.keys()
+    }
     return lambda k: _segment_name(
-        templates[segments.template[k]], doc, segments, k, texts
+        templates[segments.template[k]], segments, k, texts, values
     )
 
 
@@ -85,9 +90,14 @@ def _token_name(template: Template, texts: Texts, i: int) -> str | None:
 
 
 def _segment_name(
-    template: Template, doc: Doc, segments: Segments, k: int, texts: Texts
+    template: Template,
+    segments: Segments,
+    k: int,
+    texts: Texts,
+    of_segments: Mapping[str, Keys],
 ) -> str:
-    """Returns the name of the k-th feature of segments."""
+    """Returns the name of the k-th feature of segments, whose own attributes are given
+    by kind."""
     start, end = int(segments.start[k]), int(segments.end[k])
     values = []
     for atom in template.atoms:
@@ -97,9 +107,7 @@ def _segment_name(
         elif kind in (MATCH, FUZZY_MATCH):
             values.append(size_name(int(segments.value[k])))
         elif kind:
-            attribute, here = SEGMENT_ATTRIBUTES[kind], slice(k, k + 1)
-            (value,) = attribute.values([doc], segments.start[here], segments.end[here])
-            values.append(attribute.name(int(value)))
+            values.append(SEGMENT_ATTRIBUTES[kind].name(int(of_segments[kind][k])))
         else:
             values.append(_sequence_name(atom, texts[atom.attribute][start:end]))
     return f"{template}={' & '.join(values)}"

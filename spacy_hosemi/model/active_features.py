@@ -97,9 +97,9 @@ def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -
     """Returns the features of concatenated documents that the state knows; positions
     count from the first document. For `is_train` see `Gazetteers.matches`."""
     reading = state.extractor.read(docs, is_train)
-    table, roles = state.table, state.extractor.features.transition_roles
+    table = state.table
     rows = {role: table.rows(keys) for role, keys in reading.keys.items()}
-    places = place_rows({role: rows.pop(role) for role in roles})
+    places = place_rows({x: rows.pop(x) for x in TRANSITION_ROLES if x in rows})
     tokens = {role: RoleRows(*of_role) for role, of_role in rows.items()}
     for listed in reading.listed:
         tokens[listed.role] = with_listed(tokens[listed.role], listed, table)

@@ -64,10 +64,8 @@ def entities_by_origin(
 ) -> tuple[list[SpanTriple], list[SpanTriple]]:
     """RETURNS (Tuple[List[Tuple[int, int, str]], ...]): Entities of a document, in
     tokens: those that the component has written, and those that it has not."""
-    runs = find_records(doc) if doc.user_data else []
-    records = [
-        (run.start, run.by_name[name]["spans"]) for run in runs if name in run.by_name
-    ]
+    texts = find_records(doc) if doc.user_data else []
+    records = [(low, x[name]["spans"]) for low, _, x in texts if name in x]
     predicted: list[SpanTriple] = []
     preset: list[SpanTriple] = []
     for start, end, label, first, last in _entities(doc):
@@ -130,7 +128,7 @@ def before_prediction(doc: Doc, name: str, limits: dict[str, Any] | None) -> Doc
 
 def is_predicted(doc: Doc, name: str) -> bool:
     """Returns whether a component has predicted a document of the present tokens."""
-    records = [x.by_name[name] for x in find_records(doc) if name in x.by_name]
+    records = [x[name] for *_, x in find_records(doc) if name in x]
     return any(x.get("given", {}).get("tokens", len(doc)) == len(doc) for x in records)
 
 
@@ -138,10 +136,11 @@ def as_predicted(doc: Doc, name: str) -> tuple[Doc, list[SpanTriple]]:
     """Returns a document with the sentence starts and entities that it had when a
     component met it, if it still has all entities of the component, else as it is; and
     the entities that came later."""
-    runs = [x for x in find_records(doc) if name in x.by_name] if doc.user_data else []
-    if not runs or runs[-1].start != 0 or runs[-1].end != text_length(doc):
+    texts = find_records(doc) if doc.user_data else []
+    texts = [text for text in texts if name in text[2]]
+    if not texts or texts[-1][:2] != (0, text_length(doc)):
         return doc, []
-    record = runs[-1].by_name[name]
+    record = texts[-1][2][name]
     before = before_prediction(doc, name, record.get("given"))
     if before is None or before is doc:
         return doc, []

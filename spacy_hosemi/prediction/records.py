@@ -18,7 +18,7 @@ It stands in `doc.user_data` under a key that spaCy moves and copies with the te
 
 `span._.confidence`, `span._.label_path` and `doc._.record_confidence` read it. A
 probability that was not computed with the prediction is computed when it is read, and
-stored then, see `posterior_cache.complete`; in a document that was saved before anybody
+stored then, see `posterior_cache`; in a document that was saved before anybody
 asked there is none.
 """
 
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from spacy.tokens import Doc, Span
 
@@ -42,23 +42,16 @@ Record = dict[str, Any]
 Complete = Callable[[Doc, str, Record], None]
 
 
-class TextRecords(NamedTuple):
-    """The records of one run of text of a document.
-
-    start, end (int): Its characters.
-    by_name (Dict[str, Record]): The record of each component, the latest one last.
-    """
-
-    start: int
-    end: int
-    by_name: dict[str, Record]
+# Two characters of a document, and the records of the text between them by component,
+# the latest one last.
+TextRecords = tuple[int, int, dict[str, Record]]
 
 
 def find_records(doc: Doc) -> list[TextRecords]:
-    """RETURNS (List[TextRecords]): The latest ones last."""
+    """RETURNS (List[Tuple[int, int, Dict[str, Record]]]): The latest ones last."""
     data: dict[Any, Any] = doc.user_data
     return [
-        TextRecords(key[2], key[3], by_name)
+        (key[2], key[3], by_name)
         for key, by_name in data.items()
         if isinstance(key, tuple) and len(key) == 4 and key[:2] == (MARK, NAME)
     ]
@@ -132,17 +125,17 @@ def record_confidence(complete: Complete, doc: Doc) -> float | None:
     doc (Doc): With its entities.
     RETURNS (Optional[float]): In [0, 1].
     """
-    runs = find_records(doc) if doc.user_data else []
-    if not runs or not _is_covered(doc, runs):
+    texts = find_records(doc) if doc.user_data else []
+    if not texts or not _is_covered(doc, texts):
         return None
     shown = {span_key(ent) for ent in doc.ents}
     total = 1.0
-    for run in runs:
-        for name, record in run.by_name.items():
-            if run.start == 0 and run.end == text_length(doc):
+    for start, end, by_name in texts:
+        for name, record in by_name.items():
+            if start == 0 and end == text_length(doc):
                 complete(doc, name, record)
             whole = record.get("whole")
-            if whole is None or not _moved(record["spans"], run.start) <= shown:
+            if whole is None or not _moved(record["spans"], start) <= shown:
                 return None
             total *= whole
     return total
@@ -151,25 +144,26 @@ def record_confidence(complete: Complete, doc: Doc) -> float | None:
 def _read(complete: Complete, span: Span) -> tuple[str, Record | None]:
     """Returns the key of a span, and the latest record that has it; "" and None if no
     record does. Computes its confidence, if nobody has."""
-    for run in reversed(find_records(span.doc)):
-        key = span_key(span, run.start)
-        for name, record in reversed(run.by_name.items()):
+    doc = span.doc
+    for start, end, by_name in reversed(find_records(doc)):
+        key = span_key(span, start)
+        for name, record in reversed(by_name.items()):
             if key in record["spans"]:
-                if record["spans"][key] is None and run.start == 0:
-                    if run.end == text_length(span.doc):  # the whole
-                        complete(span.doc, name, record)
+                is_missing = record["spans"][key] is None
+                if is_missing and start == 0 and end == text_length(doc):
+                    complete(doc, name, record)
                 return key, record
     return "", None
 
 
-def _is_covered(doc: Doc, runs: Sequence[TextRecords]) -> bool:
+def _is_covered(doc: Doc, texts: Sequence[TextRecords]) -> bool:
     """Returns whether the records are about all of the text but whitespace."""
-    at = 0
-    for start, end in sorted((run.start, run.end) for run in runs):
-        if doc.text[at:start].strip():
+    text, at = doc.text, 0
+    for start, end in sorted((start, end) for start, end, _ in texts):
+        if text[at:start].strip():
             return False
         at = end
-    return not doc.text[at:].strip()
+    return not text[at:].strip()
 
 
 def _moved(keys: Iterable[str], by: int) -> set[str]:

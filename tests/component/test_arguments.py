@@ -8,6 +8,7 @@ from spacy.training import Example
 
 from spacy_hosemi import use_field_tokenizer
 from spacy_hosemi.component.initialize import check_initialization
+from spacy_hosemi.prediction.predictions import Prediction
 
 from ..helpers import make_nlp, make_trained
 
@@ -43,6 +44,12 @@ def test_error_no_document(trained, method, found):
     given = [found] if method == "predict" else found
     with pytest.raises(TypeError, match="HS230.*expected a spaCy Doc.*nlp.make_doc"):
         getattr(trained, method)(given, *more)
+
+
+@pytest.mark.parametrize("found", NO_DOCS, **names(NO_DOCS))
+def test_error_nothing_to_annotate(trained, found):
+    with pytest.raises(TypeError, match="HS230"):
+        trained.set_annotations([found], [Prediction([], [])])
 
 
 @pytest.mark.parametrize("found", NO_LISTS, **names(NO_LISTS))

@@ -373,6 +373,16 @@ def test_confidences_are_computed_when_they_are_read(config, is_dropped, monkeyp
     assert all(expected[0])
 
 
+def test_memory_of_clean_words_counts():
+    pipe, n_bytes, docs = make_pipe(confidence=False), [], []
+    for text in (TEXTS[0], "\u200b" + TEXTS[0]):
+        before = CACHE.n_bytes
+        docs.append(pipe(NLP.make_doc(text)))
+        n_bytes.append(CACHE.n_bytes - before)
+    # The first and the last token of each word: two numbers in two lists.
+    assert n_bytes[1] == n_bytes[0] + len(docs[0]) * 2 * (8 + 28)
+
+
 def record_of(doc):
     ((_, _, by_name),) = find_records(doc)
     return by_name["hosemi"]

@@ -37,10 +37,10 @@ def test_columns_are_what_set_ents_writes(n_vocabs):
         assert written.tolist() == expected.to_array(WRITTEN).tolist()
         found = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
         assert found == of_doc
-        (record,) = find_records(doc)
+        ((_, end, by_name),) = find_records(doc)
         written = dict(zip(map(span_key, doc.ents), of_spans))
-        assert record.by_name["x"]["spans"] == written
-        assert record.end == len(doc.text)
+        assert by_name["x"]["spans"] == written
+        assert end == len(doc.text)
 
 
 def write(docs, spans, scores):

@@ -1,5 +1,6 @@
 """Templates that see a whole segment: against plain Python over all windows."""
 
+from dataclasses import replace
 from itertools import groupby
 
 import hypothesis.strategies as st
@@ -15,6 +16,7 @@ from spacy_hosemi.features import (
     make_gazetteer,
 )
 from spacy_hosemi.features.naming import segment_namer
+from spacy_hosemi.features.segment_attributes import SEGMENT_ATTRIBUTES
 
 from ..helpers import make_doc
 from .test_gazetteers import spans_of
@@ -346,6 +348,21 @@ def test_every_window(docs, templates, width):
             assert name_of.setdefault(key, name(k)) == name(k)
             assert name(k).startswith(f"{texts[where[2]]}=")
     assert len(set(name_of.values())) == len(name_of)
+
+
+def test_names_read_all_tokens_once(monkeypatch):
+    balanced, n_read = SEGMENT_ATTRIBUTES["BALANCED"], []
+
+    def values(docs, start, end):
+        n_read.append(len(start))
+        return balanced.values(docs, start, end)
+
+    counted = replace(balanced, values=values)
+    monkeypatch.setitem(SEGMENT_ATTRIBUTES, "BALANCED", counted)
+    name = segment_namer(make_extractor("BALANCED"), make_doc(NLP, "(", "a", ")"))
+    n_before = len(n_read)
+    assert [name(k) for k in range(5)].count("BALANCED=yes") == 1
+    assert len(n_read) == n_before
 
 
 def test_a_list_read_of_the_tokens_of_a_segment():
