@@ -16,10 +16,9 @@ from ..errors import Errors
 from ..formats.checks import trimmed
 from ..formats.documents import make_doc
 from ..formats.texts import AnnotatedText, LabeledSpan, has_half
-from ..labels.alignment import read_annotations, with_clean_words
+from ..labels.alignment import check_reach, read_annotations, with_clean_words
 from ..labels.partial import PartialLabels
 from ..training.corpus import Corpus, read_corpus
-from ..training.data_checks import check_reach
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF

@@ -17,7 +17,13 @@ from ..errors import Errors, Warnings
 from ..features import Extractor
 from ..features.gazetteers.readers import no_entries
 from ..hierarchy.projection import read_parents
-from ..labels.alignment import as_scored, is_complete, labels_of, read_annotations
+from ..labels.alignment import (
+    as_scored,
+    check_reach,
+    is_complete,
+    labels_of,
+    read_annotations,
+)
 from ..labels.partial import PartialLabels
 from ..model.weights.storage import unread
 from ..prediction.decodings import DECODINGS
@@ -25,7 +31,6 @@ from ..training.corpus import annotate, read_corpus
 from ..training.data_checks import (
     check_corpus_ends,
     check_fit,
-    check_reach,
     is_init_labels,
     warn_crossing,
     warn_given_tokens,

@@ -3,7 +3,9 @@ reads gold."""
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -14,6 +16,7 @@ from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
 from spacy.training import Example
 
+from ..errors import Errors, Warnings
 from ..features.clean_docs import are_clean, clean_doc
 from .inventory import Span
 from .partial import PartialLabels
@@ -106,6 +109,46 @@ def out_of_reach(example: Example, annotation: PartialLabels) -> list[DocSpan]:
         for ent in ents
         if (starts[ent.start], ends[ent.end - 1], ent.label_) not in required
     ]
+
+
+def check_reach(
+    examples: Sequence[Example],
+    annotations: Sequence[PartialLabels],
+    named: set[str] | None = None,
+) -> None:
+    """Warns by HSW01 of gold spans that begin or end inside a token: they are neither
+    learnt nor predicted. Raises ValueError HS156 if no span of a label can be reached,
+    unless `named` is there: labels of earlier warnings, to which new ones are added."""
+    missed: dict[str, list[DocSpan]] = {}
+    for pair in zip(examples, annotations):
+        for span in out_of_reach(*pair):
+            missed.setdefault(span.label_, []).append(span)
+    new = {*missed} - (named or set())
+    if not new:
+        return
+    within = Counter(y for x in annotations for *_, y in x.required)
+    lost = [label for label in missed if not within[label]]
+    if named is None and lost:
+        shown = _quoted(missed[lost[0]])
+        message = Errors.HS156.format(label=lost[0], text=shown, all=lost)
+        raise ValueError(message)
+    if named is not None:
+        named.update(new)
+    texts = [
+        f"{label}: {len(x)} of {len(x) + within[label]}, such as {_quoted(x)}"
+        for label, x in missed.items()
+    ]
+    n_missed = sum(map(len, missed.values()))
+    total = n_missed + within.total()
+    message = Warnings.HSW01.format(
+        found=n_missed, total=total, labels="; ".join(texts)
+    )
+    warnings.warn(message, stacklevel=3)
+
+
+def _quoted(spans: Sequence[DocSpan]) -> str:
+    """Returns the texts of up to three spans."""
+    return ", ".join(repr(span.text[:40]) for span in spans[:3])
 
 
 def as_scored(example: Example, annotation: PartialLabels) -> tuple[PartialLabels, int]:

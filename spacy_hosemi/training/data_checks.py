@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, islice
 from typing import NamedTuple
@@ -12,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Token
-from spacy.tokens import Span as DocSpan
 from spacy.training import Example
 
 from ..core import PatternAutomaton, Potentials, viterbi
@@ -20,7 +18,7 @@ from ..errors import Errors, Warnings
 from ..features import Extractor
 from ..features.attributes import SET_BY_COMPONENTS
 from ..features.instances import divide, sentence_starts
-from ..labels.alignment import given_tokens, out_of_reach
+from ..labels.alignment import given_tokens
 from ..labels.gold import Gold
 from ..labels.partial import PartialLabels
 from ..text.clean import clean_word
@@ -45,46 +43,6 @@ def check_corpus_ends(nlp: Language | None, name: str) -> None:
     training = nlp.config.get("training", {}) if nlp is not None else {}
     if training.get("max_epochs") == -1:
         raise ValueError(Errors.HS052.format(name=name))
-
-
-def check_reach(
-    examples: Sequence[Example],
-    annotations: Sequence[PartialLabels],
-    named: set[str] | None = None,
-) -> None:
-    """Warns by HSW01 of gold spans that begin or end inside a token: they are neither
-    learnt nor predicted. Raises ValueError HS156 if no span of a label can be reached,
-    unless `named` is there: labels of earlier warnings, to which new ones are added."""
-    missed: dict[str, list[DocSpan]] = {}
-    for pair in zip(examples, annotations):
-        for span in out_of_reach(*pair):
-            missed.setdefault(span.label_, []).append(span)
-    new = {*missed} - (named or set())
-    if not new:
-        return
-    within = Counter(y for x in annotations for *_, y in x.required)
-    lost = [label for label in missed if not within[label]]
-    if named is None and lost:
-        shown = _quoted(missed[lost[0]])
-        message = Errors.HS156.format(label=lost[0], text=shown, all=lost)
-        raise ValueError(message)
-    if named is not None:
-        named.update(new)
-    texts = [
-        f"{label}: {len(x)} of {len(x) + within[label]}, such as {_quoted(x)}"
-        for label, x in missed.items()
-    ]
-    n_missed = sum(map(len, missed.values()))
-    total = n_missed + within.total()
-    message = Warnings.HSW01.format(
-        found=n_missed, total=total, labels="; ".join(texts)
-    )
-    warnings.warn(message, stacklevel=3)
-
-
-def _quoted(spans: Sequence[DocSpan]) -> str:
-    """Returns the texts of up to three spans."""
-    return ", ".join(repr(span.text[:40]) for span in spans[:3])
 
 
 class GivenTokens(NamedTuple):
