@@ -47,6 +47,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
+import training
 from arguments import flag, number, script
 from peers import PEERS, Peer, fit_peer
 from processes import shown_command, size_mb
@@ -54,35 +55,22 @@ from scores import WHOLE, exactness_of
 from spacy.language import Language
 from spacy.util import load_model
 from tqdm import tqdm
-from training import (
-    Splits,
-    accuracy,
-    config_lang,
-    entity_component,
-    fit_seconds,
-    gold_counts,
-    make_splits,
-    n_out_of_reach,
-    prediction_speed,
-    read_splits,
-    train,
-)
 
 
 def train_systems(
-    args: argparse.Namespace, splits: Splits, settings: dict[str, Any]
+    args: argparse.Namespace, splits: training.Splits, settings: dict[str, Any]
 ) -> tuple[Language, dict[str, dict[str, Any]]]:
     """Train the config and its peers, and test them. Of a peer `settings` has c1 and
     c2, or gets those that are chosen."""
-    model, usage, command = train(args.config, splits, args.overrides)
+    model, usage, command = training.train(args.config, splits, args.overrides)
     nlp = load_model(model)
     systems: dict[str, dict[str, Any]] = {
-        entity_component(nlp): {
-            "scores": accuracy(nlp, splits.test),
+        training.entity_component(nlp): {
+            "scores": training.accuracy(nlp, splits.test),
             "training, CPU s": usage.cpu_s,
-            "fit, CPU s": fit_seconds(usage.output),
+            "fit, CPU s": training.fit_seconds(usage.output),
             "training, peak MB": usage.peak_mb,
-            "tokens per CPU s": prediction_speed(nlp, splits.test),
+            "tokens per CPU s": training.prediction_speed(nlp, splits.test),
             "model on disk, MB": size_mb(model),
             "settings": f"{model}; {shown_command(command)}",
         }
@@ -97,9 +85,9 @@ def train_systems(
 
 def measure_once(args: argparse.Namespace, folder: Path) -> None:
     """Train on train, test on test, print everything."""
-    splits = read_splits(args, folder, args.config)
+    splits = training.read_splits(args, folder, args.config)
     nlp, systems = train_systems(args, splits, {})
-    gold = gold_counts(nlp, splits.test)
+    gold = training.gold_counts(nlp, splits.test)
     sizes = ", ".join(
         f"{x} ({splits.n_tokens[y]}) {y}" for y, x in splits.n_docs.items()
     )
@@ -118,9 +106,12 @@ def measure_once(args: argparse.Namespace, folder: Path) -> None:
     )
 
 
-def unreached(nlp: Language, splits: Splits) -> list[str]:
+def unreached(nlp: Language, splits: training.Splits) -> list[str]:
     """Say how many gold spans no system can find; nothing, if there are none."""
-    n = {name: n_out_of_reach(nlp, getattr(splits, name)) for name in ("train", "test")}
+    n = {
+        name: training.n_out_of_reach(nlp, getattr(splits, name))
+        for name in ("train", "test")
+    }
     counts = ", ".join(f"{count} of {name}" for name, count in n.items())
     said = f"gold spans with a border inside a token, missed by all systems: {counts}"
     return [said] if any(n.values()) else []
@@ -198,8 +189,8 @@ def cross_validate(args: argparse.Namespace, folder: Path) -> None:
         parts = harness.folds(lines, args.cv, harness.SEED + repeat)
         for fold, (rest, held_out) in enumerate(parts):
             part = folder / f"{repeat}-{fold}"
-            lang = config_lang(args.config)
-            splits = make_splits(part, lang, rest, None, held_out)
+            lang = training.config_lang(args.config)
+            splits = training.make_splits(part, lang, rest, None, held_out)
             _, systems = train_systems(args, splits, settings)
             rows += [[f"{repeat}", fold, *x] for x in fold_rows(systems)]
             if not args.runs:

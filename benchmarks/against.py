@@ -58,7 +58,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from arguments import make_parser, number, path_to
+from arguments import number, path_to, script, some_of
 from harness import ROOT, table
 
 # How often each is done in a round, the two builds in turns: what is short, more often.
@@ -214,42 +214,34 @@ def compare_memory(builds: Sequence[Build], args: argparse.Namespace) -> bool:
     return True
 
 
-OPTIONS = {
-    "--before": path_to("source with a build", required=True),
-    "--after": path_to("source with a build", required=True),
-    "--models": path_to("saved ones", default=ROOT / "tests" / "fixtures" / "saved"),
-    "--data": path_to("has {train,test}.jsonl", default=ROOT / "corpus"),
-    "--only": dict(choices=("bits", "speed", "memory"), help="of the parts"),
-    "--rounds": number(5, "turns"),
-    "--train": number(300, "documents of train"),
-    "--docs": number(300, "documents of test"),
-    "--steps": number(200, "updates"),
-}
-
-
-def main() -> int:
-    """Compare two builds."""
-    parser = make_parser(__doc__, options=OPTIONS)
-    args = parser.parse_args()
+def measure(args: argparse.Namespace, folder: Path) -> int:
+    """Compare two builds. Returns 1 if they differ."""
     for source in (args.before, args.after):
         if not (source / "spacy_hosemi.egg-info" / "entry_points.txt").is_file():
-            parser.error(f"{source} has no build in place; see above how to make it")
+            sys.exit(f"{source} has no build in place; see above how to make it")
     builds = [Build(args.before), Build(args.after)]
-    parts = {
-        "bits": compare_bits,
-        "speed": compare_speed,
-        "memory": compare_memory,
-    }
     try:
-        same = [
-            parts[name](builds, args) for name in ([args.only] if args.only else parts)
-        ]
+        same = [PARTS[name](builds, args) for name in args.only]
     except Failure as failure:
         sys.exit(f"{failure}")
     for build in builds:
         build.end()
     return 0 if all(same) else 1
 
+
+PARTS = {"bits": compare_bits, "speed": compare_speed, "memory": compare_memory}
+OPTIONS = {
+    "--before": path_to("source with a build", required=True),
+    "--after": path_to("source with a build", required=True),
+    "--models": path_to("saved ones", default=ROOT / "tests" / "fixtures" / "saved"),
+    "--data": path_to("has {train,test}.jsonl", default=ROOT / "corpus"),
+    "--only": some_of(PARTS),
+    "--rounds": number(5, "turns"),
+    "--train": number(300, "documents of train"),
+    "--docs": number(300, "documents of test"),
+    "--steps": number(200, "updates"),
+}
+main = script(__doc__, measure, options=OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

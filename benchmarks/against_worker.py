@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 import os
 import sys
 import tempfile
-import time
 import tracemalloc
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from harness import read_docs, read_lines  # before numpy: the number of threads
+from harness import read_docs, read_lines, timed  # before numpy: the number of threads
 from random_models import random_automaton, random_potentials
 
 # isort: split
@@ -127,17 +125,6 @@ def load(folder: Path) -> Any:
 # -------------------------------------------------------------------------------- speed
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of a call, and its result. No garbage is collected meanwhile."""
-    gc.collect()
-    gc.disable()
-    began = time.process_time()
-    found = work()
-    seconds = time.process_time() - began
-    gc.enable()
-    return seconds, found
-
-
 class Tasks:
     """What is measured: each method returns seconds and an answer to compare; the
     folder is for the trained model."""
@@ -179,13 +166,13 @@ class Tasks:
 
     def _predict(self, nlp: Any) -> tuple[float, Answer]:
         docs = self._docs(nlp)
-        seconds, found = timed(lambda: [doc.ents for doc in nlp.pipe(docs)])
+        seconds, found = timed(lambda _: [doc.ents for doc in nlp.pipe(docs)])
         return seconds, ([triples(ents) for ents in found], numbers([]))
 
     def best(self) -> tuple[float, Answer]:
         """Best segmentations."""
         seconds, found = timed(
-            lambda: [core.viterbi(self.automaton, x) for x in self.potentials]
+            lambda _: [core.viterbi(self.automaton, x) for x in self.potentials]
         )
         segments = [[list(map(int, x)) for x in path] for path, _ in found]
         return seconds, (segments, numbers([score for _, score in found]))
@@ -194,7 +181,7 @@ class Tasks:
         """Expected counts."""
         some = self.potentials[: len(self.potentials) // 4]
         seconds, found = timed(
-            lambda: [core.marginals(self.automaton, x).gradient for x in some]
+            lambda _: [core.marginals(self.automaton, x).gradient for x in some]
         )
         names = "inside", "start", "end", "length", "tail", "pattern"
         arrays = [numbers(getattr(x, name)) for x in found for name in names]
@@ -211,19 +198,19 @@ class Tasks:
     def one_by_one(self) -> tuple[float, Answer]:
         """Short documents."""
         docs = [make_doc(self.nlp, {"words": x["words"]}) for x in self.short]
-        seconds, found = timed(lambda: [self.nlp(doc).ents for doc in docs])
+        seconds, found = timed(lambda _: [self.nlp(doc).ents for doc in docs])
         return seconds, ([triples(ents) for ents in found], numbers([]))
 
     def confidences(self) -> tuple[float, Answer]:
         """Confidences of predicted entities."""
         docs = list(self.nlp.pipe(self._docs(self.nlp)))
         ents = [ent for doc in docs for ent in doc.ents]
-        seconds, found = timed(lambda: [ent._.confidence for ent in ents])
+        seconds, found = timed(lambda _: [ent._.confidence for ent in ents])
         return seconds, ([], numbers(found))
 
     def batch_training(self) -> tuple[float, Answer]:
         """L-BFGS, reading of features included."""
-        seconds, nlp = timed(lambda: self._train(max_iter=30))
+        seconds, nlp = timed(lambda _: self._train(max_iter=30))
         return seconds, ([], numbers(nlp.get_pipe(NAME).get_weights()))
 
     def online_training(self) -> tuple[float, Answer]:
@@ -233,7 +220,7 @@ class Tasks:
         stream = cycle([make_example(nlp, given) for given in self.train])
         batches = [list(islice(stream, 4)) for _ in range(self.n_steps)]
 
-        def update() -> None:
+        def update(_: Any) -> None:
             for batch in batches:
                 nlp.update(batch, sgd=optimizer)
 

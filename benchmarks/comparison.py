@@ -32,6 +32,7 @@ from typing import Any
 import arguments
 import harness
 import numpy as np
+import training
 from scores import Counts, count, counted, differences, interval
 from spacy import registry
 from spacy.cli._util import parse_config_overrides
@@ -40,14 +41,6 @@ from spacy.tokens import Doc
 from spacy.training import Corpus
 from spacy.util import load_config, load_model_from_config
 from tqdm import tqdm
-from training import (
-    Splits,
-    config_lang,
-    entity_component,
-    make_splits,
-    predicted,
-    prediction_speed,
-)
 
 from spacy_hosemi.features.feature_set import FeatureSet
 from spacy_hosemi.model.span_scorer import weights_of
@@ -105,7 +98,7 @@ def make_pipeline(args: argparse.Namespace, variant: Variant) -> Language:
 
 def hosemi(nlp: Language) -> Any:
     """The hosemi of a pipeline."""
-    component = nlp.get_pipe(entity_component(nlp))
+    component = nlp.get_pipe(training.entity_component(nlp))
     if not hasattr(component, "weights"):
         sys.exit(f"a config with hosemi is needed, found {nlp.pipe_names}")
     return component
@@ -125,7 +118,7 @@ def train(
     args: argparse.Namespace,
     variant: Variant,
     l2: float | None,
-    splits: Splits,
+    splits: training.Splits,
     part: int,
 ) -> Trained:
     """Train a variant on train, and count on what the splits call test."""
@@ -145,11 +138,11 @@ def train(
     is_tags = component.cfg["encoding"] != "segments"  # of which there is no mbr
     for decoding in args.decodings or [component.decoding]:
         component.decoding = "viterbi" if is_tags else decoding
-        counts[component.decoding] = count(predicted(nlp, splits.test))
+        counts[component.decoding] = count(training.predicted(nlp, splits.test))
     patterns, n_states = component.automaton.patterns, component.automaton.n_states
     n_longer = sum(len(pattern) > 2 for pattern in patterns)
     figures = len(component.weights.names), n_longer, n_states, result.n_iterations
-    speed, size = prediction_speed(nlp, splits.test), len(component.to_bytes())
+    speed, size = training.prediction_speed(nlp, splits.test), len(component.to_bytes())
     named = dict(zip(FIGURES, (*figures, cpu_s, speed, size / harness.MB)))
     return Trained(counts, named, result.is_converged)
 
@@ -190,8 +183,8 @@ def compare(
     all_parts = [*parts(args)]
     progress = tqdm(total=len(found) * len(all_parts), desc="trainings", disable=None)
     for k, (rest, test) in enumerate(all_parts):
-        splits = make_splits(
-            folder / f"{k}", config_lang(args.config), rest, None, test
+        splits = training.make_splits(
+            folder / f"{k}", training.config_lang(args.config), rest, None, test
         )
         for variant in compared:
             for l2 in args.l2:

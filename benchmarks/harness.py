@@ -123,6 +123,21 @@ class Timed:
     check: Callable[[Any], Any] = lambda found: None
 
 
+def timed(
+    run: Callable[[Any], Any],
+    given: Any = None,
+    clock: Callable[[], float] = time.process_time,
+) -> tuple[float, Any]:
+    """Call a function. Returns seconds of it, and its result; Python's collector does
+    not look through what was there before."""
+    gc.freeze()
+    began = clock()
+    result = run(given)
+    seconds = clock() - began
+    gc.unfreeze()
+    return seconds, result
+
+
 def take_turns(
     calls: Mapping[Key, Timed],
     n_passes: int = N_PASSES,
@@ -142,11 +157,8 @@ def take_turns(
             seconds: list[float] = []
             while not seconds or sum(seconds) < least:
                 given = calls[name].inputs()
-                gc.freeze()
-                began = clock()
-                result = calls[name].run(given)
-                seconds.append(clock() - began)
-                gc.unfreeze()
+                took, result = timed(calls[name].run, given, clock)
+                seconds.append(took)
                 calls[name].check(result)
             if turn > 0:
                 found[name] += seconds

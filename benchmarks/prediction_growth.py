@@ -24,6 +24,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,10 +35,9 @@ from arguments import path_to, script, some_of
 from predictors import pipeline
 from processes import resident_mb
 from spacy.tokens import Doc
-from spacy.training import Corpus
-from throughput import N_WARM, of_one
+from throughput import N_WARM, timed
 from tqdm import tqdm
-from training import Splits, config_lang, make_splits, read_splits, train, write_init
+from training import config_lang, make_splits, read_splits, train, write_init
 
 KINDS = ("labels", "lists", "stream")
 N_LABELS, N_LISTS = (5, 10, 20, 40, 80, 140), (0, 1, 2, 4, 8, 12)
@@ -59,32 +59,6 @@ def relabelled(lines: Sequence[bytes], n_labels: int) -> list[bytes]:
     return [json.dumps(doc).encode() for doc in docs]
 
 
-def with_labels(
-    args: argparse.Namespace, folder: Path
-) -> Iterator[tuple[int, Path, Splits]]:
-    """Yields the number of labels, a model, its data."""
-    drawn, test = read(args)
-    for n in N_LABELS:
-        parts = [relabelled(some, n) for some in (drawn, test)]
-        splits = make_splits(
-            folder / f"L{n}", config_lang(args.config), parts[0], None, parts[1]
-        )
-        model = train(args.config, splits, args.overrides)[0]
-        component = spacy.load(model).get_pipe("hosemi")
-        yield len(component.labels), model, splits
-
-
-def with_lists(
-    args: argparse.Namespace, folder: Path
-) -> Iterator[tuple[int, Path, Splits]]:
-    """The same, with the number of lists."""
-    for n in N_LISTS:
-        config = folder / f"{n}.cfg"
-        write_init(config, args.kind, args.lists, n_lists=n)
-        splits = read_splits(args, folder / f"G{n}", config, has_dev=False)
-        yield n, train(config, splits, args.overrides)[0], splits
-
-
 def read(args: argparse.Namespace) -> tuple[Sequence[bytes], Sequence[bytes]]:
     """Lines of train and test."""
     lines = harness.read_lines(args.data / "train.jsonl")
@@ -92,35 +66,46 @@ def read(args: argparse.Namespace) -> tuple[Sequence[bytes], Sequence[bytes]]:
     return harness.draw(lines, args.max_train), test
 
 
+def with_labels(args: argparse.Namespace, folder: Path) -> Iterator[tuple[int, Path]]:
+    """Yields the number of labels, and a model."""
+    for n in N_LABELS:
+        train_, test = (relabelled(some, n) for some in read(args))
+        lang = config_lang(args.config)
+        splits = make_splits(folder / f"L{n}", lang, train_, None, test)
+        model = train(args.config, splits, args.overrides)[0]
+        yield len(spacy.load(model).get_pipe("hosemi").labels), model
+
+
+def with_lists(args: argparse.Namespace, folder: Path) -> Iterator[tuple[int, Path]]:
+    """The same, with the number of lists."""
+    for n in N_LISTS:
+        config = folder / f"{n}.cfg"
+        write_init(config, args.kind, args.lists, n_lists=n)
+        splits = read_splits(args, folder / f"G{n}", config, has_dev=False)
+        yield n, train(config, splits, args.overrides)[0]
+
+
 def sizes_table(
-    title: str, models: Sequence[tuple[int, Path, Splits]], n_passes: int
+    args: argparse.Namespace, title: str, models: dict[int, Path]
 ) -> tuple[str, dict[str, Any]]:
-    """Time models that take turns."""
-    seconds: dict[tuple[int, str], list[float]] = {}
-    n_tokens: dict[int, int] = {}
-    ready = []
-    for n, model, splits in models:
-        nlp = spacy.load(model)
-        texts, warm = (
-            [x.reference.text for x in Corpus(path)(nlp)]
-            for path in (splits.test, splits.train)
-        )
-        n_tokens[n] = sum(len(nlp.make_doc(text)) for text in texts)
-        ready.append((n, model, warm[:N_WARM], texts))
-    for _ in tqdm(range(n_passes), desc=title, disable=None):
-        for n, model, warm, texts in ready:
-            for decoding in DECODINGS:
-                system = pipeline(model, decoding=decoding)
-                found, _ = of_one(system, "doc-pipe", warm, texts)
-                seconds.setdefault((n, decoding), []).append(found)
-    rows = [
-        [f"{n:,}", *(1e6 * median(seconds[n, x]) / n_tokens[n] for x in DECODINGS)]
-        for n, *_ in ready
-    ]
-    columns = [title, *(f"{x}: us/token|.2f" for x in DECODINGS)]
-    return harness.table(columns, rows), {
-        f"{title} {n} {decoding}": found for (n, decoding), found in seconds.items()
+    """Time models that take turns on the same documents."""
+    nlp = spacy.load(next(iter(models.values())))
+    warm, texts = ([json.loads(x)["tokens"] for x in lines] for lines in read(args))
+    warm, texts = ([" ".join(words) for words in x] for x in (warm[:N_WARM], texts))
+    n_tokens = sum(len(nlp.make_doc(text)) for text in texts)
+    loaders = {
+        f"{n:,} {decoding}": partial(pipeline, model, decoding=decoding)
+        for n, model in models.items()
+        for decoding in DECODINGS
     }
+    seconds = timed(loaders, ["doc-pipe"], warm, texts, args.passes)
+    us = {
+        name: 1e6 * median(first for first, _ in found) / n_tokens
+        for (name, _), found in seconds.items()
+    }
+    rows = [[f"{n:,}", *(us[f"{n:,} {x}"] for x in DECODINGS)] for n in models]
+    columns = [title, *(f"{x}: us/token|.2f" for x in DECODINGS)]
+    return harness.table(columns, rows), {f"{title} {x}": y for x, y in us.items()}
 
 
 def cut(docs: Sequence[list[str]]) -> Iterator[list[list[str]]]:
@@ -169,7 +154,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     tables, figures = [], {}
     for kind, make in (("labels", with_labels), ("lists", with_lists)):
         if kind in args.only and (kind == "labels" or args.lists):
-            text, found = sizes_table(kind, [*make(args, folder)], args.passes)
+            text, found = sizes_table(args, kind, dict(make(args, folder)))
             tables.append(text)
             figures.update(found)
     if "stream" in args.only:

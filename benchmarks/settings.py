@@ -30,27 +30,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import harness
+import training
 from arguments import number, path_to, script
 from peers import fit_peer
 from processes import measured
 from scores import Counts, Exactness, count, counted, differences, interval
 from spacy.util import load_model
-from training import (
-    Splits,
-    entity_component,
-    predicted,
-    read_splits,
-    train,
-    write_init,
-)
 
 GRID = [(0.0, c2) for c2 in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)]
 
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train both on train, test both on test, print everything."""
-    init = write_init(folder / "init.cfg", args.kind, args.lists)
-    splits = read_splits(args, folder, init)
+    init = training.write_init(folder / "init.cfg", args.kind, args.lists)
+    splits = training.read_splits(args, folder, init)
     systems = {
         "hosemi": of_config(init, splits, [] if args.by_hand else args.overrides)
     }
@@ -98,22 +91,24 @@ class System(NamedTuple):
     seconds: float
 
 
-def of_config(config: Path, splits: Splits, overrides: Sequence[str]) -> System:
+def of_config(
+    config: Path, splits: training.Splits, overrides: Sequence[str]
+) -> System:
     """Returns a system, trained on train and tested on test."""
     splits = replace(splits, folder=splits.folder / config.stem)
     splits.folder.mkdir(exist_ok=True)
-    model, usage, _ = train(config, splits, overrides)
+    model, usage, _ = training.train(config, splits, overrides)
     nlp = load_model(model)
-    pipe: Any = nlp.get_pipe(entity_component(nlp))
+    pipe: Any = nlp.get_pipe(training.entity_component(nlp))
     trials = pipe.facts.trials
     l2 = next((x["l2"] for x in trials if x["is_chosen"]), None)
     value = "null" if pipe.expected_f1 is None else pipe.expected_f1
     decoding = pipe.decoding + (f" {value}" if pipe.decoding == "mbr" else "")
-    counts = count(predicted(nlp, splits.test))
+    counts = count(training.predicted(nlp, splits.test))
     return System(model, counts, l2, decoding, pipe.facts.judged_by, usage.cpu_s)
 
 
-def tune(config: Path, splits: Splits, minutes: float) -> float:
+def tune(config: Path, splits: training.Splits, minutes: float) -> float:
     """Write tuned.cfg beside a config. RETURNS (float): CPU seconds that this took."""
     command = [sys.executable, "-m", "spacy", "hosemi", "tune", str(splits.train)]
     command += [str(config.with_name("tuned.cfg")), "--config", str(config)]

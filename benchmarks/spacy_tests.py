@@ -12,13 +12,13 @@ passes. Needs pytest, and what spaCy's tests import: hypothesis, mock.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from arguments import flag, script
 from spacy.language import Language
 
 MODULES = (
@@ -132,25 +132,15 @@ def explain(plugin: HosemiForNer) -> bool:
     return is_foreseen
 
 
-def main() -> int:
-    """Run the tests and print what passes, and why the rest cannot."""
-    parser = argparse.ArgumentParser(
-        description="Run spaCy's own tests of ner with hosemi in its place.",
-        epilog="Example: python benchmarks/spacy_tests.py --modules parser.test_ner",
-    )
-    parser.add_argument(
-        "--modules",
-        nargs="+",
-        default=list(MODULES),
-        metavar="MODULE",
-        help="modules of spacy.tests (default: all that make a ner)",
-    )
-    parser.add_argument(
-        "--verbose", action="store_true", help="name each test, show what fails where"
-    )
-    args = parser.parse_args()
-    return 0 if explain(run(args.modules, args.verbose)) else 1
-
+OPTIONS = {
+    "--modules": dict(nargs="+", default=list(MODULES), help="of spacy.tests"),
+    "--verbose": flag("name each test, show what fails where"),
+}
+main = script(
+    __doc__,
+    lambda args, folder: not explain(run(args.modules, args.verbose)),
+    options=OPTIONS,
+)
 
 if __name__ == "__main__":
     sys.exit(main())

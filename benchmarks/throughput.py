@@ -3,7 +3,6 @@
     python benchmarks/throughput.py ../data/anystyle --kind references
     python benchmarks/throughput.py ../data/usaddress --kind addresses \\
         --systems hosemi crfsuite usaddress --ways text-extract --other-digits 100000
-    python benchmarks/throughput.py ../data/anystyle --join 20000 --systems hosemi
     python benchmarks/throughput.py ../data/cora --models M1/model-last M2/model-last
 
 "First sight" is what a stranger gets: a pipeline that was just loaded, and has seen a
@@ -39,11 +38,9 @@ are those of the first system, for all.
 from __future__ import annotations
 
 import argparse
-import gc
 import random
 import re
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -53,31 +50,15 @@ from statistics import median
 from typing import Any
 
 import harness
+import predictors
 import spacy
+import training
 from arguments import number, script, some_of
 from peers import fit_peer
-from predictors import (
-    WAYS,
-    Ready,
-    chain,
-    pipeline,
-    ready_chain,
-    usaddress,
-    variants,
-    wapiti,
-)
 from spacy.tokens import DocBin
 from spacy.training import Corpus
 from spacy.util import load_model
 from tqdm import tqdm
-from training import (
-    Splits,
-    config_lang,
-    read_splits,
-    train,
-    write_init,
-    write_spacy_config,
-)
 from wapiti_chain import fit_wapiti
 
 SYSTEMS = ("hosemi", "crfsuite", "wapiti", "usaddress", "ner", "spancat")
@@ -85,54 +66,62 @@ FEW_STEPS = 20
 DIGIT = re.compile(r"\d")
 N_WARM = 20
 
-Loaders = dict[str, Callable[[], Ready]]
+Loaders = dict[str, Callable[[], predictors.Ready]]
 
 
-def make_systems(args: argparse.Namespace, splits: Splits, folder: Path) -> Loaders:
+def make_systems(
+    args: argparse.Namespace, splits: training.Splits, folder: Path
+) -> Loaders:
     """Train, or take the models, that are asked for."""
     found: Loaders = {}
     models = args.models or [*trained(args, splits, folder)]
     if "hosemi" in args.systems:
         for model in models:
-            for name, settings in variants(model).items():
-                found[f"hosemi {name}"] = partial(pipeline, model, **settings)
+            for name, settings in predictors.variants(model).items():
+                found[f"hosemi {name}"] = partial(
+                    predictors.pipeline, model, **settings
+                )
     if "crfsuite" in args.systems:
         peer = fit_peer(models[0], splits, "crfsuite-plain", args.peer_settings)
-        found["crfsuite"] = partial(chain, peer.path)
-        found["crfsuite, confidence"] = partial(chain, peer.path, True)
-        found["crfsuite, features ready"] = partial(ready_chain, peer.path)
+        found["crfsuite"] = partial(predictors.chain, peer.path)
+        found["crfsuite, confidence"] = partial(predictors.chain, peer.path, True)
+        found["crfsuite, features ready"] = partial(predictors.ready_chain, peer.path)
     if "wapiti" in args.systems:
         path, penalties = folder / "wapiti.model", args.peer_settings
         fit_wapiti(load_model(models[0]), splits.train, path, *penalties)
-        found["wapiti"] = partial(wapiti, path)
+        found["wapiti"] = partial(predictors.wapiti, path)
     if "usaddress" in args.systems:
-        found["usaddress"] = usaddress
+        found["usaddress"] = predictors.usaddress
     for name in {"ner", "spancat"}.intersection(args.systems):
-        model = few_steps(name, splits, folder / name, config_lang(args.config))
-        found[name] = partial(pipeline, model)
+        model = few_steps(
+            name, splits, folder / name, training.config_lang(args.config)
+        )
+        found[name] = partial(predictors.pipeline, model)
     return found
 
 
-def trained(args: argparse.Namespace, splits: Splits, folder: Path) -> list[Path]:
+def trained(
+    args: argparse.Namespace, splits: training.Splits, folder: Path
+) -> list[Path]:
     """Returns the models of hosemi, without and with lists."""
     configs = {"hosemi": args.config}
     if args.kind:
-        configs["hosemi"] = write_init(folder / "init.cfg", args.kind)
+        configs["hosemi"] = training.write_init(folder / "init.cfg", args.kind)
     if args.lists:
         kind, path = args.kind or "fields", folder / "lists.cfg"
-        configs["lists"] = write_init(path, kind, args.lists)
+        configs["lists"] = training.write_init(path, kind, args.lists)
     models = []
     for name, config in configs.items():
-        model, _, _ = train(config, splits, args.overrides)
+        model, _, _ = training.train(config, splits, args.overrides)
         models.append(model.rename(folder / name))
     return models
 
 
-def few_steps(name: str, splits: Splits, folder: Path, lang: str) -> Path:
+def few_steps(name: str, splits: training.Splits, folder: Path, lang: str) -> Path:
     """Train `ner` or `spancat` for its speed only. RETURNS (Path): The model."""
     folder.mkdir()
     config = folder / "config.cfg"
-    write_spacy_config(config, lang, name)
+    training.write_spacy_config(config, lang, name)
     nlp = spacy.blank(lang)
     paths = {}
     for part in ("train", "dev"):
@@ -144,7 +133,7 @@ def few_steps(name: str, splits: Splits, folder: Path, lang: str) -> Path:
     keys = "max_steps", "eval_frequency"
     overrides = [f"training.{key}={FEW_STEPS}" for key in keys]
     own = replace(splits, folder=folder, **paths)
-    return train(config, own, overrides)[0]
+    return training.train(config, own, overrides)[0]
 
 
 def timed(
@@ -172,35 +161,17 @@ def timed(
 
 
 def of_one(
-    system: Ready, way: str, warm: Sequence[str], texts: Sequence[str]
+    system: predictors.Ready, way: str, warm: Sequence[str], texts: Sequence[str]
 ) -> tuple[float, float]:
     """CPU seconds of one system at first sight, and again."""
     run = system.runs[way]
     run(system.inputs(way, warm))
     seconds = []
     for _ in range(2):
-        given = system.inputs(way, texts)
-        gc.collect()
-        gc.freeze()
-        began = time.process_time()
-        result = run(given)
-        seconds.append(time.process_time() - began)
-        gc.unfreeze()
+        cpu_s, result = harness.timed(run, system.inputs(way, texts))
+        seconds.append(cpu_s)
         assert len(result) == len(texts)
     return seconds[0], seconds[1]
-
-
-def joined(texts: Sequence[str], sizes: Sequence[int], least: int) -> list[str]:
-    """Returns texts joined by spaces, each of at least `least` tokens; the last few
-    texts may be left over."""
-    found, parts, n = [], [], 0
-    for text, size in zip(texts, sizes):
-        parts.append(text)
-        n += size
-        if n >= least:
-            found.append(" ".join(parts))
-            parts, n = [], 0
-    return found
 
 
 def with_other_digits(texts: Sequence[str], n: int) -> list[str]:
@@ -235,25 +206,20 @@ def speed_table(
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train, measure, and print the table."""
-    splits = read_splits(args, folder, args.config, has_dev=False, test=args.part)
+    splits = training.read_splits(args, folder, args.config, has_dev=False)
     loaders = make_systems(args, splits, folder)
     nlp = load_model(next(iter(args.models), folder / "hosemi"))
     texts, warm = (
         [x.reference.text for x in Corpus(path)(nlp)]
         for path in (splits.test, splits.train)
     )
-    sizes = [len(nlp.make_doc(text)) for text in texts]
     if args.other_digits:
         texts = with_other_digits(texts, args.other_digits)
-        sizes = [len(nlp.make_doc(text)) for text in texts]
-    if args.join:
-        texts = joined(texts, sizes, args.join)
-        sizes = [len(nlp.make_doc(text)) for text in texts]
     seconds = timed(loaders, args.ways, warm[:N_WARM], texts, args.passes)
-    n_tokens, n_docs = sum(sizes), len(texts)
+    n_tokens, n_docs = sum(len(nlp.make_doc(text)) for text in texts), len(texts)
     harness.report(
         args,
-        f"{args.data.resolve().name}, {args.part}: {n_docs} docs, {n_tokens} tokens; "
+        f"{args.data.resolve().name}: {n_docs} docs, {n_tokens} tokens; "
         f"{args.passes} passes; trained on {splits.n_docs['train']} docs",
         speed_table(seconds, n_tokens, n_docs),
         n_tokens=n_tokens,
@@ -261,15 +227,10 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     )
 
 
-PARTS = "train", "dev", "test"
 OPTIONS = {
     "--systems": some_of(SYSTEMS),
-    "--ways": some_of(WAYS),
-    "--join": number(None, "documents of at least N tokens"),
-    "--other-digits": number(
-        None, "predict N texts: again with other digits, so words"
-    ),
-    "--part": dict(choices=PARTS, default="test", help="what is predicted"),
+    "--ways": some_of(predictors.WAYS),
+    "--other-digits": number(None, "predict N texts, again with other digits"),
 }
 SHARED = "data --config --overrides --models --kind --lists --passes --max-train"
 DEFAULTS = {"kind": None, "passes": 5, "max_train": 1000, "peer_settings": (0.05, 0.1)}

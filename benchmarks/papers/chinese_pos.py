@@ -30,20 +30,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import fitting
 import numpy as np
-from fitting import (
-    Bools,
-    best_us,
-    by_perceptron,
-    config_of,
-    fresh,
-    make_docs,
-    mc_nemar,
-    parts,
-    read_records,
-    right_labels,
-    script,
-)
 from harness import Timed, table
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -125,7 +113,7 @@ def config(name: str) -> dict[str, Any]:
         "objective": {"@misc": "spacy_hosemi.perceptron.v1"},
     }
     features = {"preset": "none", "inside": INSIDE, "transition": transition}
-    return config_of({**token, **settings}, **features)
+    return fitting.config_of({**token, **settings}, **features)
 
 
 @dataclass
@@ -138,7 +126,7 @@ class Trained:
     component: Any
     train_us: float
     fit_us: float
-    is_right: dict[str, Bools] = field(default_factory=dict)
+    is_right: dict[str, fitting.Bools] = field(default_factory=dict)
     us: dict[str, float] = field(default_factory=dict)
     n_wrong: int = 0
 
@@ -150,7 +138,7 @@ def n_words(docs: Iterable[Doc]) -> int:
 
 def train(name: str, docs: Sequence[Doc], n_passes: int, seed: int) -> Trained:
     """Train one of MODELS; without anything of a test."""
-    found = by_perceptron(docs, config(name), n_passes, RATE, seed)
+    found = fitting.by_perceptron(docs, config(name), n_passes, RATE, seed)
     found.component.prune(FORGOTTEN)
     us = 1e6 / n_words(docs)
     return Trained(name, found.component, us * found.cpu_s, us * found.fit_s)
@@ -158,7 +146,7 @@ def train(name: str, docs: Sequence[Doc], n_passes: int, seed: int) -> Trained:
 
 def judge(model: Trained, corpus: str, docs: Sequence[Doc]) -> None:
     """Fill in which words of a corpus are right."""
-    model.is_right[corpus] = right_labels(model.component, docs)
+    model.is_right[corpus] = fitting.right_labels(model.component, docs)
 
 
 def train_again(
@@ -189,8 +177,8 @@ def first_pass(model: Trained, test: Sequence[Doc]) -> Timed:
         nlp = Language(test[0].vocab)
         pipe: Any = nlp.add_pipe("hosemi", config=config(model.name))
         pipe.from_bytes(saved)
-        [*pipe.pipe(fresh(test[:1]))]  # its automaton is made
-        return pipe, fresh(test)
+        [*pipe.pipe(fitting.fresh(test[:1]))]  # its automaton is made
+        return pipe, fitting.fresh(test)
 
     return Timed(lambda loaded: [*loaded[0].pipe(loaded[1])], load)
 
@@ -215,7 +203,7 @@ def row(model: Trained, first: Trained) -> list[Any]:
         before, after = (x.is_right["test"] for x in (first, model))
         errors = [int((~x).sum()) for x in (before, after)]
         fewer = f"{100 * (1 - errors[1] / max(errors[0], 1)):.1f}"
-        p = f"{mc_nemar(before, after)[2]:.2g}"
+        p = f"{fitting.mc_nemar(before, after)[2]:.2g}"
         by_seeds = f"{100 * (1 - model.n_wrong / max(first.n_wrong, 1)):.1f}"
     automaton = model.component.automaton
     return [
@@ -229,9 +217,9 @@ def measure(args: argparse.Namespace) -> list[str]:
     """Measure the table."""
     folder, corpora = args.data / "ud_chinese_gsd_pos", {}
     for part in ("train", "dev", "test"):
-        records = read_records(folder / f"{part}.jsonl", False)
+        records = fitting.read_records(folder / f"{part}.jsonl", False)
         records = records[:QUICK_DOCS] if args.quick else records
-        corpora[part] = make_docs(records)
+        corpora[part] = fitting.make_docs(records)
     n_passes = dict.fromkeys(MODELS, QUICK_PASSES) if args.quick else N_PASSES
     models = []
     for name in MODELS:
@@ -240,9 +228,10 @@ def measure(args: argparse.Namespace) -> list[str]:
             judge(models[-1], corpus, corpora[corpus])
     test = corpora["test"]
     runs = [
-        {NEW: first_pass(x, test), **parts(x.component, test, METHODS)} for x in models
+        {NEW: first_pass(x, test), **fitting.parts(x.component, test, METHODS)}
+        for x in models
     ]
-    for model, us in zip(models, best_us(runs, test)):
+    for model, us in zip(models, fitting.best_us(runs, test)):
         model.us = us
     train_again(models, corpora, n_passes, SEEDS[:1] if args.quick else SEEDS)
     return [
@@ -251,7 +240,7 @@ def measure(args: argparse.Namespace) -> list[str]:
     ]
 
 
-main = script(__doc__, measure)
+main = fitting.script(__doc__, measure)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -19,15 +19,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from fitting import (
-    by_lbfgs,
-    entities,
-    fresh,
-    make_docs,
-    read_records,
-    script,
-    tell,
-)
+import fitting
 from harness import table
 from scores import exactness
 from spacy import registry
@@ -111,16 +103,16 @@ def their_features(on_tokens: bool) -> dict[str, Any]:
 def measure(args: argparse.Namespace) -> list[str]:
     """Measure the table."""
     train, test = (
-        make_docs(read_records(args.data / "cora" / name, args.quick))
+        fitting.make_docs(fitting.read_records(args.data / "cora" / name, args.quick))
         for name in ("train.jsonl", "test.jsonl")
     )
 
     def row(name: str, theirs: tuple[str, str], *how: Any) -> list[Any]:
-        model = by_lbfgs(train, *how, quick=args.quick)
-        own = map(entities, map(model.nlp, fresh(test)))
-        found = exactness(own, map(entities, test))
+        model = fitting.by_lbfgs(train, *how, quick=args.quick)
+        own = map(fitting.entities, map(model.nlp, fitting.fresh(test)))
+        found = exactness(own, map(fitting.entities, test))
         n_weights = size_of(model.component.weights)["weights"]
-        tell(f"fields {name}: F1 {found.f1:.2f}, {model.cpu_s:.1f} CPU s")
+        fitting.tell(f"fields {name}: F1 {found.f1:.2f}, {model.cpu_s:.1f} CPU s")
         figures = [found.f1, theirs[0], found.records, model.cpu_s, theirs[1]]
         return [name, *figures, n_weights]
 
@@ -141,7 +133,7 @@ def measure(args: argparse.Namespace) -> list[str]:
     return [title, table([*columns, "weights|,d"], rows)]
 
 
-main = script(__doc__, measure)
+main = fitting.script(__doc__, measure)
 
 if __name__ == "__main__":
     sys.exit(main())

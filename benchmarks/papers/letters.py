@@ -27,18 +27,8 @@ from itertools import compress
 from statistics import mean
 from typing import Any
 
+import fitting
 import numpy as np
-from fitting import (
-    best_us,
-    by_perceptron,
-    config_of,
-    make_docs,
-    mc_nemar,
-    parts,
-    read_records,
-    right_labels,
-    script,
-)
 
 # isort: split
 from arguments import number
@@ -97,7 +87,7 @@ def config(order: int) -> dict[str, Any]:
         "objective": {"@misc": "spacy_hosemi.perceptron.v1"},
     }
     functions = {"pixels": {"@misc": "letters.pixels.v1"}}
-    return config_of(settings, preset="none", min_count=1, functions=functions)
+    return fitting.config_of(settings, preset="none", min_count=1, functions=functions)
 
 
 @dataclass
@@ -118,11 +108,11 @@ def train(
     order: int, words: Sequence[Doc], test: Sequence[Doc], n_passes: int
 ) -> Trained:
     """Train a model of some order; see what is right of others; without times."""
-    trained = by_perceptron(words, config(order), n_passes)
+    trained = fitting.by_perceptron(words, config(order), n_passes)
     component = trained.component
     n_patterns, is_right = (
         len(component.automaton.patterns),
-        right_labels(component, test),
+        fitting.right_labels(component, test),
     )
     return Trained(component, trained.fit_s, trained.n_first, n_patterns, is_right)
 
@@ -140,8 +130,8 @@ COLUMNS = (
 def train_folds(args: argparse.Namespace) -> dict[int, list[Trained]]:
     """Train models of all orders on each fold. RETURNS (dict): By order."""
     paths = (args.data / "ocr_letters" / f"{x}.jsonl" for x in ("train", "test"))
-    records = [record for path in paths for record in read_records(path, False)]
-    docs, n_passes = shuffled(make_docs(records)), 50
+    records = [record for path in paths for record in fitting.read_records(path, False)]
+    docs, n_passes = shuffled(fitting.make_docs(records)), 50
     orders, n_folds = args.orders, args.folds
     if args.quick:
         docs, n_folds, n_passes = docs[: 2 * N_TRAIN], 1, 10
@@ -155,8 +145,8 @@ def train_folds(args: argparse.Namespace) -> dict[int, list[Trained]]:
                 of_order.append(train(order, docs[at], test, n_passes))
                 bar.update()
             timed, models = test[:TIMED_WORDS], [x[-1] for x in found.values()]
-            runs = [parts(x.component, timed, METHODS) for x in models]
-            for model, us in zip(models, best_us(runs, timed)):
+            runs = [fitting.parts(x.component, timed, METHODS) for x in models]
+            for model, us in zip(models, fitting.best_us(runs, timed)):
                 model.us, model.component = us, None
     return found
 
@@ -171,7 +161,7 @@ def beside(
 ) -> tuple[int, int, float]:
     """Letters that only the one or the other has right, over all folds, and the largest
     p of McNemar's test of a fold."""
-    tests = [mc_nemar(a.is_right, b.is_right) for a, b in zip(before, after)]
+    tests = [fitting.mc_nemar(a.is_right, b.is_right) for a, b in zip(before, after)]
     only_before, only_after, ps = zip(*tests)
     return sum(only_before), sum(only_after), max(ps)
 
@@ -222,7 +212,7 @@ OPTIONS = {
     "--orders": dict(type=int, choices=ORDERS, nargs="+", default=ORDERS),
     "--folds": number(N_FOLDS, "of ten"),
 }
-main = script(__doc__, measure, OPTIONS)
+main = fitting.script(__doc__, measure, OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -51,7 +51,7 @@ RUNS = [
     f"parallel DATA --documents 4 --passes 1 --threads-only {FIT}",
     f"partial_annotation DATA --missing .5 --repeats 1 {FIT}",
     f"patterns DATA --order 1 --sizes 2 --l1 {FIT}",
-    f"settings DATA --kind names --max-train 6 --tune .2 {FIT}",
+    f"settings DATA --kind names --max-train 6 --tune .02 {FIT}",
     "dirty_text DATA --only ligatures",
     "tokenizers DATA --passes 1",
     "estimates DATA",
@@ -65,7 +65,7 @@ RUNS = [
     "suspicious DATA --folds 2 --share .3 --max-docs 20",
     "training_growth DATA --documents 12 --labels 3 --max-iter 1",
     "throughput DATA --systems hosemi crfsuite --ways doc-pipe text-extract --passes 1 "
-    f"--join 30 --other-digits 25 {FIT}",
+    f"--other-digits 25 {FIT}",
     "fields --data PAPERS --quick",
     "punctuation --data PAPERS --quick",
     "letters --data PAPERS --quick",
@@ -93,6 +93,7 @@ SMALL = [
     ("harness", "N_PASSES", 1),
     ("harness", "gc", NO_GC),
     ("gazetteers", "gc", NO_GC),
+    ("prediction_growth", "N_LABELS", (5,)),
     ("harness", "spacy", SimpleNamespace(blank=cache(spacy.blank))),
     ("neural", "EVERY", 5),
     ("tokenizers", "N_TIMES", 100),
@@ -203,7 +204,7 @@ NEEDED = {
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
-@pytest.mark.parametrize("line", RUNS)
+@pytest.mark.parametrize("line", RUNS, ids=lambda line: line.split()[0])
 def test_script_runs(line, folders, in_this_process, monkeypatch, capsys):
     for word, module in NEEDED.items():
         if word in line and not find_spec(module):
@@ -287,7 +288,6 @@ def test_a_build_is_the_same_as_itself(folders, monkeypatch, capsys, tmp_path):
     argv += f"--models {saved} --rounds 1 --train 5 --docs 3 --steps 2"
     monkeypatch.setattr(sys, "argv", argv.split())
     monkeypatch.setattr(against, "Build", Build)
-    monkeypatch.setattr(worker, "gc", NO_GC)
     automaton = import_module("random_models").random_automaton(3, 3, 12)
     monkeypatch.setattr(worker, "random_automaton", lambda *_: automaton)
     monkeypatch.setattr(against, "TASKS", {"best": 2, "first_sight": 1})
