@@ -3,15 +3,11 @@
 import importlib
 import json
 import pickle
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-import spacy_hosemi
-
-from .conftest import ROOT
 from .helpers import TRAIN, parse
 
 pytest.importorskip("sklearn")
@@ -275,14 +271,6 @@ def test_it_must_be_fitted():
     for answer in (SpanExtractor().predict, SpanExtractor().confidences):
         with pytest.raises(NotFittedError):
             answer(TEXTS)
-
-
-def test_scikit_learn_is_imported_when_it_is_asked_for():
-    code = "import sys, spacy_hosemi; assert 'sklearn' not in sys.modules; "
-    code += "spacy_hosemi.SpanExtractor; assert 'sklearn' in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
-    with pytest.raises(AttributeError, match="nothing"):
-        _ = spacy_hosemi.nothing
 
 
 def test_without_scikit_learn(monkeypatch):

@@ -1,13 +1,16 @@
 """The backend of examples/label_studio, by the payloads that Label Studio sends."""
 
+import asyncio
 import os
 import tempfile
 from copy import deepcopy
 from importlib import import_module
 
 import pytest
+from spacy.cli._util import app
 from spacy.tokens import DocBin
 from thinc.api import Config
+from typer.testing import CliRunner
 
 import spacy_hosemi
 
@@ -73,6 +76,19 @@ def training(tmp_path):
 
 
 @pytest.fixture()
+def in_process(make, monkeypatch):
+    """Commands of a training run in this process, which takes less time."""
+
+    async def run(self, *words, fine=(0,)):
+        result = await asyncio.to_thread(CliRunner().invoke, app, words)
+        if result.exit_code not in fine:
+            raise RuntimeError(f"{' '.join(words[:2])} has failed\n{result.output}")
+        return result.stdout_bytes
+
+    monkeypatch.setattr(import_module("learning").Training, "_spacy", run)
+
+
+@pytest.fixture()
 def client(make):
     with TestClient(make().app) as client:
         yield client
@@ -114,12 +130,16 @@ def predict(client, *texts):
     return answer.json()
 
 
+def event(kind, annotation, task):
+    """What a webhook sends of one annotation and its task, or of lists of them."""
+    return {"action": f"ANNOTATION_{kind}", "annotation": annotation, "task": task}
+
+
 def send(client, *pairs):
     """Send annotations and their tasks, as one event."""
-    annotations, tasks = map(list, zip(*pairs))
-    given = {"action": "ANNOTATIONS_CREATED", "annotation": annotations}
-    answer = client.post("/webhook", json={**given, "task": tasks})
-    assert answer.json() == {"status": "learning"}
+    given = event("CREATED", *map(list, zip(*pairs)))
+    answer = client.post("/webhook", json={**given, "action": "ANNOTATIONS_CREATED"})
+    assert (answer.status_code, answer.json()) == (201, {"status": "learning"})
 
 
 def labels_of(prediction):
@@ -194,27 +214,20 @@ def test_basic_authentication(make):
         assert client.post("/webhook", json=given).status_code == 401
 
 
-@pytest.mark.parametrize(
-    "given",
-    [{"user": "ada"}, {"password": "secret"}, {"user": "", "password": "secret"}],
-)
+@pytest.mark.parametrize("given", [("ada", None), (None, "secret"), ("", "secret")])
 def test_a_user_needs_a_password(make, given, tmp_path):
+    given = {key: x for key, x in zip(("user", "password"), given) if x is not None}
     with pytest.raises(SystemExit) as refused:
         make(**given)
-    said = str(refused.value)
-    assert "BACKEND_USER" in said and "BACKEND_PASSWORD" in said
-    assert "secret" not in said
-    assert not (tmp_path / "kept").exists()
-
-
-def test_empty_user_and_password_are_none(make):
+    message = str(refused.value)
+    assert "BACKEND_USER" in message and "BACKEND_PASSWORD" in message
+    assert "secret" not in message and not (tmp_path / "kept").exists()
     with TestClient(make(user="", password="").app) as client:
         assert client.post("/predict", json={"tasks": []}).status_code == 200
 
 
 def test_it_learns_only_where_it_can(client, make, tmp_path):
-    annotation, task = task_of(MACHINES[0], 1)
-    given = {"action": "ANNOTATION_CREATED", "annotation": annotation, "task": task}
+    given = event("CREATED", *task_of(MACHINES[0], 1))
     answer = client.post("/webhook", json=given)
     assert answer.status_code == 201 and "nothing is learned" in answer.text
     assert not os.listdir(tmp_path / "kept" / "answers")
@@ -249,15 +262,14 @@ def test_each_fault_of_settings_has_a_line(make, tmp_path):
 
 
 def test_annotations_are_learned(make, training, tmp_path):
-    app = make(**training).app
+    training["wait_seconds"] = 0.5  # for all of them: one training
     text = "Mary Somerville bought the Z3 ."
-    with TestClient(app) as client:
+    with TestClient(make(**training).app) as client:
         before = predict(client, text)
         assert "MACHINE" not in labels_of(before["results"][0])
         pairs = [task_of(x, k) for k, x in enumerate(MACHINES)]
-        for annotation, task in pairs[:2]:
-            given = {"action": "ANNOTATION_CREATED", "annotation": annotation}
-            answer = client.post("/webhook", json={**given, "task": task})
+        for pair in pairs[:2]:
+            answer = client.post("/webhook", json=event("CREATED", *pair))
             assert answer.json() == {"status": "learning"}
         send(client, *pairs[2:])
 
@@ -278,7 +290,7 @@ def test_annotations_are_learned(make, training, tmp_path):
         assert os.listdir(tmp_path / "kept" / "answers") == ["3.json"]
 
 
-def test_annotations_that_are_left_out_are_counted(make, training, caplog):
+def test_annotations_that_are_left_out_are_counted(make, training, caplog, in_process):
     caplog.set_level("INFO")
     twice, task = task_of(MACHINES[1], 1)
     twice["result"] *= 2  # a fault, but the annotation is used
@@ -307,7 +319,7 @@ def test_annotations_that_are_left_out_are_counted(make, training, caplog):
 
 
 @pytest.mark.parametrize("kind", ["long", "cancelled"])
-def test_no_annotation_can_be_used(make, training, kind):
+def test_no_annotation_can_be_used(make, training, kind, in_process):
     with TestClient(make(**training).app) as client:
         send(client, faulty(kind, 7))
         wait_until(lambda: client.get("/health").json()["error"])
@@ -332,14 +344,13 @@ def test_a_training_that_fails(make, training, tmp_path):
     training["config"].write_text("[nlp]\nlang = 'secret'\n")
     with TestClient(make(**training).app) as client:
         before = predict(client, TEXT)
-        annotation, task = task_of(MACHINES[0], 1)
-        given = {"action": "ANNOTATION_UPDATED", "annotation": annotation, "task": task}
+        given = event("UPDATED", *task_of(MACHINES[0], 1))
         assert client.post("/webhook", json=given).status_code == 201
         wait_until(lambda: client.get("/health").json()["error"])
         assert "convert has failed" in client.get("/health").text
         assert "secret" not in client.get("/health").text
         assert predict(client, TEXT) == before
-        bad = {"action": "ANNOTATION_UPDATED", "annotation": {}, "task": task}
+        bad = {**given, "annotation": {}}
         assert "with a result" in client.post("/webhook", json=bad).text
         bad = {**given, "task": {"id": "../1", "data": {}}}
         assert client.post("/webhook", json=bad).status_code == 422
@@ -349,8 +360,6 @@ def test_a_training_that_fails(make, training, tmp_path):
 
 def test_a_training_that_is_late(make, training):
     with TestClient(make(**training, max_train_seconds=0.01).app) as client:
-        annotation, task = task_of(MACHINES[0], 1)
-        given = {"action": "ANNOTATION_CREATED", "annotation": annotation, "task": task}
-        client.post("/webhook", json=given)
+        send(client, task_of(MACHINES[0], 1))
         wait_until(lambda: client.get("/health").json()["error"])
         assert "takes more than 0.01 seconds" in client.get("/health").text

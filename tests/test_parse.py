@@ -4,17 +4,12 @@ import csv
 import io
 import json
 import sys
-import tracemalloc
-from itertools import count, islice
 
 import pytest
 import spacy
-from spacy.attrs import NORM
 from spacy.language import Language
-from spacy.tokens import Doc
 
-from spacy_hosemi.component import chunks, extraction
-from spacy_hosemi.formats import read_annotations
+from spacy_hosemi.component import chunks
 from spacy_hosemi.formats.writers import WRITERS
 from spacy_hosemi.prediction.ranked import RankedSegmentation
 
@@ -278,43 +273,6 @@ def test_chunks_and_threads_change_nothing(model, lines, monkeypatch):
         assert objects(model, lines) == found
 
 
-def test_words_are_forgotten(nlp, model):
-    nlp = spacy.load(model)
-    lines = (extraction.Line("x", i, f"Word{i} met Ada{i}.", i) for i in range(1, 3001))
-    args = nlp, nlp.get_pipe("hosemi"), lines, pytest.fail
-    before = len(nlp.vocab.strings)
-    assert sum(1 for _ in extraction.extract_records(*args)) == 3000
-    assert len(nlp.vocab.strings) == before
-
-
-def test_forgotten_words_take_no_memory():
-    """In spaCy's hash tables they keep their places, until these are made anew."""
-    nlp = spacy.blank("en")
-    norm, words = nlp.vocab.lex_attr_getters[NORM], map("w{}".format, count())
-
-    def grown():
-        """Bytes that 10,000 new words leave."""
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(10):
-            with nlp.memory_zone():
-                Doc(nlp.vocab, words=[*islice(words, 1000)])
-            if is_renewed:
-                chunks.renew(nlp.vocab, True)
-        return tracemalloc.get_traced_memory()[0] - before
-
-    tracemalloc.start()
-    try:
-        is_renewed = False
-        assert grown() + grown() > 500_000
-        is_renewed = True
-        grown()
-        assert grown() < 20_000
-    finally:
-        tracemalloc.stop()
-    assert nlp.vocab.lex_attr_getters[NORM] is norm
-    assert [token.norm_ for token in nlp("Ada met")] == ["ada", "met"]
-
-
 def test_references_need_labels_and_libraries(model, lines, monkeypatch):
     pytest.importorskip("bibtexparser")
     _, err = run(model, lines, "-F", "bib", code=2)
@@ -376,17 +334,3 @@ def test_blank_lines_are_no_tasks(nlp, model, lines, tmp_path, name):
     printed = (tmp_path / "found").read_text("utf8")
     tasks = json.loads(printed) if name == "label-studio" else printed.splitlines()
     assert len(tasks) == 3
-
-
-@pytest.mark.parametrize("name", ["jsonl", "json", "prodigy", "doccano"])
-def test_what_is_written_can_be_converted(nlp, model, tmp_path, name):
-    lines, file = tmp_path / "lines.txt", tmp_path / "found.jsonl"
-    texts = [text for text in TEXTS if text]
-    lines.write_text("\n".join(texts), encoding="utf8")
-    run(model, lines, "-F", name, "-o", file)
-    found = read_annotations(file)
-    assert not found.faults
-    assert [one.text for one in found.texts] == texts
-    for one in found.texts:
-        fields = [field[:3] for field in expected(nlp, one.text)[0]]
-        assert [(*span[:3],) for span in one.spans] == fields

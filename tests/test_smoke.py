@@ -1,5 +1,7 @@
 """What must work wherever the package is installed; small enough to run anywhere."""
 
+import subprocess
+import sys
 from importlib.metadata import distribution, version
 from math import exp, log
 
@@ -12,6 +14,14 @@ from spacy_hosemi.core import PatternAutomaton, Potentials, log_partition
 
 def test_version():
     assert spacy_hosemi.__version__ == version("spacy_hosemi")
+
+
+def test_optional_libraries_are_imported_when_they_are_asked_for():
+    code = "import sys, spacy_hosemi; names = 'pyarrow pyspark sklearn matplotlib'"
+    code += "; assert not {*names.split()} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = spacy_hosemi.nothing
 
 
 def test_log_partition():

@@ -1,9 +1,9 @@
 """`spacy_hosemi.spark.extract` in a real session of Spark."""
 
 import shutil
-import subprocess
 import sys
 import tarfile
+from importlib import import_module
 
 import pytest
 
@@ -109,7 +109,8 @@ def test_what_is_no_data_frame(model):
         extract(pa.table({"text": ["x"]}), model)
 
 
-def test_without_pyspark():
-    code = "import sys; sys.modules['pyspark'] = None\nimport spacy_hosemi.spark"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "[HS338]" in found.stderr and 'spacy_hosemi[spark]"' in found.stderr
+def test_without_pyspark(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.delitem(sys.modules, "spacy_hosemi.spark")
+    with pytest.raises(ImportError, match=r'HS338.*spacy_hosemi\[spark\]"'):
+        import_module("spacy_hosemi.spark")
