@@ -11,10 +11,11 @@ from spacy.language import Language
 
 from .component.chunks import ResultSink, own_components, read_chunks
 from .component.text_decoder import obstacle
-from .core.arguments import MOST_THREADS, check_flag, check_whole, shown
+from .core.arguments import MOST_THREADS, check_flag, check_whole
 from .errors import Errors
 from .formats.lines import Line
 from .formats.records import ExtractedField, Fields
+from .values import shown
 
 try:
     import pyarrow as pa

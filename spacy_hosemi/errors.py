@@ -306,7 +306,7 @@ class Errors(metaclass=_Coded):
         "the label tree of {path}, line {line}, is {found!r}; expected two columns, "
         "child and parent, with a tab between them."
     )
-    HS077 = "table.{name} is {found!r}; expected {expected}."
+    HS077 = "table.{name} is {found}; expected {expected}."
     HS029 = (
         "model.gazetteers.{name}.label is {found!r}; expected one of the labels "
         "{expected}. Correct it, or give all labels in [initialize.components] labels."
@@ -323,7 +323,7 @@ class Errors(metaclass=_Coded):
         "[initialize.components.{name}] labels, or leave that out to collect them from "
         "the training data."
     )
-    HS042 = "{name} is {found!r}; expected one of {expected}."
+    HS042 = "{name} is {found}; expected one of {expected}."
     HS043 = "{name} is {found}; expected {expected}."
     HS044 = (
         'token {index} ({text!r}) is outside all spans, but outside = "none" says that '
@@ -393,7 +393,7 @@ class Errors(metaclass=_Coded):
         "en, de, es and others."
     )
     HS190 = (
-        "read_package_list.{name} is {found!r}; expected {expected}. Lists of your own "
+        "read_package_list.{name} is {found}; expected {expected}. Lists of your own "
         "are read by spacy_hosemi.read_gazetteer.v1."
     )
     HS191 = (
@@ -612,7 +612,7 @@ class Errors(metaclass=_Coded):
         "one machine can hold see docs/scale.md."
     )
     HS342 = (
-        "{name} is {found!r}, with which no model is trained any more; expected "
+        "{name} is {found}, with which no model is trained any more; expected "
         "{expected}. Leave it out of the config; train anew a saved model that has it."
     )
     HS350 = (

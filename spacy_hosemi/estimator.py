@@ -15,12 +15,11 @@ from .component.examples import Annotated, CharSpan, check_pair
 from .component.fit import FitResult
 from .component.scorer import score_spans
 from .component.settings import list_settings
-from .core.arguments import shown
 from .errors import Errors
 from .features.feature_set import SETTINGS as FEATURES
 from .formats.texts import has_half
 from .text.tokenizer import use_field_tokenizer
-from .values import map_values, read_all
+from .values import map_values, read_all, shown
 
 try:
     from sklearn.base import BaseEstimator

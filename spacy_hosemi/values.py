@@ -17,9 +17,6 @@ from typing import Any
 
 from .errors import Errors
 
-# A repr in a message is cut after this many characters.
-_MAX_SHOWN = 200
-
 # The largest whole number, unless a setting says otherwise.
 MANY = 10**9
 
@@ -195,7 +192,7 @@ def read(name: str, kind: Kind, value: Any, message: str | None = None) -> Any:
         message, expected = Errors.HS042, str(kind.choices)
     else:
         message, expected = message or Errors.HS043, kind.expected
-    raise ValueError(message.format(name=name, found=_Shown(value), expected=expected))
+    raise ValueError(message.format(name=name, found=shown(value), expected=expected))
 
 
 def read_all(
@@ -229,15 +226,10 @@ def _quoted(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-class _Shown:
-    """A value in a message: its repr, cut after _MAX_SHOWN characters."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __repr__(self) -> str:
-        try:
-            text = repr(self._value)
-        except ValueError:  # Python does not print integers of thousands of digits
-            text = f"a value of type {type(self._value).__name__}"
-        return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 2] + ".."
+def shown(value: object) -> str:
+    """Returns a value as messages show it: its repr, cut after 100 characters."""
+    try:
+        text = repr(value)
+    except Exception:  # such as a number of more than 4,300 digits
+        return f"of type {type(value).__name__}"
+    return text if len(text) <= 100 else f"{text[:97]}..."

@@ -11,7 +11,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 
-from ..core.arguments import shown
 from ..errors import Errors
 from ..formats.checks import trimmed
 from ..formats.documents import make_doc
@@ -19,6 +18,7 @@ from ..formats.texts import AnnotatedText, LabeledSpan, has_half
 from ..labels.alignment import check_reach, read_annotations, with_clean_words
 from ..labels.partial import PartialLabels
 from ..training.corpus import Corpus, read_corpus
+from ..values import shown
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF

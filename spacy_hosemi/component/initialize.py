@@ -12,7 +12,6 @@ from weakref import WeakSet
 from spacy.language import Language
 from spacy.training import Example, validate_get_examples
 
-from ..core.arguments import shown
 from ..errors import Errors, Warnings
 from ..features import Extractor
 from ..features.gazetteers.readers import no_entries
@@ -38,6 +37,7 @@ from ..training.data_checks import (
     warn_unset,
 )
 from ..training.lbfgs import FitReport, Lbfgs
+from ..values import shown
 from .configure import as_a_whole, change_setting, check_names, use_labels
 from .examples import by_clean_words, check_examples
 from .judging import GoldDoc, check_patience, watching

@@ -9,21 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors
+from ..values import shown as shown  # for all of core
 
 # Threads of one call: more only wait for each other.
 MOST_THREADS = 1024
 
 # Segments that one call returns: one to two gigabytes.
 MOST_SEGMENTS = 10_000_000
-
-
-def shown(value: object) -> str:
-    """A value as messages show it: its repr, cut after 100 characters."""
-    try:
-        text = repr(value)
-    except Exception:  # such as a number of more than 4,300 digits
-        return f"of type {type(value).__name__}"
-    return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def is_whole(value: object) -> bool:

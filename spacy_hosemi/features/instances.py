@@ -18,8 +18,8 @@ from spacy.attrs import ORTH, SENT_START, SPACY  # type: ignore[import-not-found
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
-from ..core.arguments import shown
 from ..errors import Errors
+from ..values import shown
 from .kernels.token_reader import split_tokens
 
 if TYPE_CHECKING:

@@ -10,12 +10,13 @@ from typing import Any
 from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
 
-from ..core.arguments import is_whole, shown
+from ..core.arguments import is_whole
 from ..errors import Errors
 from ..features.instances import divide
 from ..labels.inventory import LabelInventory
 from ..labels.partial import AnySpan, PartialLabels
 from ..text.clean import clean_word
+from ..values import shown
 
 GivenSpan = DocSpan | Sequence[Any]  # a span of the document, or (start, end, label)
 

@@ -22,10 +22,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..core.arguments import shown
 from ..errors import Errors
 from ..msgpack import read_msgpack
-from ..values import FLAG, Setting, read_all
+from ..values import FLAG, Setting, read_all, shown
 from .pieces import SeenWords
 
 REGISTERED = "spacy_hosemi.FieldTokenizer.v1"
