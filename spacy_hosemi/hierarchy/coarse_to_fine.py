@@ -62,16 +62,13 @@ class Readings:
         self._rows = {role: join_rows(x.tokens[role] for x in rows) for role in roles}
         self._segments = [x.segments for x in rows]
 
-    def of_children(
-        self,
-        candidates: Candidates,
-        at: NDArray[np.intp],
-        weights: LevelState,
-        level: int,
-    ) -> list[ChildRows]:
-        """Returns by role the features that the children of candidates read; at [K] is
-        the place of the first child of each candidate."""
+    def children(
+        self, candidates: Candidates, weights: LevelState, level: int
+    ) -> tuple[Candidates, list[ChildRows]]:
+        """Returns the children of candidates of the level above, and by role the
+        features that these read."""
         tree, pairs = weights.tree, weights.pairs[level - 2]
+        children, at = candidates.children(tree)  # at: the first child of each
         inner = np.flatnonzero(tree.n_children(candidates.node))
         offset = candidates.offset[inner]
         start, end = candidates.start[inner] + offset, candidates.end[inner] + offset
@@ -81,7 +78,7 @@ class Readings:
             columns.append(self._of_segments(candidates.sizes, start, end))
         of_segments = candidates.node[inner], at[inner]
         of_tree = tree.first_child, pairs.first, pairs.columns
-        return [
+        return children, [
             ChildRows(begin, stop, *of_segments, *rows, *of_tree)
             for begin, stop, *rows in columns
         ]
@@ -105,35 +102,6 @@ class Readings:
         row = np.concatenate([x.row for x in self._segments])[order]
         strength = np.concatenate([x.strength for x in self._segments])[order]
         return begin, stop, np.arange(len(row) + 1, dtype=np.int32), row, strength
-
-
-@dataclass(frozen=True)
-class Step:
-    """One level before the scores of its own weights are added.
-
-    level (int): From 2.
-    candidates (Candidates): With the scores of all levels above.
-    rows (List[ChildRows]): By role, the features that the candidates read.
-    pattern (float64 [M]): Weights of label patterns of the level above.
-    """
-
-    level: int
-    candidates: Candidates
-    rows: list[ChildRows]
-    pattern: Floats
-
-    def solved(self, weights: LevelState, scale: float = 1.0) -> ScoredLevel:
-        """Returns the level with the scores of its own weights, multiplied by `scale`,
-        which is 1 / temperature."""
-        pattern = weights.weights_at(self.level, self.pattern, scale)
-        score = self.candidates.score.copy()
-        for rows in self.rows:
-            rows.gather(weights.matrix[self.level - 2], score, scale)
-        scored = replace(self.candidates, score=score)
-        here = weights.levels[self.level - 2]
-        places = scored.first, scored.sizes, scored.start, scored.end
-        lattice = Lattice(here.steps, pattern, *places, here.symbol[scored.node])
-        return ScoredLevel(scored, pattern, lattice)
 
 
 @dataclass(frozen=True)
@@ -192,17 +160,26 @@ class ScoredLevel:
         return self.candidates.those(keep)
 
 
-def make_step(
+def score_level(
     weights: LevelState,
     level: int,
     candidates: Candidates,
+    rows: Sequence[ChildRows],
     pattern: Floats,
-    readings: Readings,
-) -> Step:
-    """Returns the level of the children of some candidates of the level above."""
-    children, at = candidates.children(weights.tree)
-    rows = readings.of_children(candidates, at, weights, level)
-    return Step(level, children, rows, pattern)
+    scale: float = 1.0,
+) -> ScoredLevel:
+    """Adds to candidates, which have the scores of all levels above, those of the
+    weights of their level, from 2, multiplied by `scale`, which is 1 / temperature;
+    they read these rows, and `pattern` are the weights of label patterns above."""
+    pattern = weights.weights_at(level, pattern, scale)
+    score = candidates.score.copy()
+    for of_role in rows:
+        of_role.gather(weights.matrix[level - 2], score, scale)
+    scored = replace(candidates, score=score)
+    here = weights.levels[level - 2]
+    places = scored.first, scored.sizes, scored.start, scored.end
+    lattice = Lattice(here.steps, pattern, *places, here.symbol[scored.node])
+    return ScoredLevel(scored, pattern, lattice)
 
 
 def descend(
@@ -218,13 +195,13 @@ def descend(
     leaves; none contradicts the annotation, and `scale` is 1 / temperature. Returns the
     last level."""
     for level in range(2, weights.tree.n_levels + 1):
-        step = make_step(weights, level, candidates, pattern, readings)
+        children, rows = readings.children(candidates, weights, level)
         if annotation:
-            agrees = annotation.agrees(step.candidates, weights.tree)
+            agrees = annotation.agrees(children, weights.tree)
             # Not removed, so that the places of all children stay the same.
-            score = np.where(agrees, step.candidates.score, -np.inf)
-            step = replace(step, candidates=replace(step.candidates, score=score))
-        solved = step.solved(weights, scale)
+            score = np.where(agrees, children.score, -np.inf)
+            children = replace(children, score=score)
+        solved = score_level(weights, level, children, rows, pattern, scale)
         if level == weights.tree.n_levels:
             return solved
         candidates, pattern = solved.pruned(threshold), solved.pattern

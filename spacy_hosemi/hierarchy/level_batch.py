@@ -15,14 +15,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..model.kernels.node_scores import ChildRows
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.weights import Weights
 from ..training.checkpoint import digest, of_documents
 from ..training.training_set import Watch
 from .candidates import Candidates, PartialNodes
-from .coarse_to_fine import Readings, Step, make_step
+from .coarse_to_fine import Readings, ScoredLevel, score_level
 from .hierarchy import Hierarchy
-from .level_weights import LevelWeights
+from .level_weights import LevelVector, LevelWeights
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -32,30 +33,39 @@ Ints = NDArray[np.int32]
 class LevelBatch:
     """The loss of one level on a corpus, and its gradient by the weights of the level.
 
-    step (Step): The level, from 2, with its K candidates.
-    agreed (bool [K]): Whether each agrees with the gold.
-    weights (LevelVector): The weights of the level.
+    level (int): From 2.
+    candidates (Candidates): K candidates, with the scores of all levels above.
+    rows (List[ChildRows]): By role, the features that these read.
+    pattern (float64 [M]): Weights of label patterns of the level above.
+    levels (LevelWeights), weights (LevelVector): Of all levels, and of this one.
     gold (PartialNodes): Of the corpus.
 
+    agreed (bool [K]): Whether each candidate agrees with the gold.
     watch (Optional[Callable]): See `TrainingSet`.
     is_last (bool): Whether there is no level below it.
     """
 
     def __init__(
         self,
-        step: Step,
-        agreed: Bools,
-        level_weights: LevelWeights,
-        top: Weights,
-        l2_scale: float,
+        level: int,
+        candidates: Candidates,
+        rows: list[ChildRows],
+        pattern: Floats,
+        levels: LevelWeights,
+        weights: LevelVector,
         gold: PartialNodes,
     ) -> None:
-        self._step, self._gold, self.level = step, gold, step.level
-        self._agreed = agreed.view(np.uint8)
+        self.level, self._levels, self.weights = level, levels, weights
+        self._candidates, self._rows, self._pattern = candidates, rows, pattern
+        self._gold, tree = gold, levels.state.tree
+        self.agreed = gold.agrees(candidates, tree)
         self.watch: Watch | None = None
-        self.is_last = step.level == level_weights.state.tree.n_levels
-        self._levels = level_weights
-        self.weights = level_weights.level(step.level, top, l2_scale)
+        self.is_last = level == tree.n_levels
+
+    def scored(self) -> ScoredLevel:
+        """Returns the level with the scores of its present weights."""
+        unscored = self._candidates, self._rows, self._pattern
+        return score_level(self._levels.state, self.level, *unscored)
 
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
         """Returns that all weights are free [N]."""
@@ -81,12 +91,13 @@ class LevelBatch:
 
     def add_gradient(self, gradient: Floats) -> float:
         """Adds the gradient of the summed loss; returns the loss."""
-        solved = self._step.solved(self._levels.state)
-        score, lattice = solved.candidates.score, solved.lattice
+        scored = self.scored()
+        score, lattice = scored.candidates.score, scored.lattice
         log_z, prob, *counts = lattice.sums(score)
-        gold_z, gold_prob, *gold_counts = lattice.sums(score, self._agreed)
+        agreed = self.agreed.view(np.uint8)
+        gold_z, gold_prob, *gold_counts = lattice.sums(score, agreed)
         split, d_score = len(self.weights.pairs.columns), prob - gold_prob
-        for rows in self._step.rows:
+        for rows in self._rows:
             rows.scatter(d_score, gradient[:split])
         differences = (x - y for x, y in zip(counts, gold_counts))
         d_pattern = lattice.table.counts(*differences)
@@ -113,13 +124,12 @@ def train_levels(
     """Trains all levels below the top: `visit` one after the other, such as by
     spacy_hosemi.lbfgs.v1. The candidates at the top have the gold among them, `pattern`
     are the top's weights of label patterns."""
-    tree = weights.state.tree
-    for level in range(2, tree.n_levels + 1):
-        step = make_step(weights.state, level, candidates, pattern, readings)
-        agreed = gold.agrees(step.candidates, tree)
-        growth = settings.l2_growth ** (level - 1)
-        visit(LevelBatch(step, agreed, weights, top, growth, gold))
-        if level < tree.n_levels:
-            solved = step.solved(weights.state)
-            candidates = solved.pruned(settings.threshold, agreed)
-            pattern = solved.pattern
+    for level in range(2, weights.state.tree.n_levels + 1):
+        children, rows = readings.children(candidates, weights.state, level)
+        vector = weights.level(level, top, settings.l2_growth ** (level - 1))
+        batch = LevelBatch(level, children, rows, pattern, weights, vector, gold)
+        visit(batch)
+        if not batch.is_last:
+            scored = batch.scored()
+            candidates = scored.pruned(settings.threshold, batch.agreed)
+            pattern = scored.pattern

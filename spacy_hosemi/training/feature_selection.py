@@ -152,7 +152,9 @@ def count_features(
     for each the number of tokens with it (for a bag: of documents), and of documents.
     The keys of each document, [n, T], are appended to the lists in `of_roles`."""
     bags = extractor.bags
-    counted = FeatureCounts()
+    counted = np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    new: list[tuple[Keys, Counts]] = []
+    n_new = 0
     for doc in watched(docs, "Counting features"):
         reading = extractor.read([doc], is_train=True)
         for role, parts in (of_roles or {}).items():
@@ -165,48 +167,33 @@ def count_features(
             of_tokens.append(of_role.ravel())
         of_functions = [listed.keys for listed in reading.listed]
         keys = np.concatenate([*of_tokens, *of_functions, reading.segments.keys])
-        counted.add(*np.unique(keys[keys != 0], return_counts=True))
-    return counted.all()
+        keys, counts = np.unique(keys[keys != 0], return_counts=True)
+        new.append((keys, counts.astype(np.int32)))
+        n_new += len(keys)
+        # Only features of the last documents are in memory twice, and the time for all
+        # of them together grows as the number of features does.
+        if n_new > max(_N_NEW, len(counted[0])):
+            counted, n_new = _merge(*counted, new), 0
+    return _merge(*counted, new) if n_new else counted
 
 
-class FeatureCounts:
-    """Counts the features of documents. Only the features of the last documents are in
-    memory twice."""
-
-    def __init__(self) -> None:
-        self._keys = np.zeros(0, np.uint64)
-        self._in_tokens = self._in_docs = np.zeros(0, np.int64)
-        self._new: list[tuple[Keys, Counts]] = []
-        self._n_new = 0
-
-    def add(self, keys: Keys, counts: Counts) -> None:
-        """Adds one document: its keys, once each, and the tokens with each."""
-        self._new.append((keys, counts.astype(np.int32)))
-        self._n_new += len(keys)
-        # Then the time for all documents together grows as the number of features does.
-        if self._n_new > max(_N_NEW, len(self._keys)):
-            self._merge()
-
-    def all(self) -> tuple[Keys, Counts, Counts]:
-        """Returns what `count_features` does."""
-        self._merge()
-        return self._keys, self._in_tokens, self._in_docs
-
-    def _merge(self) -> None:
-        if not self._n_new:
-            return
-        keys = np.concatenate([self._keys, *(x for x, _ in self._new)])
-        counts = np.concatenate([self._in_tokens, *(x for _, x in self._new)])
-        self._new, self._n_new, n_old = [], 0, len(self._keys)
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        is_first = np.append(True, keys[1:] != keys[:-1])
-        first = np.flatnonzero(is_first)
-        self._keys = keys[first]
-        del keys
-        self._in_tokens = np.add.reduceat(counts[order], first)
-        counts[:n_old], counts[n_old:] = self._in_docs, 1
-        self._in_docs = np.add.reduceat(counts[order], first)
+def _merge(
+    keys: Keys, in_tokens: Counts, in_docs: Counts, new: list[tuple[Keys, Counts]]
+) -> tuple[Keys, Counts, Counts]:
+    """Adds the keys of new documents, once each, and the tokens with each in a
+    document, to what `count_features` returns."""
+    n_old = len(keys)
+    keys = np.concatenate([keys, *(x for x, _ in new)])
+    counts = np.concatenate([in_tokens, *(x for _, x in new)])
+    new.clear()
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    is_first = np.append(True, keys[1:] != keys[:-1])
+    first = np.flatnonzero(is_first)
+    keys = keys[first]
+    in_tokens = np.add.reduceat(counts[order], first)
+    counts[:n_old], counts[n_old:] = in_docs, 1
+    return keys, in_tokens, np.add.reduceat(counts[order], first)
 
 
 def mine_pairs(

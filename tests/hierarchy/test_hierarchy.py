@@ -18,8 +18,8 @@ from spacy_hosemi.hierarchy.candidates import (
 from spacy_hosemi.hierarchy.coarse_to_fine import (
     Readings,
     descend,
-    make_step,
     paths,
+    score_level,
 )
 from spacy_hosemi.hierarchy.hierarchy import make_hierarchy
 from spacy_hosemi.hierarchy.level_batch import LevelBatch, train_levels
@@ -339,8 +339,8 @@ def levels_of(case, candidates, prune):
     """Level by level: what is solved, of the candidates that are left above it."""
     pattern, readings = case.top, Readings(case.rows)
     for level in range(2, case.tree.n_levels + 1):
-        step = make_step(case.weights, level, candidates, pattern, readings)
-        solved = step.solved(case.weights)
+        refined = readings.children(candidates, case.weights, level)
+        solved = score_level(case.weights, level, *refined, pattern)
         candidates, pattern = prune(solved), solved.pattern
         yield solved, candidates
 
@@ -569,7 +569,7 @@ def test_the_gold_is_never_pruned(seed, threshold):
     batches = level_batches(case, known, threshold)
     assert len(batches) == case.tree.n_levels - 1
     for level, batch in enumerate(batches, start=2):
-        found = set(places(batch._step.candidates))
+        found = set(places(batch._candidates))
         for d, spans in enumerate(known.spans):
             for i, j, v in spans:
                 assert (d, i, j, int(case.tree.at_level(level)[v])) in found
