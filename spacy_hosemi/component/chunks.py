@@ -15,6 +15,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
+from functools import partial
 from threading import RLock
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -26,7 +27,7 @@ from spacy.vocab import Vocab
 from ..formats.lines import Line
 from ..formats.records import ExtractedField, Fields
 from .pipe import HighOrderSemiCRF
-from .text_decoder import TextDecoder, obstacle
+from .text_decoder import obstacle, predict_texts
 
 # Lines, and characters, that are worked on together: what spaCy remembers of their
 # words is forgotten after them, so that memory does not grow with the number of lines.
@@ -43,6 +44,7 @@ _TURNS = RLock()
 # Chunks that a pipeline has read since its vocabulary was made anew.
 _n_read: WeakKeyDictionary[Language, float] = WeakKeyDictionary()
 
+Decode = Callable[[list[str]], Iterator[tuple[list[int], Fields]]]
 Handler = Callable[[str, Any, Sequence[Doc], Exception], None]
 
 
@@ -106,12 +108,12 @@ def read_chunks(
     """
     settings = {"threads": threads, "confidence": confidence}
     of_pipes = {name: settings.copy() for name in own_components(nlp)}
-    decoder = None
+    decode = None
     if not results.needs_docs and obstacle(nlp) is None:
-        decoder = TextDecoder(nlp, threads)
+        decode = partial(predict_texts, nlp, threads=threads)
     for chunk in _chunks(lines):
         _tidy_in_time(nlp, chunk, is_own)
-        _Chunk(nlp, chunk, results, of_pipes).read(decoder)
+        _Chunk(nlp, chunk, results, of_pipes).read(decode)
         yield
 
 
@@ -139,13 +141,13 @@ class _Chunk:
         self._is_read = [False] * len(lines)
         self._messages: dict[int, str] = {}  # of lines that failed, by place
 
-    def read(self, decoder: TextDecoder | None) -> None:
-        """Reads all lines; what the decoder can, it does first."""
+    def read(self, decode: Decode | None) -> None:
+        """Reads all lines; what can be decoded as a text is done first."""
         nlp = self._nlp
         with _TURNS, _handled_by(nlp, self._handle), _memory_zone(nlp):
-            if decoder is not None:
+            if decode is not None:
                 texts = [line.text for line in self._lines]
-                for places, fields in decoder.decode(texts):
+                for places, fields in decode(texts):
                     lines = [self._lines[k] for k in places]
                     self._results.add_many(lines, fields)
                     for k in places:

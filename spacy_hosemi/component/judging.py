@@ -37,10 +37,9 @@ from ..labels.partial import PartialLabels
 from ..model.active_features import Rows, read_docs
 from ..model.weights.potentials import score_rows
 from ..model.weights.state import WeightState
-from ..prediction.decoder import Decoder, DecodingOptions
+from ..prediction.decoder import Decoder, DecodingOptions, Scorer
 from ..prediction.existing_entities import entities_by_origin
 from ..prediction.flat_decoder import FlatDecoder
-from ..prediction.scorer import Scorer
 from ..training.trainer import Trainer
 from ..training.training_set import Floats, Watch
 

@@ -58,75 +58,69 @@ def obstacle(nlp: Language) -> str | None:
     return None
 
 
-class TextDecoder:
+def predict_texts(
+    nlp: Language, texts: list[str], threads: int | None
+) -> Iterator[tuple[list[int], Fields]]:
     """Predicts the spans of texts and nothing else: no document is annotated, and one
     is made only where words are not clean, or not separated by single spaces.
 
     nlp (Language): A pipeline without an `obstacle`.
     threads (Optional[int]): Of the component; None: as in its settings.
+    YIELDS (Tuple[List[int], Fields]): The places of some texts, and their fields. Texts
+        of a batch in which one fails are left out.
     """
+    pipe = cast(HighOrderSemiCRF, nlp.pipeline[0][1])
+    tokens = read_texts(texts, cast(FieldTokenizer, nlp.tokenizer))
+    orths, spaces, starts, ends, first, irregular = tokens
+    is_plain = np.ones(len(texts), bool)
+    is_plain[irregular] = False
+    is_plain[[k for k, x in enumerate(texts) if len(x) > nlp.max_length]] = False
+    if pipe.reads_clean and len(orths):
+        is_plain &= are_clean_texts(nlp.vocab, orths, first)
+    if not is_plain.all():
+        sizes = np.diff(first)
+        of_plain = np.repeat(is_plain, sizes)
+        orths, spaces = orths[of_plain], spaces[of_plain]
+        starts, ends = starts[of_plain], ends[of_plain]
+        first = np.append(0, np.cumsum(sizes[is_plain])).astype(np.int32)
+    plain = np.flatnonzero(is_plain).tolist()
+    at = 0
+    plain_batches = _batches(nlp.vocab, orths, spaces, first)
+    for batch, of_batch in _predicted(pipe, plain_batches, threads):
+        low, high = first[at], first[at + len(batch)]
+        here, at = plain[at : at + len(batch)], at + len(batch)
+        if of_batch is not None:
+            args = starts[low:high], ends[low:high], batch.first, of_batch
+            yield here, _fields([texts[k] for k in here], *args)
+    docs = {k: _make_doc(nlp, texts[k]) for k in np.flatnonzero(~is_plain).tolist()}
+    places = iter([k for k, doc in docs.items() if doc is not None])
+    readable = batches(doc for doc in docs.values() if doc is not None)
+    for batch, of_batch in _predicted(pipe, map(Instances, readable), threads):
+        here = [*islice(places, len(batch))]
+        if of_batch is not None:
+            args = *_characters(batch), batch.first, of_batch
+            yield here, _fields([texts[k] for k in here], *args)
 
-    def __init__(self, nlp: Language, threads: int | None) -> None:
-        self._nlp, self._threads = nlp, threads
-        self._pipe = cast(HighOrderSemiCRF, nlp.pipeline[0][1])
 
-    def decode(self, texts: list[str]) -> Iterator[tuple[list[int], Fields]]:
-        """YIELDS (Tuple[List[int], Fields]): The places of some texts, and their
-        fields. Texts of a batch in which one fails are left out.
-
-        texts (List[str]): Any texts.
-        """
-        nlp = self._nlp
-        tokens = read_texts(texts, cast(FieldTokenizer, nlp.tokenizer))
-        orths, spaces, starts, ends, first, irregular = tokens
-        is_plain = np.ones(len(texts), bool)
-        is_plain[irregular] = False
-        is_plain[[k for k, x in enumerate(texts) if len(x) > nlp.max_length]] = False
-        if self._pipe.reads_clean and len(orths):
-            is_plain &= are_clean_texts(nlp.vocab, orths, first)
-        if not is_plain.all():
-            sizes = np.diff(first)
-            of_plain = np.repeat(is_plain, sizes)
-            orths, spaces = orths[of_plain], spaces[of_plain]
-            starts, ends = starts[of_plain], ends[of_plain]
-            first = np.append(0, np.cumsum(sizes[is_plain])).astype(np.int32)
-        plain = np.flatnonzero(is_plain).tolist()
-        at = 0
-        read = _batches(nlp.vocab, orths, spaces, first)
-        for batch, of_batch in self._predictions(read):
-            low, high = first[at], first[at + len(batch)]
-            here, at = plain[at : at + len(batch)], at + len(batch)
-            if of_batch is not None:
-                args = starts[low:high], ends[low:high], batch.first, of_batch
-                yield here, _fields([texts[k] for k in here], *args)
-        docs = {k: self._make_doc(texts[k]) for k in np.flatnonzero(~is_plain).tolist()}
-        places = iter([k for k, doc in docs.items() if doc is not None])
-        readable = (doc for doc in docs.values() if doc is not None)
-        for batch, of_batch in self._predictions(map(Instances, batches(readable))):
-            here = [*islice(places, len(batch))]
-            if of_batch is not None:
-                args = *_characters(batch), batch.first, of_batch
-                yield here, _fields([texts[k] for k in here], *args)
-
-    def _predictions(
-        self, stream: Iterable[Instances]
-    ) -> Iterator[tuple[Instances, Predictions | None]]:
-        """YIELDS (Tuple[Instances, Optional[Predictions]]): Each batch; None: it
-        fails."""
-        for batch, predict in predictions(self._pipe, stream, self._threads, True):
-            try:
-                of_batch = predict()
-            except Exception:
-                yield batch, None
-            else:
-                yield batch, of_batch
-
-    def _make_doc(self, text: str) -> Doc | None:
-        """RETURNS (Optional[Doc]): The document of a text, if the tokenizer permits."""
+def _predicted(
+    pipe: HighOrderSemiCRF, stream: Iterable[Instances], threads: int | None
+) -> Iterator[tuple[Instances, Predictions | None]]:
+    """YIELDS (Tuple[Instances, Optional[Predictions]]): Each batch; None: it fails."""
+    for batch, predict in predictions(pipe, stream, threads, True):
         try:
-            return self._nlp.make_doc(text)
-        except Exception:  # such as half a surrogate pair
-            return None
+            of_batch = predict()
+        except Exception:
+            yield batch, None
+        else:
+            yield batch, of_batch
+
+
+def _make_doc(nlp: Language, text: str) -> Doc | None:
+    """RETURNS (Optional[Doc]): The document of a text, if the tokenizer permits."""
+    try:
+        return nlp.make_doc(text)
+    except Exception:  # such as half a surrogate pair
+        return None
 
 
 def _batches(

@@ -23,6 +23,7 @@ from ..prediction.batch import Batch
 from ..prediction.decoder import (
     Decoder,
     DecodingOptions,
+    Scorer,
     confident,
     list_spans,
     untrained,
@@ -31,7 +32,6 @@ from ..prediction.existing_entities import read_existing
 from ..prediction.flat_decoder import FlatDecoder
 from ..prediction.posterior import Posterior
 from ..prediction.predictions import Predictions
-from ..prediction.scorer import Scorer
 from .candidates import PartialNodes, Place, top_candidates
 from .coarse_to_fine import Readings, ScoredLevel, SpanPath, descend, paths
 from .flatten import FlatTree, flatten

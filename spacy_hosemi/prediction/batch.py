@@ -7,47 +7,30 @@ tokens of the documents; within it spans are in tokens of the instances.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from spacy.tokens import Doc
 
-from ..core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
+from ..core import Constraints, Marginals, Potentials, marginals
 from ..core.potentials import ManyPotentials
 from ..features.clean_docs import WordPlaces
 from ..features.instances import Instance
-from ..labels.inventory import LabelInventory, Segment, Span
+from ..labels.inventory import Segment, Span
 from ..labels.partial import NOTHING, Bools, PartialLabels
 from ..labels.whitespace import trim_whitespace, whitespace
+
+if TYPE_CHECKING:
+    from .flat_decoder import FlatDecoder
 
 # Of the two numbers of a word in two lists.
 _WORD_BYTES = 2 * (8 + 28)
 
 
-class BatchSource(Protocol):
-    """What has made a batch.
-
-    automaton (PatternAutomaton), inventory (LabelInventory): Of its segments.
-    tree (Any): Gives probabilities of the names above a label; None: there are none.
-    """
-
-    automaton: PatternAutomaton
-    inventory: LabelInventory
-    tree: Any
-
-    def impossible(self, batch: Batch, k: int) -> ValueError:
-        """RETURNS (ValueError): HS060, of an instance."""
-        ...
-
-    def posterior(self, doc: Doc) -> Any:
-        """RETURNS (Posterior): Of a document."""
-        ...
-
-
 class Batch:
     """N instances of D documents of one vocabulary.
 
-    source (BatchSource): The decoder that has made it.
+    source (FlatDecoder): The decoder that has made it.
     docs (Sequence[Doc] [D]): The documents as they are read.
     potentials (Sequence[Potentials] [N]): Scores.
     borders (Sequence[int] [D + 1]): The first instance of each document, and N.
@@ -67,7 +50,7 @@ class Batch:
 
     def __init__(
         self,
-        source: BatchSource,
+        source: FlatDecoder,
         docs: Sequence[Doc],
         potentials: Sequence[Potentials],
         borders: Sequence[int],
@@ -125,7 +108,7 @@ class Batch:
         self,
         k: int,
         *,
-        source: BatchSource | None = None,
+        source: FlatDecoder | None = None,
         potentials: Potentials | None = None,
         constraints: Constraints | None = None,
         corrections: PartialLabels | None = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
 
 from ..core import Constraints, score, viterbi
 from ..labels.constraints import permits, require
@@ -14,21 +13,15 @@ from ..labels.whitespace import before_trimming
 from .batch import Batch
 from .permitted_tags import best_permitted
 
-
-class ScoredSegments(NamedTuple):
-    """A segmentation and its score; without segments and -inf: none is possible."""
-
-    segments: list[Segment]
-    score: float
-
-
-NONE = ScoredSegments([], -math.inf)
+# A segmentation and its score; without segments and -inf: none is possible.
+ScoredSegments = tuple[list[Segment], float]
+NONE: ScoredSegments = [], -math.inf
 
 
 def best_of_all(batch: Batch, k: int) -> ScoredSegments:
     """RETURNS (ScoredSegments): The most probable segmentation of an instance."""
     args = batch.source.automaton, batch.potentials[k], batch.constraints[k]
-    return ScoredSegments(*viterbi(*args))
+    return viterbi(*args)
 
 
 def best_with(batch: Batch, k: int, span: Span) -> ScoredSegments:
@@ -43,9 +36,9 @@ def best_with(batch: Batch, k: int, span: Span) -> ScoredSegments:
     best = NONE
     for variant in spans:
         required = require([variant], inventory, limits, len(tokens))
-        scored = ScoredSegments(*viterbi(automaton, potentials, required))
+        scored = viterbi(automaton, potentials, required)
         # What is required may cross the starts of sentences, but this span may not.
-        if scored.score > best.score and permits(limits, scored.segments):
+        if scored[1] > best[1] and permits(limits, scored[0]):
             best = scored
     return best
 
@@ -58,13 +51,11 @@ def best_without(batch: Batch, k: int, span: Span) -> ScoredSegments:
     if inventory.on_tokens:
         excluding = batch.alone(k, corrections=PartialLabels(excluded=(span,)))
         tags = best_permitted(excluding, 0)
-        return (
-            ScoredSegments(tags, score(automaton, potentials, tags)) if tags else NONE
-        )
+        return (tags, score(automaton, potentials, tags)) if tags else NONE
     limits = batch.constraints[k] or Constraints()
     wrong = [(i, j, inventory.index[label]) for i, j, label in below(span, inventory)]
     limits = replace(limits, forbidden=[*limits.forbidden, *wrong])
-    return ScoredSegments(*viterbi(automaton, potentials, limits))
+    return viterbi(automaton, potentials, limits)
 
 
 def below(span: Span, inventory: LabelInventory) -> list[Span]:

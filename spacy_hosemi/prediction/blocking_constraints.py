@@ -41,11 +41,11 @@ def blocking_constraints(
     names = [
         name
         for name, other in _without_one(decoder, batch, k, span)
-        if search(other, 0, span).segments
+        if search(other, 0, span)[0]
     ]
     if not names and grammar:
         free = _with_automaton(decoder, decoder.automaton.without_grammar)
-        if search(batch.alone(k, source=free), 0, span).segments:
+        if search(batch.alone(k, source=free), 0, span)[0]:
             return [f"label_rules: {'; '.join(grammar.rules)}"]
     return names or ["several limits together"]
 

@@ -138,8 +138,8 @@ def _of_features(between: ScoreDifference) -> Iterator[Contribution]:
             end=first.end,
             label=by_sign.get(1.0),
             other=by_sign.get(-1.0),
-            source=evidence.source if evidence else None,
-            entry=evidence.entry if evidence else None,
+            source=evidence[0] if evidence else None,
+            entry=evidence[1] if evidence else None,
         )
 
 

@@ -189,20 +189,20 @@ def _of_instance(
     """YIELDS (Explanation): Of spans of one instance, in its tokens."""
     inventory = decoder.inventory
     best = best_of_all(batch, k)
-    if not best.segments:
+    if not best[0]:
         raise decoder.impossible(batch, k)
-    of_best = {*batch.spans(k, best.segments)}
+    of_best = {*batch.spans(k, best[0])}
     probs = _probabilities(batch, k, spans)
     for explanation, span, p in zip(unexplained, spans, probs):
         if any(x in of_best for x in below(span, inventory)):
             first, second = best, best_without(batch, k, span)
         else:
             first, second = best_with(batch, k, span), best
-        if first.segments and second.segments:
+        if first[0] and second[0]:
             compared = _compared(scoring, batch, k, first, second)
             yield replace(explanation, probability=p, limits=[], **compared)
         else:
-            search = best_without if first.segments else best_with
+            search = best_without if first[0] else best_with
             limits = blocking_constraints(decoder, batch, k, span, search)
             yield replace(explanation, probability=p, limits=limits)
 
@@ -224,11 +224,10 @@ def _compared(
 ) -> dict[str, Any]:
     """RETURNS (Dict[str, Any]): What an `Explanation` says of two segmentations of an
     instance."""
-    instance, difference = batch.instance(k), first.score - second.score
-    spans, instead = (
-        {*instance.to_document(batch.spans(k, x.segments))} for x in (first, second)
-    )
-    parts = contributions(scoring, first.segments, second.segments, difference)
+    paths, difference = (first[0], second[0]), first[1] - second[1]
+    instance = batch.instance(k)
+    spans, instead = ({*instance.to_document(batch.spans(k, x))} for x in paths)
+    parts = contributions(scoring, *paths, difference)
     return {
         "difference": difference,
         "spans": sorted(spans - instead),

@@ -20,7 +20,14 @@ from ..labels.projection import Projection
 from ..model.state import ModelState
 from .batch import Batch
 from .collective import agree
-from .decoder import Decoder, DecodingOptions, confident, list_spans, untrained
+from .decoder import (
+    Decoder,
+    DecodingOptions,
+    Scorer,
+    confident,
+    list_spans,
+    untrained,
+)
 from .decodings import DECODINGS
 from .existing_entities import read_existing
 from .limits import impossible, limit_instance
@@ -28,7 +35,6 @@ from .path_confidence import joint_probability, path_confidence_steps
 from .permitted_tags import best_permitted
 from .posterior import Path, Posterior, tree_path_steps
 from .predictions import Prediction, Predictions
-from .scorer import Scorer
 
 
 class FlatDecoder(Decoder):

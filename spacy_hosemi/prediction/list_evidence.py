@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -11,14 +10,6 @@ from spacy.tokens import Doc
 from ..features import Extractor, Template
 from ..features.gazetteers.matches import SIMILARITY, FuzzyMatches, Matches
 from ..features.templates import parse_templates
-
-
-class Evidence(NamedTuple):
-    """The name of a list, and the entry of it that matches: of an exact match as the
-    document has it."""
-
-    source: str
-    entry: str
 
 
 class ListEvidence:
@@ -31,16 +22,19 @@ class ListEvidence:
     def __init__(self, extractor: Extractor, tokens: Doc) -> None:
         self._lists, self._tokens = extractor.gazetteers, tokens
 
-    def find(self, name: str, role: str, start: int, end: int) -> Evidence | None:
-        """RETURNS (Optional[Evidence]): What a feature of a template has read of a list
-        at these tokens; None: it reads no list."""
+    def find(
+        self, name: str, role: str, start: int, end: int
+    ) -> tuple[str, str] | None:
+        """RETURNS (Optional[Tuple[str, str]]): The list that a feature of a template
+        has read at these tokens, and the entry that matches: of an exact match as the
+        document has it; None: it reads no list."""
         lists = self._lists.settings
         for atom in _template(name.partition("=")[0]).atoms if lists else ():
             source, _, kind = atom.attribute.partition(":")
             if source in lists:
                 place = (start, end) if role == "whole" else (start + atom.offset,)
                 entry = self._entry(source, kind, *place)
-                return None if entry is None else Evidence(source, entry)
+                return None if entry is None else (source, entry)
         return None
 
     def _entry(

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary, ref
 
 from spacy.tokens import Doc
 
 from ..labels.inventory import Span
-from .batch import BatchSource
 from .existing_entities import before_prediction
 from .posterior import AnyPosterior, Path, Posterior
 from .predictions import Predictions
 from .records import Record, find_span
+
+if TYPE_CHECKING:
+    from .flat_decoder import FlatDecoder
 
 # Of all documents and components together: 64 MB hold about 10,000 documents of 25
 # tokens with 10 labels.
@@ -42,7 +44,7 @@ class PosteriorCache:
         self.max_bytes = max_bytes
         self.n_bytes = 0
         # For each document its predictions, its place there, and what has made them.
-        self._by_name: dict[str, dict[ref[Doc], tuple[Predictions, int, BatchSource]]]
+        self._by_name: dict[str, dict[ref[Doc], tuple[Predictions, int, FlatDecoder]]]
         self._by_name = {}
         # The memory of those with arrays, the oldest first.
         self._sizes: dict[ref[Predictions], int] = {}

@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy_hosemi import FieldTokenizer, use_field_tokenizer
 from spacy_hosemi.component import chunks
 from spacy_hosemi.component.chunks import ResultSink, read_chunks
-from spacy_hosemi.component.text_decoder import TextDecoder, obstacle
+from spacy_hosemi.component.text_decoder import obstacle, predict_texts
 from spacy_hosemi.features.word_cache import WordCache
 from spacy_hosemi.formats.lines import Line
 
@@ -131,7 +131,7 @@ def test_plain_texts_need_no_documents(name, monkeypatch):
     expected = read_as_documents(nlp, PLAIN)
     assert len({*map(str, expected)}) > 1
     with nlp.memory_zone():
-        parts = TextDecoder(nlp, None).decode(PLAIN)
+        parts = predict_texts(nlp, PLAIN, None)
         found = {place for places, _ in parts for place in places}
     if name == "impossible":
         assert found < {*range(len(PLAIN))}
@@ -172,7 +172,7 @@ def test_texts_that_are_no_texts_of_words():
         found = read(nlp, texts)
         assert found == read_as_documents(nlp, texts)
         with nlp.memory_zone():
-            parts = TextDecoder(nlp, None).decode(texts)
+            parts = predict_texts(nlp, texts, None)
             places = [place for some, _ in parts for place in some]
     finally:
         nlp.max_length = 1_000_000

@@ -93,7 +93,7 @@ class Rescored:
         posterior = decoder.posterior(before)
         batch, ((k, span),) = posterior.batch, posterior.locate([spans])
         args = batch, k, span
-        self.paths = best_with(*args).segments, best_without(*args).segments
+        self.paths = best_with(*args)[0], best_without(*args)[0]
         self.automaton, self.tokens = decoder.automaton, batch.tokens[k]
         self.state, self.scale = decoder.scorer.state, pipe.temperature
         self.rows = read_docs(self.state, [self.tokens])
