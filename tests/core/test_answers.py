@@ -341,10 +341,6 @@ QUESTIONS = {
 LONG_QUESTIONS = [log_z, marginals, best, k_best, entropy, lanes, likely_decisions]
 
 
-def by_name(question) -> str:
-    return question.__name__ if callable(question) else question
-
-
 def ask(question, some):
     for seed, case in enumerate(some):
         print(f"case {seed}")  # of the one that failed
@@ -352,13 +348,13 @@ def ask(question, some):
 
 
 @pytest.mark.parametrize("family", SHORT)
-@pytest.mark.parametrize("question", QUESTIONS, ids=by_name)
+@pytest.mark.parametrize("question", QUESTIONS)
 def test_equals_enumeration(question, family):
     ask(question, cases(family)[: n_of(QUESTIONS[question])])
 
 
 @pytest.mark.parametrize("family", LONG)
-@pytest.mark.parametrize("question", LONG_QUESTIONS, ids=by_name)
+@pytest.mark.parametrize("question", LONG_QUESTIONS)
 def test_equals_the_reference(question, family):
     ask(question, long_cases(family))
 

@@ -3,6 +3,7 @@ answer of the reference, and a closed form where documents are long."""
 
 import math
 from dataclasses import replace
+from functools import cache
 from math import log
 
 import numpy as np
@@ -34,8 +35,8 @@ from .test_answers import (
 )
 
 # e^-745 is 0 in double precision, the product of two e^-373 too
-GAPS = [100.0, 330.0, 340.0, 345.0, 350.0, 370.0, 400.0, 500.0, 600.0, 640.0, 670.0]
-GAPS += [700.0, 720.0, 745.0, 800.0, 1500.0, 1e4]
+GAPS = [100.0, 330.0, 340.0, 350.0, 370.0, 400.0, 500.0, 640.0, 700.0, 720.0]
+GAPS += [745.0, 800.0, 1500.0, 1e4]
 # what a label gains at each token, in gaps: 0 altogether
 PROFILES = [(-1, 2, -1), (2, -1, -1), (-1, -1, 2), (1, -2, 1), (1, 1, -2), (-2, 1, 1)]
 PROFILES += [(1, -1), (-1, 1), (-1, 0, 0, 1), (1, 0, 0, 0, -1)]
@@ -183,19 +184,24 @@ def as_large_as_1e4():
         )
 
 
-GAP_EDGES = [(f"{x}, {gap}", *more) for gap in GAPS for x, *more in far_apart(gap)]
-EDGES = [*GAP_EDGES, *as_large_as_1e4()]
-
-
-@pytest.mark.parametrize(
-    "problem, expected", [x[1:] for x in EDGES], ids=[x[0] for x in EDGES]
-)
-def test_every_answer_is_that_of_the_reference(problem, expected):
-    case = Case(problem, oracles.Reference)
-    if expected is not None:
-        assert case.expected.log_z == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    for question in LONG_QUESTIONS:
+@pytest.mark.parametrize("gap", [None, *GAPS])
+@pytest.mark.parametrize("question", LONG_QUESTIONS)
+def test_every_answer_is_that_of_the_reference(question, gap):
+    for case in edges(gap):
         question(case)
+
+
+@cache
+def edges(gap):
+    """None: those without a gap. The reference knows the closed forms."""
+    found = []
+    for name, problem, expected in far_apart(gap) if gap else as_large_as_1e4():
+        case = Case(problem, oracles.Reference)
+        if expected is not None:
+            log_z = case.expected.log_z
+            assert log_z == pytest.approx(expected, rel=1e-9, abs=1e-9), name
+        found.append(case)
+    return found
 
 
 # --- nothing is possible, or only one -------------------------------------------------
@@ -300,7 +306,7 @@ def one_long_segment(n_tokens, value, begin, end):
     return automaton, potentials
 
 
-@pytest.mark.parametrize("n_tokens", [3, 50, 1000, 5000])
+@pytest.mark.parametrize("n_tokens", [3, 50, 3000])
 @pytest.mark.parametrize("value", [0.0, 1.0, -1.0, 30.0, -800.0, 1e4, -1e4])
 @pytest.mark.parametrize("is_begin", [True, False])
 def test_a_segment_as_long_as_the_document(n_tokens, value, is_begin):
