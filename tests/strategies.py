@@ -1,6 +1,6 @@
-"""Random problems for the core: hypothesis strategies, named by shape, and one fast
-seeded generator, `random_problem`. Imports nothing of ours. What both of them cover
-is asserted in `tests/core/test_oracles.py`.
+"""Random problems for the core: a seeded generator, `random_problem`, and strategies of
+sets of patterns. Imports nothing of ours. `tests/core/test_oracles.py` asserts what
+problems cover.
 """
 
 import os
@@ -9,7 +9,6 @@ from itertools import product
 
 import hypothesis.strategies as st
 import numpy as np
-from hypothesis.extra.numpy import arrays
 
 from .oracles import Pattern, Problem, Segment
 
@@ -58,87 +57,6 @@ def observed_sets(n_labels: int, longest: int = 3) -> st.SearchStrategy:
     some = st.lists(patterns, min_size=1, max_size=4, unique=True).map(tuple)
     is_empty = st.sampled_from([True, True, True, False, False])
     return is_empty.flatmap(lambda empty: st.just(()) if empty else some)
-
-
-def scores(kind: str, with_inf: bool = True) -> st.SearchStrategy:
-    """One score; now and then -inf."""
-    finite = {
-        "ties": st.integers(-2, 2).map(float),
-        "small": st.floats(-3, 3),
-        "medium": st.floats(-30, 30),
-        "steps": st.integers(-2, 2).map(lambda k: 5e3 * k),
-        "huge": st.floats(-1e4, 1e4),
-        "spikes": st.one_of(st.floats(-1, 1), st.floats(-900, 900)),
-    }[kind]
-    return st.one_of(finite, finite, finite, st.just(-INF)) if with_inf else finite
-
-
-def segments_nL(n_tokens: int, n_labels: int, lowest: int = 0) -> st.SearchStrategy:
-    """One (start, end, label); `lowest` = -1 includes "any label but 0"."""
-    spans = [(i, j) for i in range(n_tokens) for j in range(i + 1, n_tokens + 1)]
-    labels = st.integers(lowest, n_labels - 1)
-    return st.tuples(st.sampled_from(spans), labels).map(lambda x: (*x[0], x[1]))
-
-
-def places_nC(n_tokens: int, n_columns: int) -> st.SearchStrategy:
-    """(position, role, column) of entries; none in half of the lists."""
-    numbers = (st.integers(0, n - 1) for n in (n_tokens, 3, n_columns))
-    some = st.lists(st.tuples(*numbers), min_size=1, max_size=6)
-    return st.just([]) | some
-
-
-@st.composite
-def constraints_nL(draw, n_tokens: int, n_labels: int) -> dict:
-    """Arguments `allowed`, `boundary`, `forbidden`, any of them absent."""
-    mostly = st.sampled_from([True, True, True, False])
-    allowed = arrays(np.bool_, (n_tokens, n_labels), elements=mostly)
-    values = st.sampled_from([0, 0, 0, 1, 2, 2, -1])
-    boundary = arrays(np.int8, n_tokens + 1, elements=values)
-    forbidden = st.just(())
-    if n_tokens:
-        segments = segments_nL(n_tokens, n_labels, lowest=-1)
-        forbidden = st.lists(segments, max_size=3).map(tuple)
-    return {
-        "allowed": draw(st.none() | allowed),
-        "boundary": draw(st.none() | boundary),
-        "forbidden": draw(forbidden),
-    }
-
-
-@st.composite
-def problems_nLD(draw, kinds: tuple[str, ...] = KINDS) -> Problem:
-    n_tokens, n_labels = draw(st.integers(0, 5)), draw(st.integers(1, 3))
-    n_explicit = draw(st.integers(1, 3))
-    patterns = draw(pattern_sets(n_labels))
-    observed = draw(observed_sets(n_labels))
-    n_columns = n_labels + len(observed)
-    kind = draw(st.sampled_from(kinds))
-    # Before the scores: what Hypothesis draws late is mostly the simplest.
-    constraints = draw(st.just({}) | constraints_nL(n_tokens, n_labels))
-
-    def array(*shape: int) -> np.ndarray:
-        elements = scores(kind, with_inf=draw(st.booleans()))
-        return draw(arrays(np.float64, shape, elements=elements, fill=st.just(0.0)))
-
-    cells, entries = [], []
-    if n_tokens:
-        segments = draw(st.lists(segments_nL(n_tokens, n_columns), max_size=5))
-        cells = [(*segment, draw(scores(kind))) for segment in segments]
-        places = draw(places_nC(n_tokens, n_columns))
-        entries = [(*place, draw(scores(kind))) for place in places]
-    widths = [draw(st.sampled_from([n_labels, n_columns])) for _ in range(3)]
-    token_fields = [array(n_tokens, width) for width in widths]
-    length_fields = [array(n_labels, n_explicit), array(n_labels)]
-    return Problem(
-        patterns,
-        *token_fields,
-        *length_fields,
-        cells,
-        array(len(patterns)),
-        **constraints,
-        observed=observed,
-        entries=entries,
-    )
 
 
 # --- the seeded generator ---------------------------------------------------------

@@ -15,7 +15,7 @@ from spacy_hosemi import core
 from .. import oracles
 from ..core.problems import as_core
 from ..helpers import make_trained, triples
-from ..strategies import problems_nLD
+from ..strategies import random_problem
 from .test_answers import CONFIGS, PIPES, UNITS, distributions, doc_of, pipe_of
 from .test_serialize import THROUGH
 
@@ -84,10 +84,11 @@ def test_viterbi_stays(name, parts, temperature):
     assert triples(pipe(doc).ents) == before
 
 
-@settings(max_examples=40)
-@given(problem=problems_nLD(), factor=st.sampled_from([0.25, 0.5, 2.0]))
-def test_scores_times_a_factor(problem, factor):
+@pytest.mark.parametrize("seed", range(40))
+def test_scores_times_a_factor(seed):
     """Forbidden stays forbidden; cells, entries and lengths have a part in it."""
+    rng = np.random.default_rng(seed)
+    problem, factor = random_problem(rng), float(rng.choice([0.25, 0.5, 2.0]))
     automaton, potentials, constraints = as_core(problem)
     scaled = potentials.times(factor)
     expected = {s: factor * x for s, x in oracles.scored(problem).items()}

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from spacy_hosemi import core
 from spacy_hosemi.core.algorithms.mbr import mbr_steps
@@ -21,7 +20,7 @@ from spacy_hosemi.core.algorithms.viterbi import METHODS
 from spacy_hosemi.core.parallel.coroutines import finish
 
 from .. import oracles
-from ..strategies import n_of, problems_nLD
+from ..strategies import n_of
 from .families import LONG, SHORT, Case, cases, long_cases
 from .problems import (
     INF,
@@ -357,13 +356,6 @@ def test_equals_enumeration(question, family):
 @pytest.mark.parametrize("question", LONG_QUESTIONS)
 def test_equals_the_reference(question, family):
     ask(question, long_cases(family))
-
-
-@given(problems_nLD())
-def test_equals_enumeration_on_any_problem(problem):
-    case = Case(problem)
-    for question in QUESTIONS:
-        question(case)
 
 
 # --- what families are for ------------------------------------------------------------

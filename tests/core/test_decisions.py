@@ -181,15 +181,6 @@ def test_a_certain_segmentation_is_decided_for(objective):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_only_outside(objective):
-    """There is no span to find, and the segments cover the document all the same."""
-    automaton, potentials = zeros(4, 1, tail=0.0)
-    found = core.mbr(automaton, potentials, objective)
-    assert core.score(automaton, potentials, found) == 0.0
-    assert core.mbr(*zeros(0, 2), objective) == []
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("value", [1e4, -1e4])
 def test_large_scores(objective, value):
     """Tokens of A and O in turn, 3 ahead: P = 0.95 each."""
