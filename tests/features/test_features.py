@@ -11,7 +11,13 @@ from hypothesis import given
 
 from spacy_hosemi import use_field_tokenizer
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
-from spacy_hosemi.features import Extractor, FeatureSet, make_features
+from spacy_hosemi.features import (
+    Extractor,
+    FeatureSet,
+    Gazetteers,
+    make_features,
+    make_gazetteer,
+)
 from spacy_hosemi.features import extractor as extract
 from spacy_hosemi.features.attributes import position
 from spacy_hosemi.features.naming import feature_names
@@ -185,12 +191,16 @@ def docs_n(draw):
 
 @given(st.lists(docs_n(), max_size=3))
 def test_the_same_name_if_and_only_if_the_same_key(docs):
-    extractor = Extractor(FEATURES)
+    lists = Gazetteers({"x": make_gazetteer("LOWER")})
+    lists.compile("x", ["ada", "ada met", "ada ada ada", "1999 $ ^", "met"], NLP)
+    features = FEATURES.with_lists(["x"])
+    features.roles["start"] += parse_templates(["x:IN & LOWER"])
+    extractor = Extractor(features, lists)
     name_of, key_of = {}, {}
     for doc in docs:
         keys = extractor.read([doc]).keys
         for role in ROLES:
-            n_templates = len(FEATURES.roles[role])
+            n_templates = len(features.roles[role])
             assert keys[role].shape == (len(doc), n_templates)
             names = list(feature_names(extractor, doc, role))
             assert [len(row) for row in names] == [n_templates] * len(doc)

@@ -2,7 +2,6 @@
 
 import builtins
 import math
-import pickle
 from collections import Counter
 
 import hypothesis.strategies as st
@@ -18,9 +17,10 @@ from spacy_hosemi.features.gazetteers.fuzzy import (
     grams,
     make_fuzzy,
 )
-from spacy_hosemi.features.naming import feature_names, segment_namer
+from spacy_hosemi.features.naming import feature_names
 
 from ..helpers import make_doc
+from .test_gazetteers import spans_of, through_dict, through_pickle
 
 NLP = spacy.blank("en")
 EDIT = {"similarity": "edit"}
@@ -75,10 +75,7 @@ settings = st.one_of(
             "units": st.sampled_from(["words", "chars"]),
         }
     ),
-    st.fixed_dictionaries(
-        {**{k: st.just(v) for k, v in EDIT.items()}},
-        optional={"threshold": st.sampled_from([0.75, 0.8, 0.9, 1.0])},
-    ),
+    st.sampled_from([0.75, 0.8, 0.9, 1.0]).map(lambda x: {**EDIT, "threshold": x}),
 )
 
 
@@ -217,15 +214,7 @@ def test_dropout_overlooks_the_same_entries_as_exact_matches(attr):
     assert 25 < n_seen < 55
 
 
-def through_dict(lists):
-    loaded = Gazetteers(lists.settings)
-    loaded.load(lists.to_dict())
-    return loaded
-
-
-@pytest.mark.parametrize(
-    "through", [through_dict, lambda x: pickle.loads(pickle.dumps(x))]
-)
+@pytest.mark.parametrize("through", [through_dict, through_pickle])
 @pytest.mark.parametrize("entries", [[], ["...", ""], JOURNALS])
 def test_copies(through, entries):
     doc = NLP("Physical Revue Letters")
@@ -257,20 +246,13 @@ def test_features():
     reading = extractor.read([doc])
     names = [set(filter(None, row)) for row in feature_names(extractor, doc, "inside")]
     assert names == [set()] + [{"x:FUZZY_IN=0.8"}] * 3
-    (start, *_), end = (
-        list(feature_names(extractor, doc, "start"))[1:2],
-        reading.segments,
-    )
-    assert "x:FUZZY_BEGIN=0.8" in start
-    name = segment_namer(extractor, doc)
-    assert [name(k) for k in range(len(end.keys))] == [
-        "x:FUZZY_MATCH=0.8",
-        "x:SIMILARITY=1.0",
-    ]
-    assert end.start.tolist() == [1, 1] and end.end.tolist() == [4, 4]
+    assert "x:FUZZY_BEGIN=0.8" in list(feature_names(extractor, doc, "start"))[1]
+    spans = [(1, 4, "x:FUZZY_MATCH=0.8"), (1, 4, "x:SIMILARITY=1.0")]
+    assert spans_of(extractor, doc) == spans
     (like,) = find(lists, doc).values()
-    assert end.strength.tolist() == pytest.approx([1.0, like], abs=1e-3)
-    assert len(set(end.keys.tolist())) == 2
+    segments = reading.segments
+    assert segments.strength.tolist() == pytest.approx([1.0, like], abs=1e-3)
+    assert len(set(segments.keys.tolist())) == 2
 
 
 def test_fuzzy_features_of_fuzzy_lists_only():
@@ -295,24 +277,20 @@ def test_settings():
 
 
 @pytest.mark.parametrize(
-    "fuzzy, name",
+    "name, values",
     [
-        ("jaccard", "fuzzy"),
-        ({"unit": "words"}, "fuzzy"),
-        ({"similarity": "dice"}, "fuzzy.similarity"),
-        ({"units": "bytes"}, "fuzzy.units"),
-        ({**EDIT, "units": "words"}, "fuzzy.units"),
-        ({"threshold": 0.0}, "fuzzy.threshold"),
-        ({"threshold": 1.01}, "fuzzy.threshold"),
-        ({"threshold": math.nan}, "fuzzy.threshold"),
-        ({"threshold": "high"}, "fuzzy.threshold"),
-        ({"threshold": True}, "fuzzy.threshold"),
-        ({**EDIT, "threshold": 0.74}, "fuzzy.threshold"),
+        ("fuzzy", ["jaccard", {"unit": "words"}]),
+        ("fuzzy.similarity", [{"similarity": "dice"}]),
+        ("fuzzy.units", [{"units": "bytes"}, {**EDIT, "units": "words"}]),
+        ("fuzzy.threshold", [{"threshold": x} for x in (0.0, 1.01, math.nan)]),
+        ("fuzzy.threshold", [{"threshold": x} for x in ("high", True)]),
+        ("fuzzy.threshold", [{**EDIT, "threshold": 0.74}]),
     ],
 )
-def test_settings_out_of_range(fuzzy, name):
-    with pytest.raises(ValueError, match=f"HS034.*gazetteer.{name} is .*expected"):
-        make_gazetteer(fuzzy=fuzzy)
+def test_settings_out_of_range(name, values):
+    for fuzzy in values:
+        with pytest.raises(ValueError, match=f"HS034.*gazetteer.{name} is .*expected"):
+            make_gazetteer(fuzzy=fuzzy)
 
 
 def test_without_rapidfuzz(monkeypatch):

@@ -10,7 +10,6 @@ import spacy
 from hypothesis import given
 
 from spacy_hosemi.features import (
-    TOKEN_ROLES,
     Extractor,
     FeatureSet,
     Gazetteer,
@@ -515,35 +514,6 @@ def test_what_has_no_words_may_belong_to_a_segment(words):
         spans = around(words, start, end)
         expected += [(i, j, f"x:MATCH={size}") for i, j in spans]
     assert sorted(spans_of(extractor, doc)) == sorted(expected)
-
-
-ENTRIES = ["a", "a b", "b c d", "c", "a b c d a b", "d d d"]
-
-
-@given(st.lists(st.lists(st.sampled_from("abcd,"), max_size=8), max_size=3))
-def test_the_same_name_if_and_only_if_the_same_key(docs):
-    features = FeatureSet(["LOWER"], ["x:IN & LOWER"])
-    for role, usual_ones in LISTS.items():
-        texts = [text.format("x") for text in usual_ones]
-        features.roles[role] += parse_templates(texts)
-    extractor = Extractor(features, make_lists(ENTRIES))
-    name_of, key_of = {}, {}
-    for words in docs:
-        doc = make_doc(NLP, *words)
-        reading, name = extractor.read([doc]), namer(extractor, doc)
-        assert list(reading.keys) == list(TOKEN_ROLES)
-        texts = [f"whole:{text}" for _, _, text in spans_of(extractor, doc)]
-        pairs = list(zip(reading.segments.keys.tolist(), texts, strict=True))
-        for role, keys in reading.keys.items():
-            assert keys.shape == (len(doc), len(features.roles[role]))
-            for (i, t), key in np.ndenumerate(keys):
-                text = name(role, i, t)
-                assert (key == 0) == (text is None)
-                if key:
-                    pairs.append((int(key), f"{role}:{text}"))
-        for key, text in pairs:
-            assert name_of.setdefault(key, text) == text
-            assert key_of.setdefault(text, key) == key
 
 
 def test_reading_in_training():

@@ -20,11 +20,12 @@ from spacy_hosemi.features import (
 )
 from spacy_hosemi.features.gazetteers.readers import make_table_reader
 from spacy_hosemi.features.lexemes import LexemeReader
-from spacy_hosemi.features.naming import feature_names, segment_namer
+from spacy_hosemi.features.naming import feature_names
 from spacy_hosemi.features.presets import TABLES
 from spacy_hosemi.features.templates import parse_templates
 
 from ..helpers import make_doc
+from .test_gazetteers import spans_of
 
 NLP = spacy.blank("en")
 ROWS = [("ada", "0110"), ("met", "10"), ("bob", "0111"), ("ada", "11")]
@@ -175,9 +176,7 @@ def test_of_whole_segments():
     features = FeatureSet(whole=["x:PREFIX1+", "x:VALUE & x:VALUE[-1]"])
     extractor = Extractor(features, tables=make_tables())
     doc = make_doc(NLP, "Ada", "Bob", "who")
-    found, name = extractor.read([doc]).segments, segment_namer(extractor, doc)
-    names = {(i, j, name(k)) for k, (i, j) in enumerate(zip(found.start, found.end))}
-    assert names == {
+    assert {*spans_of(extractor, doc)} == {
         *((i, j, "x:PREFIX1+=0") for i, j in ((0, 1), (0, 2), (1, 2))),
         *((i, 3, "x:PREFIX1+=0 _") for i in (0, 1)),
         (0, 1, "x:VALUE & x:VALUE[-1]=0110 & 0110"),

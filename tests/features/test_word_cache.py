@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 import spacy
 from hypothesis import given
-from spacy.strings import hash_string
 
 from spacy_hosemi.features import Extractor, WordCache, make_features
-from spacy_hosemi.features.kernels.word_index import Numbering
 from spacy_hosemi.features.lexemes import LexemeReader
 from spacy_hosemi.features.word_cache import WORD_BYTES
 
@@ -58,15 +56,6 @@ def test_rows_of_words(docs, n_bytes):
     assert hashes.n_made == n_distinct or 2 * n_distinct * OF_WORD > n_bytes
 
 
-@given(words_n, words_n)
-def test_unknown_words(known, asked):
-    keys = [
-        np.array([hash_string(x) for x in some], np.uint64) for some in (known, asked)
-    ]
-    found = Numbering(keys[0]).unknown(keys[1]).tolist()
-    assert found == [*dict.fromkeys(x for x in keys[1].tolist() if x not in keys[0])]
-
-
 def test_words_that_are_met_again_are_kept():
     """Of a full cache only what was not met for long is forgotten."""
     cache = WordCache(hashes := Hashes(), 2 * 10 * OF_WORD)
@@ -104,17 +93,6 @@ def test_attributes_are_computed_once(monkeypatch):
     seen.clear()
     nlp.get_pipe("hosemi")(doc)
     assert doc[2].orth in seen and len(seen) == len(set(seen))
-
-
-@given(words_n)
-def test_without_a_cache(words):
-    cache, off = WordCache(hashes := Hashes(), 10**6), WordCache(Hashes(), 10**6)
-    off.is_on = False
-    doc = make_doc(NLP, *words)
-    for _ in range(2):
-        assert rows(cache, doc).tolist() == rows(off, doc).tolist()
-    assert hashes.n_made == len(set(words))
-    assert off._make.n_made == 2 * len(set(words))
 
 
 @given(st.lists(words_n.filter(len), min_size=1, max_size=4))

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import spacy
 from hypothesis import example, given
-from spacy.strings import StringStore, hash_string
+from spacy.strings import hash_string
 from spacy.symbols import NAMES
 from spacy.vocab import Vocab
 
 from spacy_hosemi.features import Tables, make_table
 from spacy_hosemi.features.attributes import FLAGS, LEXEME_ATTRIBUTES, STRINGS
-from spacy_hosemi.features.kernels.word_forms import FORMS, FormReader, Spellings
+from spacy_hosemi.features.kernels.word_forms import FORMS, Spellings
 from spacy_hosemi.features.lexemes import LexemeReader
 
 from ..strategies import IS_THOROUGH
@@ -23,88 +23,7 @@ from ..strategies import IS_THOROUGH
 NLP = spacy.blank("en")
 
 
-def form(name, text):
-    return Spellings([text]).texts(FORMS.index(name))[0]
-
-
-def values_of(names, texts):
-    forms = np.array([*map(FORMS.index, names)], np.int32)
-    values = np.full((len(texts), len(names)), 7, np.uint64)
-    strings = StringStore(texts)
-    rows = [(strings[text],) for text in texts]
-    reader = FormReader(forms, np.zeros_like(forms), 0, 0, -1, 0, 1)
-    reader.read(strings, [orth for (orth,) in rows], rows, values)
-    return values
-
-
-# --- examples -----------------------------------------------------------------------
-
-# By form and what it is: texts.
-EXAMPLES = {
-    "NUMBER": {
-        "year": ["1999", "(2004)", "1999a"],
-        "range": ["12-34", "333–40.", "S12-S14"],
-        "ordinal": ["3rd", "21."],
-        "initial": ["J.", "J.-P.", "MCMXC"],
-        "roman": ["xiv"],
-        "1": ["7"],
-        "2": ["42"],
-        "2+": ["B12"],
-        "4": ["1499", "2100"],
-        "5": ["123456", "1234567"],
-        "5+": ["10.1007/BF01589116"],
-        None: ["word", ".", ""],
-    },
-    "SHORT_SHAPE": {
-        "XxXx'x,": ["McDonald's,"],
-        "X": ["ABC"],
-        "dx": ["1999a"],
-        ".": ["..."],
-        "x": ["日本"],
-        None: [""],
-        "xXdxXdxXdxXd": ["aA1aA1aA1aA1aA1"],
-    },
-    "CORE": {
-        "vol": ["vol.,"],
-        "1999": ["(1999)"],
-        "title": ["“title"],
-        None: ["word", "don't", "...", ""],
-    },
-    "PUNCTUATION": {
-        "_.,": ["Vol.,"],
-        "(_)": ["(1999)"],
-        "..._": ["..."],
-        "“_": ["“Title"],
-        None: ["Word", "don't", ""],
-    },
-    "MARKS": {
-        "()": ["(1999),"],
-        "“": ["“Title"],
-        "„“": ["„a“"],
-        "'": ["authors'", "'s"],
-        "``": ["``"],
-        "[{<>}]": ["[{<>}]"],
-        None: ["word", "don't", "O’Neil’s", "a`b", ""],
-    },
-    "CASE": {
-        "lower": ["word", "1a", "ß"],
-        "title": ["Word", "A", "J.", "Ärger"],
-        "upper": ["WORD", "J.P."],
-        "mixed": ["McDonald", "iPhone", "x1Y"],
-        None: ["12.", ""],
-    },
-}
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_examples(name):
-    for expected, texts in EXAMPLES[name].items():
-        assert {text: form(name, text) for text in texts} == dict.fromkeys(
-            texts, expected
-        )
-
-
-# --- against regular expressions, as they were before this was in Cython --------------
+# --- what forms are, by regular expressions -------------------------------------------
 
 # Kinds of numbers; these match a word without the punctuation around it.
 _YEAR = re.compile(r"(1[5-9]\d\d|20\d\d)[a-z]?")
@@ -215,13 +134,6 @@ def test_all_forms_are_tested():
     assert tuple(EXPECTED) == FORMS
 
 
-@given(st.lists(words, max_size=20))
-@example([])
-@example(["", "(iv)\n", "12.\n", "m" * 4, "1stt"])
-def test_forms(texts):
-    assert_as_expected(texts)
-
-
 def test_forms_of_each_character():
     """Alone, as a digit, and between a letter and a digit."""
     points = [*range(0xD800), *range(0xE000, 0x110000)]
@@ -231,30 +143,25 @@ def test_forms_of_each_character():
         assert_as_expected([pattern.format(chr(point)) for point in points])
 
 
-# --- values -------------------------------------------------------------------------
-
-
-@given(st.lists(words, max_size=20))
-def test_values_are_hashes_of_forms(texts):
-    found = values_of(FORMS, texts).T.tolist()
-    for name, of_form in zip(FORMS, found):
-        expected = map(EXPECTED[name], texts)
-        assert of_form == [hash_string(x) if x else 0 for x in expected], name
-
-
 @given(st.integers(0, 70), st.text(max_size=3))
 def test_hashes(n, text):
     """Of texts of any number of bytes, with any number left after the last eight."""
-    (value,) = values_of(["CORE"], [f"({'x' * n}a{text}b)"])[0]
-    assert value == hash_string(f"{'x' * n}a{text}b")
+    core = f"{'x' * n}a{text}b".lower()
+    orths = np.array([NLP.vocab[f"({core})"].orth], np.uint64)
+    (value,) = LexemeReader(["CORE"], Tables()).values(NLP.vocab, orths)
+    assert value == hash_string(core)
 
 
 @pytest.mark.parametrize("sign", ["a", "(", "1", "日", "\U0001f600"])
 def test_a_long_text(sign):
     text = sign * 100_000
-    assert form("LENGTH", text) == "100000"
-    assert form("SHORT_SHAPE", text) == short_shape(sign)
-    assert form("MARKS", text) == (text if sign == "(" else None)
+
+    def form(name, text=text):
+        return Spellings([text]).texts(FORMS.index(name))[0]
+
+    assert form("LENGTH") == "100000"
+    assert form("SHORT_SHAPE") == short_shape(sign)
+    assert form("MARKS") == (text if sign == "(" else None)
     assert form("CORE", f".{text}a.") == EXPECTED["CORE"](f".{text}a.")
 
 
@@ -305,8 +212,18 @@ def assert_as_lexemes(reader, vocab, texts):
         assert values[:, a].tolist() == hashes, name
 
 
+OF_ALL_FORMS = """
+    1999 (2004) 1999a 12-34 333–40. S12-S14 3rd 21. J. J.-P. MCMXC xiv 7 42 B12 1499
+    2100 123456 1234567 10.1007/BF01589116 word . McDonald's, ABC ... 日本
+    aA1aA1aA1aA1aA1 Vol., (1999) “Title Word don't „a“ O’Neil’s authors' 's `` a`b
+    [{<>}] J.P. A iPhone x1Y 1a Ärger ß
+"""
+
+
 @given(st.lists(words.filter(len), max_size=9))
 @example(["ada", "Ada", "MET", "PERSON", "nsubj", "Pos", "POS", "x", "$9.5", "a@b.de"])
+@example(["(iv)\n", "12.\n", "m" * 4, "1stt"])
+@example(OF_ALL_FORMS.split())
 def test_words(reader, texts):
     assert_as_lexemes(reader, NLP.vocab, texts)
 

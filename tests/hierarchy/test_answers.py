@@ -4,6 +4,7 @@ all segmentations, which itself is that of the lattice (tests/core/test_lattice.
 import copy
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -50,6 +51,12 @@ def pipe(nlp):
 
 def listed(pipe, doc) -> list[tuple[set, float]]:
     return [({*x.spans}, x.probability) for x in pipe.kbest(doc, ALL)]
+
+
+@pytest.fixture(scope="module")
+def list_of(nlp, pipe):
+    """All segmentations of a text."""
+    return cache(lambda text: listed(pipe, make_doc(nlp, *text.split())))
 
 
 def is_below(label, name) -> bool:
@@ -122,14 +129,14 @@ def test_marginals_and_spans_above(nlp, pipe, text):
 
 @pytest.mark.parametrize("expected_f1", [None, 0.1, 0.4, 0.8])
 @pytest.mark.parametrize("text", TEXTS)
-def test_mbr_gains_most(nlp, pipe, text, expected_f1):
+def test_mbr_gains_most(nlp, pipe, list_of, text, expected_f1):
     """Of all segmentations; and so it does beside a span that is kept."""
     other = copy.deepcopy(pipe)
     other.decoding, other.expected_f1 = "mbr", expected_f1
     words = text.split()
     for keep in ([], [(0, 1, "PER/last")])[: 1 + bool(words)]:
         doc = make_doc(nlp, *words)
-        left = [x for x in listed(pipe, doc) if x[0].issuperset(keep)]
+        left = [x for x in list_of(text) if x[0].issuperset(keep)]
         mass = math.fsum(p for _, p in left)
         prob: dict[tuple, float] = {}
         for spans, p in left:
@@ -235,7 +242,7 @@ def test_a_forbidden_label_does_not_come_back_as_an_upper_name(exact_up_to):
 
 
 @pytest.mark.parametrize("fixed", FIXED)
-def test_redecode_is_the_best_of_what_agrees(nlp, pipe, fixed):
+def test_redecode_is_the_best_of_what_agrees(nlp, pipe, list_of, fixed):
     doc = make_doc(nlp, "Ada", "met", "Babbage")
 
     def agrees(spans):
@@ -249,7 +256,7 @@ def test_redecode_is_the_best_of_what_agrees(nlp, pipe, fixed):
             for x in spans
         )
 
-    left = [(spans, p) for spans, p in listed(pipe, doc) if agrees(spans)]
+    left = [(spans, p) for spans, p in list_of(TEXTS[0]) if agrees(spans)]
     mass = math.fsum(p for _, p in left)
     pipe.redecode(doc, **fixed)
     assert {*triples(doc.ents)} == left[0][0]

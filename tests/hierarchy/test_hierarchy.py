@@ -41,7 +41,6 @@ from spacy_hosemi.model.active_features import (
 )
 from spacy_hosemi.model.kernels.sparse_steps import Freedom
 from spacy_hosemi.model.weights.pairs import WeightPairs
-from spacy_hosemi.prediction.decoder import surest_name
 
 from .. import oracles
 from ..core.problems import as_core
@@ -444,7 +443,7 @@ def without_forbidding(case) -> Case:
     return case._replace(problems=problems, weights=weights)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS[:30])
 def test_spans_with_the_highest_expected_f1(seed):
     case = without_forbidding(random_case(seed))
     known = NOTHING_KNOWN
@@ -588,12 +587,3 @@ def test_batches_leave_other_levels_alone():
         assert old is new
     is_free = batch.freedom(nonnegative=True) == Freedom.FREE
     assert is_free.tolist() == [True] * len(batch.weights.vector())
-
-
-def test_the_surest_name():
-    path = [("PER", 0.9), ("PER", 0.4)]
-    assert surest_name((0, 1), path, 0.0) == ("PER", 0.4)
-    # what is above it has the same name
-    assert surest_name((0, 1), path, 0.5) == ("PER", 0.9)
-    assert surest_name((0, 1), path, 0.95) is None
-    assert surest_name((0, 1), path, {"PER": 0.95}) is None

@@ -52,9 +52,7 @@ def test_zeros_cost_a_bit_at_most():
 @pytest.mark.parametrize(
     "change",
     [
-        {"shape": [3, 2]},
-        {"shape": [4]},
-        {"shape": [400]},
+        *({"shape": shape} for shape in ([3, 2], [4], [400])),
         {"values": np.ones(7, "f")},
         {"is_stored": zlib.compress(b"")},
     ],

@@ -1,5 +1,7 @@
 """Scores kept in prediction equal those that are summed anew."""
 
+from contextlib import nullcontext
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from ..helpers import (
     TRAIN,
     change_weights,
     initialize,
+    initialized,
     make_doc,
     make_examples,
     make_nlp,
@@ -45,21 +48,23 @@ def make_letters():
 
 @pytest.fixture(scope="module", params=["all", "pairs", "tags", "functions"])
 def pipe(request):
-    limits = {"MAX_WEIGHTS": 10} if request.param == "pairs" else {}
     tags = {"encoding": "BIO"} if request.param == "tags" else {}
     functions = {"functions": LISTS} if request.param == "functions" else {}
-    nlp = make_nlp(features={**FEATURES, **functions}, **tags)
+    has_pairs = request.param == "pairs"
     with pytest.MonkeyPatch.context() as patch:
-        for name, limit in limits.items():
-            patch.setattr(selection, name, limit)
-        if limits:
-            with pytest.warns(UserWarning, match="HSW03"):
-                initialize(nlp)
-        else:
-            initialize(nlp)
-    randomize(nlp.get_pipe("hosemi"))
-    assert (nlp.get_pipe("hosemi").weights.pairs is None) == (not limits)
-    return nlp.get_pipe("hosemi")
+        if has_pairs:
+            patch.setattr(selection, "MAX_WEIGHTS", 10)
+        expected = pytest.warns(UserWarning, match="HSW03")
+        with expected if has_pairs else nullcontext():
+            pipe = random_pipe(features={**FEATURES, **functions}, **tags)
+    assert (pipe.weights.pairs is None) == (not has_pairs)
+    return pipe
+
+
+def random_pipe(**config):
+    pipe, _ = initialized(**{"features": FEATURES, **config})
+    randomize(pipe)
+    return pipe
 
 
 def summed(pipe, doc):
@@ -113,14 +118,8 @@ def test_little_memory(pipe, n_bytes):
     weights = pipe.weights
     if weights.extractor.features.functions:
         pytest.skip("what functions list is not kept")
-    scores = TokenScores(
-        weights.extractor,
-        weights.table,
-        weights.matrix,
-        weights.pairs,
-        len(weights.tail),
-        n_bytes,
-    )
+    parts = weights.extractor, weights.table, weights.matrix, weights.pairs
+    scores = TokenScores(*parts, len(weights.tail), n_bytes)
     rng = np.random.default_rng(0)
     for k in range(30):
         words = [*rng.choice(WORDS, size=k % 7).tolist(), f"new{k}"]
@@ -176,11 +175,8 @@ def test_new_labels_and_features():
 
 
 def test_memory_zone():
-    nlp = make_nlp(features=FEATURES)
-    initialize(nlp)
-    pipe = nlp.get_pipe("hosemi")
-    randomize(pipe)
-    expected = None
+    pipe, expected = random_pipe(), None
+    nlp = spacy.blank("en", vocab=pipe.vocab)
     for _ in range(3):
         with nlp.memory_zone():
             doc = nlp.make_doc("Zanzibar has unheard-of words in London")

@@ -104,19 +104,11 @@ def test_from_each_file_that_a_fit_has_written(tmp_path, monkeypatch, patience):
     np.testing.assert_allclose(found, weights, rtol=1e-6)
 
 
-def test_without_a_file_the_best_weights_are_kept(whole):
-    nlp = make_nlp()
-    interrupt_at(nlp.get_pipe("hosemi"), 12 * len(TRAIN))
-    with pytest.warns(UserWarning, match=r"HSW60.*iterations, at a loss of [\d.]+\. "):
-        result = fit(nlp)
-    assert whole[0].loss < result.loss == pytest.approx(loss_at(nlp), rel=1e-4)
-
-
 @pytest.mark.parametrize("l1", [0.0, 0.05])
 def test_the_kept_weights_are_those_of_the_last_iteration(l1):
     longer, shorter = make_nlp(), make_nlp()
     interrupt_at(longer.get_pipe("hosemi"), 12 * len(TRAIN))
-    with pytest.warns(UserWarning, match="HSW60"):
+    with pytest.warns(UserWarning, match=r"HSW60.*iterations, at a loss of [\d.]+\. "):
         n = fit(longer, l1=l1).n_iterations
     fit(shorter, l1=l1, max_iter=n)
     found, expected = (x.get_pipe("hosemi").get_weights() for x in (longer, shorter))
