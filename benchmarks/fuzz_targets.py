@@ -166,10 +166,7 @@ def _lines(encoding: str = "utf-8", column: str = "") -> Callable[[bytes], objec
         found = read_lines(io.BytesIO(data), "x", 40, encoding=encoding)
         if not column:
             return [*inputs.read_json_lines(found, "text")]
-        try:
-            return [*inputs.read_column(found, column)]
-        except inputs.NoColumn:  # the command says so
-            return None
+        return [*inputs.read_column(found, column)]
 
     return run
 

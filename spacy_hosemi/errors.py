@@ -744,7 +744,7 @@ class Errors(metaclass=_Coded):
     )
     HS162 = (
         "{path} has no column {name!r}; its columns are {found}. Name the one with the "
-        "texts by --text-key, those of fields by --fields."
+        "texts by --text-key, or --column of parse, those of fields by --fields."
     )
     HS163 = (
         "{path} has {found} faults, the first is {first}. Expected none: correct them, "

@@ -289,7 +289,7 @@ def test_references_need_labels_and_libraries(model, lines, monkeypatch):
         (["-F", "xml"], "There is no format 'xml'. Expected one of: csv, table, jsonl"),
         (["-k", "2"], "'csv' has no place for alternatives"),
         (["--column", "a", "--text-key", "b"], "Expected at most one of them"),
-        (["--column", "a"], "has not the column of --column. It has: 'Ada Lovelace"),
+        (["--column", "a"], "has no column 'a'; its columns are \"Ada Lovelace"),
         (["nothing.txt"], "There is no file 'nothing.txt'"),
         (["TABLE.csv"], "Say which column has the texts: --column NAME"),
         (["LIST.json"], "is no file of lines"),

@@ -49,12 +49,7 @@ def parse_cli(
     ],
     form: Annotated[
         str,
-        typer.Option(
-            "--format",
-            "-F",
-            metavar="NAME",
-            help="{formats}.",
-        ),
+        typer.Option("--format", "-F", metavar="NAME", help="{formats}."),
     ] = "csv",
     output: Annotated[
         str,
@@ -245,7 +240,6 @@ def _read_all(
     log. With a bar on a terminal."""
     from tqdm import tqdm
 
-    from ..formats.inputs import NoColumn
     from ..formats.lines import Line, read_lines
 
     # Pipes have no size.
@@ -265,17 +259,11 @@ def _read_all(
         for path, read in readers:
             with open_input(path) as file:
                 args = path, max_chars, bar.update, encoding
-                try:
-                    for line in read(counted(read_lines(file, *args))):
-                        if isinstance(line, Line):
-                            yield line._replace(number=n_before + line.line)
-                            continue
-                        log.add(line)
-                        if line.line is None:  # of the file as a whole
-                            break
-                except NoColumn as e:
-                    names = ", ".join(map(repr, e.names[:20])) or "none"
-                    fail(
-                        f"{path!r} has not the column of --column", f"It has: {names}."
-                    )
+                for line in read(counted(read_lines(file, *args))):
+                    if isinstance(line, Line):
+                        yield line._replace(number=n_before + line.line)
+                        continue
+                    log.add(line)
+                    if line.line is None:  # of the file as a whole
+                        break
             n_before, n_lines = n_before + n_lines, 0

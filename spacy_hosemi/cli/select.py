@@ -114,7 +114,9 @@ def select_cli(
       python -m spacy hosemi select model/model-last pool.spacy --by least-confident
       python -m spacy hosemi select m pool.spacy -F label-studio -k 3 -o tasks.json
     """
-    from ..explain.uncertainty import MEASURES, choose, measure, read_docs
+    from spacy.tokens import DocBin
+
+    from ..explain.uncertainty import MEASURES, choose, measure
     from ..formats.writers import WriterOptions
 
     if by not in MEASURES:
@@ -125,7 +127,7 @@ def select_cli(
     check_outputs({"CORPUS": data}, {"--out": output}, overwrite)
     nlp, pipe = load_component(model, component)
     with reading(data):
-        docs = read_docs(data, nlp)
+        docs = [*DocBin().from_disk(data).get_docs(nlp.vocab)]
     with failing("Cannot tell how sure the pipeline is"):
         measured = with_progress(measure(nlp, pipe, docs, by), len(docs))
         chosen = choose(measured, n, total, diverse)

@@ -64,15 +64,10 @@ def make_config(
     tables: Sequence[str] = (),
     name: str = "config.cfg",
 ) -> str:
-    """Composes a config that trains as it is, with comments that say what to change.
-
-    kind (str): One of KINDS: what the texts are.
-    lang (Optional[str]): Their language; None: that of the kind.
-    lists (Sequence[NamedList]), folder (Optional[Union[str, Path]]): See `find_lists`
-        and `package_lists`, and where the files are.
-    tables (Sequence[str]): Tables of spacy-lookups-data, see `package_tables`.
-    name (str): Of the file, for its comments.
-    """
+    """Composes a config that trains as it is, with comments that say what to change and
+    call it by a name, for one of KINDS of texts in a language, or else that of the
+    kind; with lists of `find_lists` in a folder or of `package_lists`, and tables of
+    `package_tables`."""
     lang = lang or DEFAULT_LANGUAGES.get(kind, "en")
     config = parse((FOLDER / "base.cfg").read_text("utf8"))
     path = FOLDER / f"{kind}.cfg"

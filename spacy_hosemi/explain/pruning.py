@@ -23,14 +23,10 @@ SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
 
 @dataclass(frozen=True)
 class Pruned:
-    """A component with fewer weights.
-
-    below (float): Weights up to this absolute value became 0.
-    share (float): The share of the weights that are left.
-    features, weights, patterns, states (int): How many are left.
-    mb (float): The size of the saved component in MB (10^6 bytes).
-    f1 (Optional[float]): Micro-F1 of entities, 0 to 1; None without data.
-    """
+    """A component with fewer weights: those up to the absolute value `below` became 0,
+    a share of them, and so many features, weights, patterns and states are left. The
+    saved component has `mb` MB (10^6 bytes); `f1` is the micro-F1 of entities, 0 to 1,
+    or None without data."""
 
     below: float
     share: float
@@ -43,12 +39,8 @@ class Pruned:
 
 
 def find_threshold(pipe: HighOrderSemiCRF, keep: float) -> float:
-    """The threshold that keeps a given share of the weights.
-
-    pipe (HighOrderSemiCRF): A trained component.
-    keep (float): Share of its weights, 0 to 1.
-    RETURNS (float): For `HighOrderSemiCRF.prune`.
-    """
+    """Returns the threshold for `HighOrderSemiCRF.prune` that keeps a share, 0 to 1, of
+    the weights of a trained component."""
     sizes = np.sort(np.abs(pipe.get_weights()))
     n_lost = min(round((1.0 - keep) * len(sizes)), len(sizes))
     return float(sizes[n_lost - 1]) if n_lost else 0.0
@@ -60,15 +52,9 @@ def try_pruning(
     thresholds: Iterable[float],
     data: str | Path | None = None,
 ) -> list[Pruned]:
-    """What is left at each of some thresholds. The component is restored.
-
-    nlp (Language): The pipeline.
-    pipe (HighOrderSemiCRF): Its component, trained.
-    thresholds (Iterable[float]): See `HighOrderSemiCRF.prune`.
-    data (Optional[Path]): A .spacy file with entities.
-    RETURNS (List[Pruned]): In the order of the thresholds.
-    RAISES (ValueError): HS120 the whole component has F1 0 on the data.
-    """
+    """Returns what is left of a trained component of a pipeline at each threshold, see
+    `HighOrderSemiCRF.prune`, with its F1 on `data`, a .spacy file with entities. The
+    component is restored. Raises ValueError HS120 if all of it has F1 0 on the data."""
     whole = pipe.to_bytes(exclude=["vocab"])
     n_before = len(pipe.get_weights())
     tried = []
@@ -97,11 +83,8 @@ def try_pruning(
 
 
 def choose(found: Iterable[Pruned], max_loss: float) -> Pruned:
-    """The smallest component that loses at most a given F1.
-
-    found (Iterable[Pruned]): With F1; the first is the whole component.
-    max_loss (float): How much F1 may be lost, 0 to 1.
-    """
+    """Returns the smallest component that loses at most `max_loss` of F1, 0 to 1, of
+    those from `try_pruning` with data; the first is the whole component."""
     found = list(found)
     least = (found[0].f1 or 0.0) - max_loss - 1e-9  # up to rounding
     return min((x for x in found if (x.f1 or 0.0) >= least), key=lambda x: x.mb)

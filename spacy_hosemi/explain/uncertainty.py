@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from spacy.attrs import LOWER, SHAPE  # type: ignore[import-not-found]
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 
 from ..component.examples import without_annotation
 from ..component.judging import annotate_before
@@ -44,11 +43,6 @@ MEASURES: dict[str, Callable[[HighOrderSemiCRF, Doc], float]] = {
     "entropy": lambda pipe, doc: pipe.entropy(doc),
     "least-confident": lambda pipe, doc: 0.0 - pipe.kbest(doc, 1)[0].log_probability,
 }
-
-
-def read_docs(path: str | Path, nlp: Language) -> list[Doc]:
-    """Returns the documents of a .spacy file."""
-    return list(DocBin().from_disk(path).get_docs(nlp.vocab))
 
 
 def measure(

@@ -5,22 +5,15 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator
 
+from ..errors import Errors
 from ..text.rows import LONGEST_CELL, next_row
 from .json_records import object_of, parse_json, string_of
 from .lines import Line, delimiter_of
-from .texts import Fault, has_half
+from .texts import Fault, has_half, shown
 
 Lines = Iterable[Line | Fault]
 # Makes texts of the lines of one file.
 TextReader = Callable[[Lines], Iterator[Line | Fault]]
-
-
-class NoColumn(Exception):
-    """A table has not the column that was asked for. names: Those that it has."""
-
-    def __init__(self, path: str, names: list[str]) -> None:
-        super().__init__(path, names)
-        self.path, self.names = path, names
 
 
 def read_plain(lines: Lines) -> Iterator[Line | Fault]:
@@ -29,11 +22,8 @@ def read_plain(lines: Lines) -> Iterator[Line | Fault]:
 
 
 def read_json_lines(lines: Lines, key: str) -> Iterator[Line | Fault]:
-    """Texts of lines that are JSON objects; empty lines are skipped.
-
-    key (str): Where each object has its text.
-    YIELDS (Union[Line, Fault]): With the text in the place of the line.
-    """
+    """Yields lines that are JSON objects with the text under a key in their place;
+    empty lines are skipped."""
     for line in lines:
         if isinstance(line, Fault):
             yield line
@@ -61,8 +51,8 @@ def read_column(
     max_chars: int = LONGEST_CELL,
 ) -> Iterator[Line | Fault]:
     """Texts of one column of a table, whose first line has the names of the columns.
-    Yields the text of each row, with the line on which the row begins. Raises NoColumn
-    if there is no such column."""
+    Yields the text of each row, with the line on which the row begins. Raises
+    ValueError HS162 if there is no such column."""
     source = _TableLines(lines)
     header = next(source, "")
     delimiter = delimiter or delimiter_of(header)
@@ -72,7 +62,9 @@ def read_column(
     except csv.Error:  # a line end of old Macs
         names = [header]
     if column not in names:
-        raise NoColumn(source.path, names)
+        header = ", ".join(map(shown, names[:20])) or "none"
+        args = {"path": source.path or "the table", "found": header, "name": column}
+        raise ValueError(Errors.HS162.format(**args))
     place = names.index(column)
     rows = csv.reader(source, delimiter=delimiter, strict=True)
     while True:
@@ -95,10 +87,8 @@ def read_column(
 
 
 class _TableLines:
-    """The lines of a table for `csv.reader`, without those that are bad.
-
-    first (int): The first line since this was set to 0.
-    """
+    """The lines of a table for `csv.reader`, without those that are bad; `first` is the
+    first one since this was set to 0."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = iter(lines)

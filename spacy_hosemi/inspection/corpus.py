@@ -39,19 +39,13 @@ class PlacedSpan(NamedTuple):
 
 @dataclass
 class CorpusPart:
-    """Annotated documents: those to train on, or to judge by.
+    """Annotated documents: those to train on, or to judge by."""
 
-    name (str): Of the files, for messages.
-    places (List[str]): Where each document stands: file and number, or file and line.
-    faults (List[Fault]): Records that cannot be read.
-    n_trimmed (int): Spans that had whitespace at their ends, which is gone.
-    """
-
-    name: str
+    name: str  # of the files, for messages
     docs: list[Doc]
-    places: list[str]
-    faults: list[Fault] = field(default_factory=list)
-    n_trimmed: int = 0
+    places: list[str]  # where each stands: file and number, or file and line
+    faults: list[Fault] = field(default_factory=list)  # records that cannot be read
+    n_trimmed: int = 0  # spans that had whitespace at their ends, which is gone
 
     def __iter__(self) -> Iterator[tuple[str, Doc]]:
         return zip(self.places, self.docs)
@@ -115,13 +109,10 @@ def read_part(
     Raises ValueError for a damaged .spacy file (HS250), no document (HS251), or texts
     that no reader knows (HS160, HS161, HS165).
 
-    path (str): A .spacy file, a folder of them, or a file or folder of annotated texts
-        in a format that `read_annotations` knows; "-" for texts on standard input.
-    nlp (Language): Its tokenizer cuts texts; its vocabulary takes documents.
-    name (Optional[str]): What messages call a single file, if not by its path.
-    encoding (Optional[str]): Of texts; UTF-8 if none is given.
-    group (Optional[str]): A key of texts that documents keep in `user_data`.
-    """
+    The path is a .spacy file, a folder of them, or a file or folder of annotated texts
+    in a format that `read_annotations` knows, or "-" for texts on standard input;
+    messages call a single file by `name`, if there is one. The tokenizer of `nlp` cuts
+    texts; `group` is a key of texts that documents keep in `user_data`."""
     files = _binary_files(path)
     part = (
         _read_binary(files, nlp) if files else _read_texts(path, nlp, encoding, group)

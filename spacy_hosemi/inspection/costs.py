@@ -61,34 +61,22 @@ class Range:
 
 @dataclass(frozen=True)
 class Cost:
-    """What `spacy train` will take.
+    """What `spacy train` will take."""
 
-    seconds (Range): Of CPU, all together.
-    megabytes (Range): The peak of memory.
-    n_features, n_weights (int): Of the model before those of weight 0 are left out.
-    n_evaluations (int): Of objective and gradient.
-    n_sampled (int): Tokens of the sample on which evaluations were timed.
-    is_limited (bool): There are more weights than are allowed: rare features get none,
-        and the estimate is rough.
-    """
-
-    seconds: Range
-    megabytes: Range
-    n_features: int
+    seconds: Range  # of CPU, all together
+    megabytes: Range  # the peak of memory
+    n_features: int  # of the model before those of weight 0 are left out
     n_weights: int
-    n_evaluations: int
-    n_sampled: int
+    n_evaluations: int  # of objective and gradient
+    n_sampled: int  # tokens of the sample on which evaluations were timed
+    # There are more weights than are allowed: rare features get none, and the estimate
+    # is rough.
     is_limited: bool
 
 
-@dataclass(frozen=True)
-class Features:
-    """Of all documents: features with weights, all different ones, and summed by
-    document."""
-
-    n_rows: float
-    n_distinct: float
-    n_by_document: float
+# Of all documents: the numbers of features with weights, of all different ones, and of
+# those summed by document.
+Features = tuple[float, float, float]
 
 
 def used() -> tuple[float, float]:
@@ -115,9 +103,10 @@ def estimate(
     docs = trainings.sample(TIMED)
     timed = trainings.train(docs, is_short=True)
     features = count_all(trainings)
+    n_rows, _, _ = features
     n_tokens = sum(map(len, trainings.order))
     per_row = timed.fits[0].n_weights / max(trainings.count(docs)[0], 1)
-    n_weights = min(features.n_rows * per_row, MAX_WEIGHTS)
+    n_weights = min(n_rows * per_row, MAX_WEIGHTS)
     growth = n_weights / max(samples[-1].fits[0].n_weights, 1)
     ratio = n_tokens / timed.n_tokens
     total = seconds + ratio * (2 * timed.reading + timed.preparing)
@@ -129,11 +118,11 @@ def estimate(
     return Cost(
         _range(total, TIME_RANGE),
         _range(memory, MEMORY_RANGE),
-        n_features=round(features.n_rows),
+        n_features=round(n_rows),
         n_weights=round(n_weights),
         n_evaluations=round(n_evaluations),
         n_sampled=timed.n_tokens,
-        is_limited=features.n_rows * per_row > MAX_WEIGHTS,
+        is_limited=n_rows * per_row > MAX_WEIGHTS,
     )
 
 
@@ -148,12 +137,9 @@ def fit_all(
     n_tokens: int,
     growth: float,
 ) -> tuple[float, float]:
-    """Returns evaluations of all fits, and their CPU seconds.
-
-    samples (Sequence[Sample]), timed (Sample): Of whole fits, and of a short one.
-    n_tokens (int): Of all documents.
-    growth (float): How many times the weights of the last sample there will be.
-    """
+    """Returns evaluations of all fits, and their CPU seconds, on all documents, by
+    samples of whole fits and a short one that was timed. There will be `growth` times
+    the weights of the last sample."""
     n_evaluations = seconds = 0.0
     ratio = n_tokens / timed.n_tokens
     fits_of = zip_longest(*(sample.fits for sample in samples))
@@ -202,10 +188,13 @@ def count_all(trainings: SampleTrainings) -> Features:
     n = sum(map(len, docs))
     most = trainings.count(docs)
     if n >= n_tokens:
-        return Features(*most)
+        return most
     half = trainings.count(trainings.sample(n / 2))
     doublings = log(n_tokens / n) / log(2)
-    return Features(*(x * (x / max(y, 1)) ** doublings for x, y in zip(most, half)))
+    n_rows, n_distinct, n_by_document = (
+        x * (x / max(y, 1)) ** doublings for x, y in zip(most, half)
+    )
+    return n_rows, n_distinct, n_by_document
 
 
 def peak(
@@ -213,11 +202,11 @@ def peak(
 ) -> float:
     """Returns bytes, while features are counted or while weights are fitted, of all
     documents."""
-    last = traced[-1]
+    last, (n_rows, n_distinct, n_by_document) = traced[-1], features
     documents = RESIDENT * last.documents / last.n_tokens * n_tokens
-    waiting = min(features.n_by_document, max(N_SUMMED, features.n_distinct))
-    counting = COUNT_BYTES * (features.n_distinct + waiting)
-    model = RESIDENT * of_model(traced, features.n_rows, n_tokens)
+    waiting = min(n_by_document, max(N_SUMMED, n_distinct))
+    counting = COUNT_BYTES * (n_distinct + waiting)
+    model = RESIDENT * of_model(traced, n_rows, n_tokens)
     fitting = model + last.transient / max(last.n_weights, 1) * n_weights
     return float(documents + max(counting, fitting))
 

@@ -11,21 +11,14 @@ MAX_EXAMPLES = 5
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a person should know before training.
+    """One thing that a person should know before training."""
 
-    name (str): What it is about, for programs: "in-train-and-dev".
-    is_fault (bool): Whether the data are wrong; otherwise it is a remark.
-    text (str): What was found, with numbers, and what follows.
-    found, total (int): How many of how many.
-    examples (List[str]): Some of them, each with its place.
-    """
-
-    name: str
-    is_fault: bool
-    text: str
+    name: str  # what it is about, for programs: "in-train-and-dev"
+    is_fault: bool  # whether the data are wrong; otherwise it is a remark
+    text: str  # what was found, with numbers, and what follows
     found: int
     total: int
-    examples: list[str] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)  # each with its place
 
 
 def fault(

@@ -21,25 +21,17 @@ N_SHOWN = 3
 
 @dataclass(frozen=True)
 class LabelCount:
-    """The spans with one label.
-
-    n (int), n_dev (Optional[int]): Spans to train on, and in dev, if there is one.
-    share (float): Of all spans to train on.
-    n_docs (int): Documents with one, to train on.
-    median, most_95, most (int): Tokens of a span: the median, the 95th percentile, and
-        the maximum.
-    examples (List[str]): The most frequent texts.
-    """
+    """The spans with one label, to train on but for `n_dev`."""
 
     label: str
     n: int
-    n_dev: int | None
-    share: float
-    n_docs: int
-    median: int
-    most_95: int
+    n_dev: int | None  # in dev, if there is one
+    share: float  # of all spans
+    n_docs: int  # documents with one
+    median: int  # of the tokens of a span
+    most_95: int  # the 95th percentile
     most: int
-    examples: list[str]
+    examples: list[str]  # the most frequent texts
 
 
 def count_labels(train: CorpusPart, dev: CorpusPart | None) -> list[LabelCount]:

@@ -32,18 +32,13 @@ LEAST_GAIN = 0.02
 
 @dataclass(frozen=True)
 class LabelOrder:
-    """How predictable labels are by those before them.
+    """How predictable labels are by those before them."""
 
-    entropy (List[float]): Bits for each label with order 0 to 3, on documents that were
-        not counted.
-    error (List[float]): The standard error of the gain of each order over the one
-        before; 0 for order 0.
-    order (int): The largest that pays.
-    """
-
+    # Bits for each label with order 0 to 3, on documents that were not counted.
     entropy: list[float]
+    # The standard error of the gain of each order over the one before; 0 for order 0.
     error: list[float]
-    order: int
+    order: int  # the largest that pays
 
     @property
     def told(self) -> float:
@@ -53,8 +48,8 @@ class LabelOrder:
 
 
 def label_sequence(doc: Doc) -> list[str]:
-    """Returns the labels of spans, and O for tokens between them that are
-    no whitespace."""
+    """Returns the labels of spans, and O for tokens between them that are no
+    whitespace."""
     labels, at, is_inside = [], 0, in_spans(doc)
     is_outside = [not (x or token.is_space) for x, token in zip(is_inside, doc)]
     for ent in doc.ents:
@@ -66,7 +61,7 @@ def label_sequence(doc: Doc) -> list[str]:
 
 
 def measure_order(part: CorpusPart) -> LabelOrder | None:
-    """Returns None if there are not enough documents with a
+    """Returns how predictable labels are; None if there are not enough documents with a
     span: each of the folds needs one."""
     pairs = [(key, doc) for key, doc in zip(part.keys, part.docs) if len(doc.ents)]
     pairs = pairs[:: max(1, len(pairs) // MAX_DOCUMENTS)]

@@ -41,26 +41,16 @@ class PartReport:
 
 @dataclass
 class Report:
-    """What is known of a corpus.
+    """What is known of a corpus."""
 
-    train (PartReport), dev (Optional[PartReport]): Each part; what concerns both is in
-        train.
-    labels (List[LabelCount]): Most frequent first.
-    order (Optional[LabelOrder]): None for too few documents with spans.
-    profile (Optional[Profile]), fit (Optional[Fit]): What texts they are; None without
-        tokens.
-    cost (Optional[Cost]): What training will take; None: no_cost (str) says why, if it
-        was asked for.
-    """
-
-    train: PartReport
+    train: PartReport  # and what concerns both parts
     dev: PartReport | None
-    labels: list[LabelCount]
-    order: LabelOrder | None
-    profile: Profile | None
+    labels: list[LabelCount]  # most frequent first
+    order: LabelOrder | None  # None for too few documents with spans
+    profile: Profile | None  # None without tokens
     fit: Fit | None
-    cost: Cost | None = None
-    no_cost: str = ""
+    cost: Cost | None = None  # what training will take
+    no_cost: str = ""  # why nobody can tell, if that was asked for
 
     @property
     def has_faults(self) -> bool:

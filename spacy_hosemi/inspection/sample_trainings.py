@@ -53,7 +53,6 @@ class Sample:
     """A training on some documents: its fits, of a tree one for each level, and CPU
     seconds for the documents, and between documents and fits."""
 
-    n_documents: int
     n_tokens: int
     fits: list[Minimized]
     reading: float
@@ -62,30 +61,21 @@ class Sample:
 
 @dataclass
 class Traced:
-    """Memory of a training on some documents, in bytes.
-
-    n_tokens, n_rows, n_weights (int): Tokens; features; the weights of the largest fit.
-    documents (int): Examples, and the words that they have.
-    model (int): What there is beside the documents when the fit begins.
-    transient (int): What the fit has beside these, at most.
-    """
+    """Memory of a training on some documents, in bytes."""
 
     n_tokens: int
-    n_rows: int
-    n_weights: int
-    documents: int
-    model: int
-    transient: int
+    n_rows: int  # features
+    n_weights: int  # of the largest fit
+    documents: int  # examples, and the words that they have
+    model: int  # what there is beside the documents when the fit begins
+    transient: int  # what the fit has beside these, at most
 
 
 class SampleTrainings:
     """Trainings on samples of documents, drawn in one order, so that a larger sample
     has the smaller one; they change the pipeline. Raises ValueError HS254 if the config
-    does not fit by L-BFGS.
-
-    order (List[Doc]): The documents that have tokens, in this order.
-    n_fits (float): What l2 = "auto" takes, in fits with one number.
-    """
+    does not fit by L-BFGS. `order` has the documents with tokens in this order;
+    `n_fits` is what l2 = "auto" takes, in fits with one number."""
 
     def __init__(self, docs: Sequence[Doc], nlp: Language, pipe: HighOrderSemiCRF):
         self.nlp, self.pipe = nlp, pipe
@@ -126,7 +116,7 @@ class SampleTrainings:
         )
         preparing = time.process_time() - began - in_fits
         n_tokens = sum(len(x.predicted) for x in examples)
-        return Sample(len(docs), n_tokens, fits, reading, preparing)
+        return Sample(n_tokens, fits, reading, preparing)
 
     def predict(self, docs: Sequence[Doc]) -> float:
         """Returns CPU seconds for the entities of documents, after `train`."""

@@ -31,16 +31,12 @@ TUNING_PATH = PATH[1::2]
 
 @dataclass(frozen=True)
 class CandidateResult:
-    """What a candidate has reached.
-
-    trial (Optional[Trial]): The best l2 and decoding; None: it cannot be trained.
-    reason (str): Why it cannot be trained.
-    """
+    """What a candidate has reached."""
 
     changes: Changes
-    trial: Trial | None
+    trial: Trial | None  # the best l2 and decoding; None: it cannot be trained
     seconds: float
-    reason: str = ""
+    reason: str = ""  # why it cannot be trained
 
     @property
     def score(self) -> float:
@@ -67,20 +63,11 @@ class CandidateResult:
 
 
 class Search:
-    """Looks for the best settings on annotated documents.
-
-    nlp (Language), pipe (HighOrderSemiCRF): The pipeline of the config to begin with,
-        and its component.
-    kind (str): See `candidates`.
-    seed (int): Of the sample and of the folds.
-
-    candidates (List[Changes]), results (List[CandidateResult]): All to judge, and those
-        judged so far. The first changes nothing.
-    docs (List[Doc]), n_documents (int): The sample that judges, of how many.
-
+    """Looks for the best settings on annotated documents, from those of a pipeline and
+    its component. `candidates` has all to judge, of which the first changes nothing,
+    `results` those judged so far, `docs` the sample of `n_documents` that judges.
     Raises ValueError if the config has no fit by L-BFGS (HS254), or there are too few
-    documents (HS331).
-    """
+    documents (HS331)."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ def test_a_label_tree_that_is_no_text(tmp_path, data):
 
 def test_a_table_with_line_ends_of_old_macs():
     lines = read_lines(io.BytesIO(b"a\r1U"), "x", 40)
-    with pytest.raises(inputs.NoColumn):
+    with pytest.raises(ValueError, match="HS162"):
         [*inputs.read_column(lines, "b")]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import IO, Any
 
@@ -36,8 +36,8 @@ def write_csv(
 ) -> None:
     """Write a row for each field; of a record without fields one with an empty
     label."""
-    rows = _CsvRows(file)
-    rows.write((*COLUMNS, VERDICT) if options.has_verdicts else COLUMNS)
+    write_row = _row_writer(file)
+    write_row((*COLUMNS, VERDICT) if options.has_verdicts else COLUMNS)
     for record in records:
         confidence = rounded(record.best.confidence)
         before = record.line, record.text
@@ -45,10 +45,10 @@ def write_csv(
         for x, verdict in zip(record.best.fields, verdicts):
             here: tuple[Any, ...] = x.start, x.end, x.label, x.value
             row = (*before, *here, rounded(x.confidence), confidence)
-            rows.write((*row, verdict) if options.has_verdicts else row)
+            write_row((*row, verdict) if options.has_verdicts else row)
         if not record.best.fields:
             row = (*before, "", "", "", "", "", confidence)
-            rows.write((*row, record.verdict) if options.has_verdicts else row)
+            write_row((*row, record.verdict) if options.has_verdicts else row)
 
 
 def write_table(
@@ -57,9 +57,9 @@ def write_table(
     """Write a row for each record, with a column for each of `options.labels`: its
     values, joined by " | ", or nothing. Fields of other labels are left out. Verdicts
     of fields have no place."""
-    rows = _CsvRows(file)
+    write_row = _row_writer(file)
     last = (*LAST, VERDICT) if options.has_verdicts else LAST
-    rows.write((*FIRST, *label_columns(options.labels, last), *last))
+    write_row((*FIRST, *label_columns(options.labels, last), *last))
     for record in records:
         values: dict[str, list[str]] = {label: [] for label in options.labels}
         for field in record.best.fields:
@@ -68,7 +68,7 @@ def write_table(
         cells = map(SEPARATOR.join, values.values())
         confidence = rounded(record.best.confidence)
         row = (record.line, confidence, *cells, record.text)
-        rows.write((*row, record.advice) if options.has_verdicts else row)
+        write_row((*row, record.advice) if options.has_verdicts else row)
 
 
 def label_columns(labels: Iterable[str], last: Sequence[str] = LAST) -> Iterator[str]:
@@ -90,21 +90,21 @@ def label_columns(labels: Iterable[str], last: Sequence[str] = LAST) -> Iterator
 HAS_NULL = sys.version_info >= (3, 11)
 
 
-class _CsvRows:
-    """Writes rows with quotes where they are needed. file: Where to."""
+def _row_writer(file: IO[Any]) -> Callable[[tuple[Any, ...]], None]:
+    """Returns what writes a row, with quotes where they are needed."""
+    plain = csv.writer(file, lineterminator="\n")
+    # Python does not see that a carriage return needs quotes.
+    quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
 
-    def __init__(self, file: IO[Any]) -> None:
-        self._plain = csv.writer(file, lineterminator="\n")
-        # Python does not see that a carriage return needs quotes.
-        self._quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
-
-    def write(self, row: tuple[Any, ...]) -> None:
+    def write(row: tuple[Any, ...]) -> None:
         if not HAS_NULL:
             row = tuple(
                 x.replace("\0", "\ufffd") if isinstance(x, str) else x for x in row
             )
         has_return = any(isinstance(x, str) and "\r" in x for x in row)
-        (self._quoted if has_return else self._plain).writerow(row)
+        (quoted if has_return else plain).writerow(row)
+
+    return write
 
 
 FORMATS = (
