@@ -97,15 +97,16 @@ def test_a_saved_component_shows_the_same():
 
 @pytest.mark.parametrize("label", ["<script>x</script>", "\"&quot;'", "<td>", "a&b"])
 def test_names_are_escaped(label):
-    nlp = make_nlp(features={"preset": "none", "inside": ["LOWER"], "min_count": 1})
-    hosemi = nlp.get_pipe("hosemi")
+    features = {"preset": "none", "inside": ["LOWER"], "min_count": 1}
+    nlp = make_nlp(name=label, features=features)
+    hosemi = nlp.get_pipe(label)
     hosemi.fit([("Ada", [(0, 3, label)])], nlp=nlp, progress=False)
     hosemi.min_confidence = {label: 0.5}
     hosemi.spans_key = "<i>"
-    texts = shown(nlp)
-    assert label in texts and "spans_key = '<i>'" in texts
+    texts = Reader(hosemi._repr_html_()).texts
+    assert texts[0] == label and label in texts[1:] and "spans_key = '<i>'" in texts
     assert repr(hosemi) == (
-        f"<HighOrderSemiCRF 'hosemi': trained, 1 document, 1 labels ({label})>"
+        f"<HighOrderSemiCRF {label!r}: trained, 1 document, 1 labels ({label})>"
     )
 
 

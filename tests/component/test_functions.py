@@ -28,7 +28,6 @@ from ..helpers import (
     randomize,
     triples,
 )
-from .test_serialize import THROUGH
 
 TEXT = "Ada Lovelace wrote to Mary Somerville in Paris."
 
@@ -308,25 +307,6 @@ def test_word2features():
 # --- saving and loading -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["sizes", "word2features"])
-def test_round_trip(kind, tmp_path):
-    nlp = make_trained(features=reads(f=kind))
-    for through in THROUGH:
-        other = through(nlp, tmp_path)
-        assert_same_predictions(other, nlp)
-        left, right = other.get_pipe("hosemi"), nlp.get_pipe("hosemi")
-        assert left.model.to_bytes() == right.model.to_bytes()
-        assert left.get_weights().tolist() == right.get_weights().tolist()
-
-
-def test_processes():
-    nlp = make_trained(features=SIZES)
-    texts = [parse(line)[0] for line in TRAIN]
-    expected = [triples(nlp(text).ents) for text in texts]
-    found = [triples(doc.ents) for doc in nlp.pipe(texts, n_process=2)]
-    assert found == expected != [[]] * len(texts)
-
-
 @pytest.mark.parametrize("given", [{}, reads(g="sizes")])
 def test_a_model_without_its_function(given):
     saved = make_trained(features=SIZES).get_pipe("hosemi").to_bytes()
@@ -370,19 +350,6 @@ def test_errors_reach_the_user():
         make_nlp(features=reads({"f": ["whole"]}, f="words"))
     with pytest.raises(ValueError, match="HS106.*'LOWER'"):
         make_nlp(features=reads(LOWER="words"))
-
-
-def test_other_documents_go_on():
-    def fail_on_bad(doc):
-        return list_words(doc)[1:] if doc[0].text == "bad" else list_words(doc)
-
-    spacy.registry.misc("hosemi_tests_bad.v1", func=lambda: fail_on_bad)
-    nlp = make_trained(features=reads(f="bad"))
-    failed = []
-    nlp.set_error_handler(lambda name, proc, docs, e: failed.append(str(e)[:7]))
-    docs = list(nlp.pipe([TEXT, "bad bad", TEXT], batch_size=1))
-    assert [len(doc.ents) for doc in docs] == [3, 3]
-    assert failed == ["[HS107]"]
 
 
 def test_lists_beside_functions_are_described():

@@ -22,7 +22,6 @@ from ..helpers import (
     randomize,
     triples,
 )
-from .test_serialize import THROUGH
 
 NLP = spacy.blank("en")
 LIST = "spacy_hosemi.gazetteer.v1"
@@ -158,19 +157,6 @@ def test_training_goes_by_the_gold():
     pipe = make_pipe(["a"], label="B")  # the gold has [A a b]
     value, gradient = pipe.value_and_gradient(make_examples(NLP, MARKED))
     assert np.isfinite(value) and np.isfinite(gradient).all()
-
-
-def test_saved(tmp_path):
-    nlp = spacy.blank("en")
-    make_pipe(["a b", "c"], fuzzy={"units": "words"}, nlp=nlp)
-    docs = [nlp(doc.text) for doc in docs_of(5)]
-    for doc in docs:
-        hard = {(i, j, "A") for i, j in wanted(doc, ["a b", "c"])}
-        assert hard <= set(triples(doc.ents))
-    for through in THROUGH:
-        other = through(nlp, tmp_path)
-        for doc in docs:
-            assert triples(other(doc.text).ents) == triples(doc.ents)
 
 
 @pytest.mark.parametrize("setting", [("hard", None), ("hard", ""), ("feature", "A")])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import spacy
 import srsly
-from spacy.util import load_config
 from thinc.api import Adam
 from typer.testing import CliRunner
 
@@ -17,7 +16,6 @@ from spacy_hosemi.component.saved_files import sealed, unsealed
 from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.explain import find_features, strongest_transitions, weight_families
 from spacy_hosemi.model.active_features import read_docs
-from spacy_hosemi.model.span_scorer import weights_of
 from spacy_hosemi.model.weights import doc_scorer
 from spacy_hosemi.model.weights.doc_scorer import TokenScores
 from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
@@ -31,7 +29,6 @@ from ..helpers import (
     hide,
     initialize,
     instances_of,
-    lbfgs,
     make_doc,
     make_examples,
     make_nlp,
@@ -40,7 +37,6 @@ from ..helpers import (
     randomize,
     triples,
 )
-from .test_serialize import THROUGH
 
 NLP = spacy.blank("en")
 
@@ -169,8 +165,9 @@ def assert_kept_scores_agree(pipe, examples):
 )
 @pytest.mark.parametrize("seed", [0, 1])
 def test_within_by_hand(config, seed):
-    pipe, _ = make_random(seed=seed, **config)
+    pipe, examples = make_random(seed=seed, **config)
     assert_as_by_hand(pipe, WITHIN)
+    assert_kept_scores_agree(pipe, examples)
 
 
 @pytest.mark.parametrize("prepare", [list, hide])
@@ -205,19 +202,6 @@ def test_within_in_some_columns_only(monkeypatch):
     }
 
 
-def test_kept_scores_of_within():
-    assert_kept_scores_agree(*make_random())
-
-
-def test_an_online_step_on_within():
-    nlp = make_nlp(features=WITHIN)
-    initialize(nlp, SHORT)
-    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp, SHORT)
-    losses = [nlp.update(examples, sgd=Adam(0.01))["hosemi"] for _ in range(8)]
-    assert losses[-1] < losses[0] / 2
-    assert np.abs(pipe.weights.matrix[_rows(pipe, "within")]).min() > 0.0
-
-
 def _rows(pipe, role):
     return [name.startswith(f"{role}:") for name in pipe.weights.names]
 
@@ -236,17 +220,6 @@ def test_pairs_of_words_wholly_inside():
         together = [("b b", "A")], [("b", "A"), ("c", "A")]
         found = find(nlp, "so b b"), find(nlp, "so b c")
         assert (found == together) == knows
-
-
-@pytest.mark.parametrize("through", THROUGH)
-def test_saved_models_with_within(through, tmp_path):
-    nlp = make_trained(SHORT, features=WITHIN)
-    other = through(nlp, tmp_path)
-    for text in TEXTS:
-        assert find(other, text) == find(nlp, text)
-    left, right = nlp.get_pipe("hosemi"), other.get_pipe("hosemi")
-    assert any(_rows(right, "within"))
-    assert right.model.to_bytes() == left.model.to_bytes()
 
 
 def test_tags_have_no_inside():
@@ -286,16 +259,6 @@ def test_features_of_tokens_include_those_within():
 def test_no_whole_segments_within():
     with pytest.raises(ValueError, match="HS036.*TOKENS"):
         make_nlp(features={"within": ["TOKENS"]})
-
-
-def test_l2_of_within():
-    fit = lbfgs(l2={"within": 1000.0, "inside": 0.1}, max_iter=10)
-    nlp = make_nlp(features=WITHIN)
-    initialize(nlp, SHORT, fit=fit)
-    pipe = nlp.get_pipe("hosemi")
-    sizes = np.abs(pipe.weights.matrix)
-    assert 0.0 < sizes[_rows(pipe, "within")].max() < 0.01
-    assert sizes[_rows(pipe, "inside")].max() > 0.1
 
 
 # --- transition: at the first token, with weights for label patterns --------------
@@ -489,38 +452,6 @@ def test_command(ordered, tmp_path, args):
     assert set(first) == {"feature", "pattern", "docs", "weight"}
 
 
-@pytest.mark.parametrize("through", THROUGH)
-def test_saved_models_with_transitions(through, ordered, tmp_path):
-    other = through(ordered, tmp_path)
-    assert tell_orders(other) == tell_orders(ordered)
-    left, right = ordered.get_pipe("hosemi"), other.get_pipe("hosemi")
-    assert right.model.to_bytes() == left.model.to_bytes()
-    assert right.automaton.observed == left.automaton.observed
-
-
-def test_models_of_before_there_were_transitions(tmp_path):
-    nlp = make_trained(SHORT, features=WITHIN)
-    nlp.to_disk(tmp_path)
-    path = tmp_path / "hosemi" / "cfg"
-    cfg, parts = unsealed(path.read_bytes())
-    assert cfg.pop("observed") == []
-    assert cfg.pop("observed_order") == 0
-    assert cfg.pop("observed_patterns") == []
-    assert cfg.pop("observed_min_count") == 1
-    assert cfg.pop("observed_max") is None
-    path.write_bytes(sealed(cfg, parts))
-    config = load_config(tmp_path / "config.cfg")
-    del config["components"]["hosemi"]["observed_order"]
-    del config["components"]["hosemi"]["model"]["features"]["transition"]
-    config.to_disk(tmp_path / "config.cfg")
-    other = spacy.load(tmp_path)
-    for text in TEXTS:
-        assert find(other, text) == find(nlp, text)
-    pipe = other.get_pipe("hosemi")
-    assert "n_observed" not in srsly.msgpack_loads(weights_of(pipe.model).to_bytes())
-    pipe.prune(0.1)
-
-
 def test_a_cfg_with_other_patterns(ordered, tmp_path):
     ordered.to_disk(tmp_path)
     path = tmp_path / "hosemi" / "cfg"
@@ -597,40 +528,22 @@ def test_pruned_weights_of_labels_stay_a_matrix(config, monkeypatch):
     assert_kept_scores_agree(pipe, examples)
 
 
-@pytest.mark.filterwarnings("ignore:.*HSW05")
 @pytest.mark.parametrize(
-    "config",
-    [
-        {"scope": "sents"},
-        {"collective": 0.5},
-        {"decoding": "mbr", "confidence": True},
-        {"label_rules": ["A at most once"], "spans_key": "sc"},
-        {"encoding": "IO"},
-    ],
+    "features, config",
+    [(WITHIN, {}), (TRANSITION, {"observed_order": 2})],
+    ids=["within", "transition"],
 )
-def test_other_settings(config):
-    marked = SHORT if "label_rules" not in config else SHORT[:1]
-    nlp = make_nlp(features={"preset": "default"}, observed_order=1, **config)
-    if config.get("scope") == "sents":
-        nlp.add_pipe("sentencizer", first=True)
-        nlp.config["training"]["annotating_components"] = ["sentencizer"]
-    initialize(nlp, marked, fit=lbfgs(max_iter=10))
-    pipe = nlp.get_pipe("hosemi")
-    assert any(_rows(pipe, "transition"))
-    doc = nlp("a b c . b a")
-    assert np.isfinite(pipe.marginals(doc).log_z)
-    for ent in doc.ents:
-        assert 0.0 <= ent._.confidence <= 1.0
-
-
-def test_an_online_step_on_transitions():
-    nlp = make_nlp(features=TRANSITION, observed_order=2)
+def test_online_steps(features, config):
+    nlp = make_nlp(features=features, **config)
     initialize(nlp, SHORT)
     pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp, SHORT)
     losses = [nlp.update(examples, sgd=Adam(0.01))["hosemi"] for _ in range(8)]
     assert losses[-1] < losses[0] / 2
-    of_transitions = np.repeat(_rows(pipe, "transition"), pipe.weights.pairs.sizes)
-    assert np.abs(pipe.weights.matrix[of_transitions]).min() > 0.0
+    role = "transition" if config else "within"
+    weights = pipe.weights
+    n_each = len(weights.matrix) // len(weights.names)
+    sizes = n_each if weights.pairs is None else weights.pairs.sizes
+    assert np.abs(weights.matrix[np.repeat(_rows(pipe, role), sizes)]).min() > 0.0
 
 
 def test_pairs_of_transitions_are_those_of_the_gold():

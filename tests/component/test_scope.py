@@ -18,7 +18,6 @@ from ..helpers import (
     lbfgs,
     make_doc,
     make_nlp,
-    make_trained,
     randomize,
     triples,
 )
@@ -350,18 +349,3 @@ def test_a_sentence_is_read_like_a_doc():
     assert divide(doc, "doc")[0].tokens is doc
     with pytest.raises(IndexError):
         tokens[3]
-
-
-@pytest.mark.parametrize("scope", SCOPES)
-def test_several_documents_of_a_fit(scope):
-    nlp = make_nlp(scope=scope, features=FEATURES)
-    examples = [joined(sentences, nlp.vocab) for sentences in CORPUS]
-    nlp.config["initialize"]["components"]["hosemi"] = {"fit": lbfgs(max_iter=15)}
-    nlp.initialize(lambda: examples)
-    for eg in examples:
-        found = nlp.get_pipe("hosemi")(eg.predicted.copy())
-        assert triples(found.ents) == triples(eg.reference.ents)
-
-
-def test_the_default_is_the_document():
-    assert make_trained().get_pipe("hosemi").cfg["scope"] == "doc"

@@ -17,7 +17,6 @@ from ..helpers import (
     triples,
 )
 from ..hierarchy.test_component import MARKED, TREE, fit_on, predicted
-from .test_serialize import THROUGH
 
 SEEN = {"all_labels": False, "min_count": 1}
 
@@ -56,19 +55,6 @@ def test_weights_are_those_that_training_has(config):
             doc.ents
         )
     assert_gradient(pipe, make_examples(nlp))
-
-
-@pytest.mark.parametrize("through", THROUGH)
-def test_saved(through, tmp_path):
-    nlp = make_seen()
-    again = through(nlp, tmp_path)
-    doc = "Ada Lovelace wrote to Mary Somerville in Paris .".split()
-    first, second = (triples(x(make_doc(x, *doc)).ents) for x in (nlp, again))
-    assert first == second != []
-    weights = again.get_pipe("hosemi").weights
-    assert weights.pairs.columns.tolist() == (
-        nlp.get_pipe("hosemi").weights.pairs.columns.tolist()
-    )
 
 
 def test_what_is_met_later_has_all_labels():

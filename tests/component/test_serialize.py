@@ -11,7 +11,9 @@ import srsly
 from spacy_hosemi.component.saved_files import sealed, unsealed
 
 from ..helpers import (
+    SMALL,
     UNTRAINED,
+    lbfgs,
     make_examples,
     make_nlp,
     make_trained,
@@ -45,30 +47,88 @@ def through_deepcopy(nlp, folder):
 THROUGH = [through_disk, through_bytes, through_pickle, through_deepcopy]
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {},
-        {"encoding": "BILUO"},
-        {"explicit_length": 3},
-        {"explicit_length": 3},
-    ],
-)
+def lengths(doc):
+    """A feature function: texts and numbers."""
+    return [[token.text[:1].lower(), ("size", len(token) / 4)] for token in doc]
+
+
+spacy.registry.misc("hosemi_tests_lengths.v1", func=lambda: lengths)
+
+LIST = {"@misc": "spacy_hosemi.gazetteer.v1"}
+SETTINGS = {"temperature": 1.5, "min_confidence": {"PER": 0.2}, "confidence": True}
+MADE = {
+    "plain": {},
+    "tags": {"encoding": "BILUO", "outside": "token"},
+    "lengths": {"explicit_length": 3, "max_length": 4},
+    "rules": {"label_rules": ["PER at most twice"], **SETTINGS},
+    "in some columns": {"features": {**SMALL, "all_labels": False}},
+    "everything": {
+        "features": {
+            **SMALL,
+            "within": ["LOWER[-1] & LOWER"],
+            "whole": ["TOKENS", "LOWER*", "x:MATCH", "y:SIMILARITY"],
+            "transition": ["LOWER"],
+            "transition_inside": ["LOWER"],
+            "functions": {"f": {"@misc": "hosemi_tests_lengths.v1"}},
+        },
+        "observed_order": 2,
+        "model": {
+            "gazetteers": {
+                "x": {**LIST, "attr": "LOWER", "mode": "hard", "label": "LOC"},
+                "y": {**LIST, "fuzzy": {"threshold": 0.4}},
+            },
+            "tables": {"t": {"@misc": "spacy_hosemi.table.v1"}},
+        },
+        **SETTINGS,
+    },
+}
+READERS = {
+    "gazetteers": {"x": lambda: ["Paris"], "y": lambda: ["Ada Lovelace", "New York"]},
+    "tables": {"t": lambda: [("ada", "1"), ("london", "2"), ("paris", "2")]},
+}
+
+
+@pytest.fixture(scope="module", params=MADE)
+def made(request):
+    """A pipeline that reads all that can be read, or has some setting, and a fit."""
+    nlp, has_readers = make_nlp(**MADE[request.param]), request.param == "everything"
+    fit = spacy.registry.resolve({"fit": lbfgs(max_iter=15)})["fit"]
+    readers = READERS if has_readers else {}
+    examples = make_examples(nlp)
+    nlp.get_pipe("hosemi").initialize(lambda: examples, nlp=nlp, fit=fit, **readers)
+    return nlp
+
+
+def answers(docs):
+    return [(triples(doc.ents), [x._.confidence for x in doc.ents]) for doc in docs]
+
+
 @pytest.mark.parametrize("through", THROUGH)
-def test_round_trip(through, config, tmp_path):
-    nlp = make_trained(**config)
-    other = through(nlp, tmp_path)
-    left, right = nlp.get_pipe("hosemi"), other.get_pipe("hosemi")
+def test_round_trip(through, made, tmp_path):
+    other = through(made, tmp_path)
+    left, right = made.get_pipe("hosemi"), other.get_pipe("hosemi")
+    assert right.cfg == left.cfg and right.settings == left.settings
     assert right.labels == left.labels
     assert right.automaton.patterns == left.automaton.patterns
-    assert right.cfg == left.cfg
+    assert right.automaton.observed == left.automaton.observed
+    assert right.automaton.grammar == left.automaton.grammar
+    assert right.automaton.n_states == left.automaton.n_states
+    assert right.weights.names == left.weights.names
     assert right.get_weights().tolist() == left.get_weights().tolist()
     assert right.model.to_bytes() == left.model.to_bytes()
-    assert triples(other(TEXT).ents) == triples(nlp(TEXT).ents) != []
-    for eg, other_eg in zip(make_examples(nlp), make_examples(other), strict=True):
-        assert (
-            left.value_and_gradient([eg])[0] == right.value_and_gradient([other_eg])[0]
-        )
+    texts = [TEXT, *(eg.text for eg in make_examples(made))]
+    assert answers(other.pipe(texts)) == answers(made.pipe(texts))
+    assert made(TEXT).ents
+    losses = [
+        [x.get_pipe("hosemi").value_and_gradient([eg])[0] for eg in make_examples(x)]
+        for x in (made, other)
+    ]
+    assert losses[0] == losses[1]
+
+
+def test_several_processes(made):
+    texts = [TEXT, *(eg.text for eg in make_examples(made))]
+    assert answers(made.pipe(texts, n_process=2)) == answers(made.pipe(texts))
 
 
 @UNTRAINED
@@ -81,12 +141,6 @@ def test_round_trip_of_an_untrained_component(through, tmp_path):
     initialized = through(nlp, tmp_path / "again")
     assert initialized(TEXT).ents == ()
     initialized.update(make_examples(initialized), sgd=initialized.create_optimizer())
-
-
-def test_the_settings_of_the_saved_model_hold(tmp_path):
-    nlp = through_disk(make_trained(max_length=2, outside="token"), tmp_path)
-    assert nlp.get_pipe("hosemi").cfg["max_length"] == 2
-    assert nlp.get_pipe("hosemi").inventory.outside == "token"
 
 
 def test_exclude(tmp_path):

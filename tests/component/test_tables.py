@@ -7,13 +7,9 @@ import numpy as np
 import pytest
 import spacy
 import srsly
-from spacy.cli.train import train
-from spacy.tokens import DocBin
-from spacy.util import load_config
 
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 
-from ..conftest import BASE_CONFIG
 from ..helpers import (
     assert_gradient,
     initialize,
@@ -21,8 +17,6 @@ from ..helpers import (
     make_doc,
     make_examples,
     make_nlp,
-    references,
-    triples,
 )
 from .test_gazetteers import (
     CITIES,
@@ -30,11 +24,9 @@ from .test_gazetteers import (
     NEW,
     PEOPLE,
     PLAIN,
-    find,
     find_new,
     use_lists,
 )
-from .test_serialize import THROUGH
 
 TABLE = {"@misc": "spacy_hosemi.table.v1"}
 NLP = spacy.blank("en")
@@ -94,14 +86,6 @@ def test_words_that_only_the_table_knows(trained):
     assert row.argmax() == city
 
 
-@pytest.mark.parametrize("encoding", ["BIO", "BILUO"])
-def test_tags_on_tokens(encoding, tmp_path):
-    nlp = train_clusters(tmp_path, encoding=encoding)
-    assert find_new(nlp) == [True, True, True, False]
-    nlp.to_disk(tmp_path)
-    assert find_new(spacy.load(tmp_path)) == [True, True, True, False]
-
-
 def test_tables_and_lists():
     model = {"tables": use_tables(x={}), "gazetteers": use_lists(y={})}
     pipe = NLP.create_pipe("hosemi", config={"model": {**model, "features": PLAIN}})
@@ -141,31 +125,6 @@ def test_gradient():
 
 
 # --- saved models -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("through", THROUGH)
-def test_a_saved_model_has_the_rows(through, trained, tmp_path):
-    other = through(trained, tmp_path)
-    assert find_new(other) == [True, True, True, False]
-    left, right = trained.get_pipe("hosemi"), other.get_pipe("hosemi")
-    assert right.model.to_bytes() == left.model.to_bytes()
-
-
-def test_several_processes(trained):
-    texts = [f"they saw {name} again ." for name in NEW] * 2
-    found = [triples(doc.ents) for doc in trained.pipe(texts, n_process=2)]
-    assert found == [triples(trained(text).ents) for text in texts]
-    assert all(found)
-
-
-@pytest.mark.parametrize("through", THROUGH[:1])
-def test_an_untrained_model_is_saved(through, tmp_path):
-    nlp = make_nlp(model={"tables": use_tables(x={})})
-    pipe = through(nlp, tmp_path).get_pipe("hosemi")
-    examples = make_examples(NLP)
-    rows = [("ada", "1"), ("london", "2")]
-    pipe.initialize(lambda: examples, nlp=NLP, tables={"x": lambda: rows})
-    assert "inside:x:VALUE=1" in pipe.weights.names
 
 
 @pytest.mark.parametrize(
@@ -286,25 +245,3 @@ def test_a_missing_file(tmp_path):
     reader = {"@readers": "spacy_hosemi.read_table.v1", "path": str(tmp_path / "a.csv")}
     with pytest.raises(ValueError, match="HS080.*a.csv"):
         initialize(nlp, tables={"x": reader})
-
-
-# --- spaCy's commands -------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore:.HSW76")  # dev is train
-def test_train_from_a_config(tmp_path, capfd):
-    DocBin(docs=references(MARKED)).to_disk(tmp_path / "train.spacy")
-    config = load_config(BASE_CONFIG, interpolate=False)
-    tables = use_tables(clusters={"attr": "ORTH"})
-    config["components"]["hosemi"]["model"] = {"tables": tables, "features": PLAIN}
-    block = config["initialize"]["components"]["hosemi"]
-    block["tables"] = {"clusters": write(tmp_path / "clusters.csv", rows_of())}
-    block["fit"]["max_iter"] = 15
-    config.to_disk(tmp_path / "tables.cfg")
-    parts = ("train", "dev")
-    paths = {f"paths.{part}": str(tmp_path / "train.spacy") for part in parts}
-    train(tmp_path / "tables.cfg", tmp_path / "out", overrides=paths)
-    (tmp_path / "clusters.csv").unlink()
-    nlp = spacy.load(tmp_path / "out" / "model-last")
-    assert find_new(nlp) == [True, True, True, False]
-    assert find(nlp, "they saw xor again .") == []

@@ -1,9 +1,7 @@
 """Several batches at a time: the same results, for any number of threads."""
 
-import numpy as np
 import pytest
-import spacy
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from spacy_hosemi.core.parallel.ordered import N_OPEN
 from spacy_hosemi.prediction import flat_decoder
@@ -13,7 +11,6 @@ from spacy_hosemi.prediction.records import find_records
 
 from ..helpers import (
     TRAIN,
-    make_doc,
     make_trained,
     parse,
     remembered,
@@ -151,31 +148,6 @@ def test_one_bad_document_loses_only_itself(nlp, monkeypatch):
     assert len(failed) == len(TEXTS) - len(found) == 30
 
 
-def test_unknown_labels_on_the_way():
-    """They stay as they are, and the model does not get them; no name is refused."""
-
-    def docs(nlp):
-        for i in range(60):
-            doc = make_doc(nlp, "Ada", "wrote", "to", "Acme", "in", "London", ".")
-            if i % 20 == 10:
-                doc.set_ents([Span(doc, 3, 4, label=f"NEW{i}" if i > 20 else "^")])
-            yield doc
-
-    found = []
-    for threads in (1, 4):
-        nlp = make_trained()
-        found.append(predict(nlp, threads, docs(nlp)))
-        assert nlp.get_pipe("hosemi").labels == ("LOC", "PER")
-    exact, threaded = ([[span[:3] for span in x] for _, x in one] for one in found)
-    assert exact == threaded
-    known = ("LOC", "PER")
-    assert [x for of_doc in exact for x in of_doc if x[2] not in known] == [
-        (3, 4, "^"),
-        (3, 4, "NEW30"),
-        (3, 4, "NEW50"),
-    ]
-
-
 @pytest.mark.parametrize("features", [{}, {"features": WORDS}])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_labels_that_come_while_a_stream_is_open(threads, features):
@@ -204,21 +176,3 @@ def test_weights_that_change_while_a_stream_is_open(nlp):
         pipe.set_weights(weights)  # the same, but none that was summed is kept
     pipe.threads = 1
     assert found == [[span[:3] for span in spans] for _, spans in expected]
-
-
-def test_in_a_pipeline(nlp):
-    nlp.get_pipe("hosemi").threads = 2
-    docs = list(nlp.pipe(TEXTS, batch_size=16))
-    nlp.get_pipe("hosemi").threads = 1
-    assert [doc.text for doc in docs] == TEXTS
-    for doc, other in zip(docs, nlp.pipe(TEXTS)):
-        assert triples(doc.ents) == triples(other.ents)
-        confidences = [[ent._.confidence for ent in x.ents] for x in (doc, other)]
-        np.testing.assert_array_equal(*confidences)
-
-
-def test_not_saved_with_what_was_learnt(nlp, tmp_path):
-    nlp.get_pipe("hosemi").threads = 1
-    nlp.to_disk(tmp_path)
-    config = {"components.hosemi.threads": 3}
-    assert spacy.load(tmp_path, config=config).get_pipe("hosemi").threads == 3

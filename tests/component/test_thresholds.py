@@ -51,20 +51,6 @@ def test_each_label_has_its_own(decoding):
             assert triples(nlp(TEXT).ents) == left
 
 
-@pytest.mark.parametrize("through", ["disk", "bytes"])
-def test_saved_and_loaded(through, tmp_path):
-    thresholds = {"PER": 0.7, "LOC": 0.25}
-    nlp = make_uncertain(min_confidence=thresholds)
-    if through == "disk":
-        nlp.to_disk(tmp_path / "model")
-        other = spacy.load(tmp_path / "model")
-    else:
-        other = spacy.util.load_model_from_config(nlp.config)
-        other.from_bytes(nlp.to_bytes())
-    assert other.get_pipe("hosemi").min_confidence == thresholds
-    assert triples(other(TEXT).ents) == triples(nlp(TEXT).ents)
-
-
 def test_a_section_of_a_config():
     text = """
     [nlp]

@@ -5,18 +5,15 @@ import pytest
 import spacy
 
 from spacy_hosemi.features.naming import segment_namer
-from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from .. import oracles
 from ..helpers import (
     as_problem,
     assert_gradient,
     find,
-    hide,
     initialize,
     lbfgs,
     make_doc,
-    make_examples,
     make_nlp,
     make_trained,
     random_pipe,
@@ -28,7 +25,6 @@ from .test_gazetteers import (
     readers_of,
     use_lists,
 )
-from .test_serialize import THROUGH
 
 NLP = spacy.blank("en")
 
@@ -61,7 +57,6 @@ KINDS = {
     "width": 3,
 }
 SHORT = ("[A a b] c [B b] .", "( [B b a] c ) [A c]")
-FEW = {**KINDS, "whole": ["LOWER[-1] & TOKENS", "BALANCED", "x:MATCH"], "width": 2}
 
 
 def make_random(marked=SHORT, features=KINDS, **config):
@@ -133,30 +128,6 @@ def test_brackets_that_close():
         assert (find(nlp, text) == [(expected, "E")]) == bool(whole)
 
 
-@pytest.mark.parametrize("through", THROUGH)
-def test_saved_models(through, trained, tmp_path):
-    other = through(trained, tmp_path)
-    assert is_right(other) == [True] * 4
-    left, right = trained.get_pipe("hosemi"), other.get_pipe("hosemi")
-    assert right.model.to_bytes() == left.model.to_bytes()
-    assert right.weights.extractor.features.width == 6
-
-
-def test_several_processes(trained):
-    texts = [f"go {x} new b now" for x in "ab"] * 2
-    found = [triples(doc.ents) for doc in trained.pipe(texts, n_process=2)]
-    assert found == [triples(trained(text).ents) for text in texts]
-
-
-def test_training_online():
-    nlp = make_nlp(features={**TOKENS_ONLY, **PAIR})
-    optimizer = initialize(nlp, EQUAL)
-    examples = make_examples(nlp, EQUAL)
-    losses = [nlp.update(examples, sgd=optimizer)["hosemi"] for _ in range(40)]
-    assert losses[-1] < 0.2 * losses[0]
-    assert is_right(nlp) == [True] * 4
-
-
 def test_tags_on_tokens_have_no_segments():
     pipe, _ = make_random(encoding="BIO")
     assert not is_whole(pipe.weights).any()
@@ -212,23 +183,6 @@ def test_inference(config):
         np.testing.assert_allclose(cells, expected.cells, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "prepare, config",
-    [
-        (list, {"outside": "token", "explicit_length": 2}),
-        (hide, {"max_length": 2}),
-    ],
-)
-def test_gradient(prepare, config):
-    pipe, examples = make_random(features=FEW, **config)
-    rows = assert_gradient(pipe, prepare(examples))
-    whole = is_whole(pipe.weights)
-    kinds = np.array([name.partition("=")[0] for name in pipe.weights.names])
-    for text in FEW["whole"]:
-        assert np.abs(rows[kinds == f"whole:{text}"]).max() > 0.01
-    assert whole.sum() > 10
-
-
 def test_gradient_of_pairs(monkeypatch):
     monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     with pytest.warns(UserWarning, match="HSW03"):
@@ -241,20 +195,6 @@ def test_gradient_of_pairs(monkeypatch):
     names = {name for name in pipe.weights.names if "LOWER*" in name}
     assert {"whole:LOWER*=a b", "whole:LOWER*=b a", "whole:LOWER*=c"} <= names
     assert "whole:LOWER*=b c" not in names
-
-
-def test_stationary_point():
-    l2 = {"inside": 0.4, "pattern": 0.3, "whole": 0.05}
-    pipe, examples = make_random(features=FEW)
-    readers = readers_of({"x": ENTRIES["x"]})
-    fit = make_lbfgs(l2=l2, tolerance=0.0, max_iter=300, progress=False)
-    pipe.initialize(lambda: examples, nlp=NLP, gazetteers=readers, fit=fit)
-    w = pipe.get_weights()
-    families = [name.split(":")[0] for name in pipe.weights.names]
-    penalty = np.repeat([l2[f] for f in families], len(pipe.inventory.names))
-    penalty = np.append(penalty, [l2["pattern"]] * (len(w) - len(penalty)))
-    _, gradient = pipe.value_and_gradient(examples)
-    assert np.abs(gradient + penalty * w).max() < 1e-3
 
 
 def test_width_in_the_config():
