@@ -4,8 +4,7 @@
     python benchmarks/hierarchy.py ../data/semcor --separator .
     python benchmarks/hierarchy.py ../data/semcor --field synsets \\
         --tree hypernyms.tsv --systems tree --max-iter 40 --threshold 0.01 \\
-        --features inside=BIAS,LOWER,SUFFIX3 end=LOWER,LOWER[1],SUFFIX3 \\
-            start=LOWER,LOWER[-1],LOWER[1],SHAPE,SUFFIX3[-1]
+        --overrides components.hosemi.hierarchy.l2_growth=0.3
     python benchmarks/hierarchy.py ../data/semcor --field synsets \\
         --tree hypernyms.tsv --growth 100 1000 10000 --picture growth
 
@@ -30,23 +29,23 @@ configs/hierarchical.cfg, but for what is given here. Printed are:
 - CPU s of `initialize`, the fit included; MB: the largest resident size so far, so the
   first system's own only;
 - tokens per CPU s: `pipe`, the component alone, on fresh docs; the best of some passes
-  after a warm-up, in which the systems take turns. With --confidence both compute how
-  probable each entity is at once, the tree on each level, and not when somebody asks.
-  Level by level it always does.
+  after a warm-up, in which the systems take turns. With confidence = true both compute
+  how probable each entity is at once, the tree on each level, and not when somebody
+  asks. Level by level it always does.
 
 Tested is on test.jsonl; with --dev on dev.jsonl; with --held-out N on the last N lines
 of the shuffled train. With several --threshold the first is trained with, and each
 predicts; "as the last" is the share of sentences in which it predicts what the last one
-does, which should be 0 then. Only level by level they differ: --exact-up-to 0. --epochs
-trains by updates. --every-token is the paper's setting (Deschacht and Moens 2006):
-synsets of nouns are labels, and so are NONE, ADJ, ADV and VERB, for each other token.
-`--growth` keeps the spans with the N most frequent labels, and prints what training and
-tagging cost by N. `--draws N` with --max-train and --held-out shuffles train in N ways,
-and prints F1 of both systems for each, of all labels and of those with fewer than 50
-spans, and records, at each --expected-f1, and the means over the draws, of the
-differences with their standard errors. `--choose-on N` leaves the last N lines of the
-shuffled train out of training: on them each system chooses l2, decoding and expected F1
-(`fit.l2 = "auto"`).
+does, which should be 0 then. Only level by level they differ: hierarchy.exact_up_to =
+0. --epochs trains by updates. --every-token is the paper's setting (Deschacht and Moens
+2006): synsets of nouns are labels, and so are NONE, ADJ, ADV and VERB, for each other
+token. `--growth` keeps the spans with the N most frequent labels, and prints what
+training and tagging cost by N. `--draws N` with --max-train and --held-out shuffles
+train in N ways, and prints F1 of both systems for each, of all labels and of those with
+fewer than 50 spans, and records, at each --expected-f1, and the means over the draws,
+of the differences with their standard errors. `--choose-on N` leaves the last N lines
+of the shuffled train out of training: on them each system chooses l2, decoding and
+expected F1 (`fit.l2 = "auto"`).
 """
 
 from __future__ import annotations
@@ -68,12 +67,13 @@ from arguments import flag, number, script, some_of
 from pictures import picture
 from processes import peak_mb
 from spacy import blank
+from spacy.cli._util import parse_config_overrides
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.util import minibatch
+from spacy.util import load_config, minibatch
 from spacy.vocab import Vocab
-from thinc.api import Adam, Config
+from thinc.api import Adam
 from tqdm import tqdm
 from tree_data import Record, Spans, on_every_token, read, read_tree, with_labels
 from tree_figures import RARE, exact_records, figures, label_f1, rare_f1
@@ -114,27 +114,18 @@ def make_component(
     args: argparse.Namespace, tree: dict[str, str] | None, threshold: float | None
 ) -> tuple[Language, Any]:
     """A pipeline with the component alone; threshold None: without a tree."""
-    nlp = blank("en")
-    settings = Config().from_disk(CONFIG, interpolate=False)["components"]["hosemi"]
+    overrides = parse_config_overrides([f"--{x}" for x in args.overrides])
+    config = load_config(CONFIG, overrides, interpolate=False)
+    settings = config["components"]["hosemi"]
+    settings["expected_f1"] = args.expected_f1[0]
     if args.every_token:
         settings["outside"] = "none"
-    features = settings["model"]["features"]
-    given = dict(text.split("=", 1) for text in args.features)
-    if given:
-        features["preset"] = given.pop("preset", "none")
-    features |= {role: templates.split(",") for role, templates in given.items()}
-    if args.min_count:
-        features["min_count"] = args.min_count
-    settings["confidence"] = args.confidence
-    settings["decoding"] = args.decoding
-    settings["expected_f1"] = args.expected_f1[0]
     if threshold is None:
         settings["hierarchy"] = None
     else:
-        settings["hierarchy"]["threshold"] = threshold
-        settings["hierarchy"]["separator"] = None if tree else args.separator
-        settings["hierarchy"]["l2_growth"] = args.l2_growth
-        settings["hierarchy"]["exact_up_to"] = args.exact_up_to
+        separator = None if tree else args.separator
+        settings["hierarchy"] |= {"threshold": threshold, "separator": separator}
+    nlp = blank("en")
     return nlp, nlp.add_pipe(settings.pop("factory"), config=settings)
 
 
@@ -363,27 +354,17 @@ OPTIONS = {
     "--tree": dict(metavar="FILE", help="file of the data folder: child and parent"),
     "--field": dict(metavar="NAME", help="has the labels, beside the spans"),
     "--every-token": flag("see above"),
-    "--confidence": flag("stored without a tree, too"),
-    "--decoding": dict(default="mbr", help="of both systems (default: %(default)s)"),
-    "--features": dict(
-        nargs="+",
-        default=[],
-        help="ROLE=TEMPLATE,TEMPLATE,.. instead of the preset; preset=NAME: beside it",
-    ),
     "--max-test": number(None, "test lines, at most"),
     "--held-out": number(None, "test on N lines of train"),
-    "--min-count": number(None, "how often a feature must occur"),
     "--epochs": number(None, "train by updates"),
     "--draws": number(None, "compare on N draws of train"),
     "--choose-on": number(None, "lines of train to choose l2 and decoding on"),
-    "--l2-growth": number(1.0, "l2 by level", 0.0),
-    "--exact-up-to": number(140, "0: level by level", 0),
     "--expected-f1": number([0.8], "", 0.0),
     "--threshold": number([0.001], "", 0.0),
     "--growth": number(None, "numbers of labels", nargs="+"),
     "--picture": dict(type=Path, help="of the growth, without ending"),
 }
-SHARED = "data --max-train --max-iter --dev --json"
+SHARED = "data --overrides --max-train --max-iter --dev --json"
 main = script(__doc__, measure, SHARED, OPTIONS, max_iter=200)
 
 if __name__ == "__main__":
