@@ -43,20 +43,11 @@ from statistics import median
 from typing import Any
 
 import harness
+import training
 from arguments import number, path_to, script, some_of
-from spacy.language import Language
 from spacy.util import load_model
 from thinc.api import Config
 from tqdm import tqdm
-from training import (
-    config_lang,
-    entity_component,
-    fresh_docs,
-    make_splits,
-    pipeline,
-    tested,
-    train,
-)
 
 SYSTEMS = ("hosemi", "hosemi-alone", "ner", "hosemi-sparse")
 EVERY = 100  # steps; only then `spacy train` looks at dev, and keeps a model
@@ -109,16 +100,6 @@ def plan(args: argparse.Namespace, folder: Path) -> dict[str, tuple[Path, list[s
     return {system: found[system] for system in args.systems}
 
 
-def alone(nlp: Language, path: Path) -> harness.Timed:
-    """A component, on docs that all before it have seen."""
-    name = entity_component(nlp)
-    pipe: Any = nlp.get_pipe(name).pipe
-    return harness.Timed(
-        lambda docs: [doc.ents for doc in pipe(docs, batch_size=nlp.batch_size)],
-        lambda: fresh_docs(nlp, name, path)[0],
-    )
-
-
 def held_out(
     args: argparse.Namespace, lines: harness.Lines
 ) -> tuple[harness.Lines, harness.Lines]:
@@ -133,16 +114,21 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train, measure, and print the table."""
     lines, test, tested_on = harness.train_and_test(args)
     rest, dev = held_out(args, lines)
-    splits = make_splits(folder, config_lang(args.config), rest, dev, test)
+    splits = training.make_splits(
+        folder, training.config_lang(args.config), rest, dev, test
+    )
     found: dict[str, dict[str, Any]] = {}
     timed: dict[tuple[str, str], harness.Timed] = {}
     todo = tqdm(plan(args, folder).items(), desc="trainings", disable=None)
     for name, (config, overrides) in todo:
-        model, usage, _ = train(config, splits, overrides)
+        model, usage, _ = training.train(config, splits, overrides)
         nlp = load_model(model.rename(folder / name))
-        found[name] = {**tested(nlp, splits.test)._asdict(), "cpu_s": usage.cpu_s}
-        timed[name, "component"] = alone(nlp, splits.test)
-        timed[name, "pipeline"] = pipeline(nlp, splits.test)
+        found[name] = {
+            **training.tested(nlp, splits.test)._asdict(),
+            "cpu_s": usage.cpu_s,
+        }
+        timed[name, "component"] = training.timed_component(nlp, splits.test)
+        timed[name, "pipeline"] = training.timed_pipeline(nlp, splits.test)
     n_tokens = splits.n_tokens["test"]
     for (name, part), seconds in harness.take_turns(timed, args.passes).items():
         found[name][part] = n_tokens / median(seconds)

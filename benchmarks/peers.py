@@ -287,7 +287,7 @@ class Peer:
         import pycrfsuite
 
         def fresh() -> list[Doc]:
-            return fresh_docs(self.nlp, first, test)[0]
+            return fresh_docs(self.nlp, first, test)
 
         def ready() -> list[tuple[Doc, Any]]:
             docs = fresh()

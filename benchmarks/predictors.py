@@ -20,7 +20,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_model
 from training import entity_component
-from wapiti_chain import open_wapiti
 
 import spacy_hosemi
 
@@ -103,23 +102,13 @@ def chain(path: Path, has_marginals: bool = False) -> Ready:
                 tagger.marginal(tag, i)
         return spans_of_tags(tags)
 
-    return _on_words(of_words)
-
-
-def wapiti(path: Path) -> Ready:
-    """Open a chain of Wapiti; path: its file."""
-    return _on_words(open_wapiti(path))
-
-
-def _on_words(of_words: Callable[[Sequence[str]], Spans]) -> Ready:
-    """A system that knows neither batches nor Docs."""
-
     def of_texts(texts: Sequence[str]) -> list[Spans]:
         return [of_words(WORD.findall(text)) for text in texts]
 
     def of_docs(docs: Sequence[Sequence[str]]) -> list[Spans]:
         return [of_words(words) for words in docs]
 
+    # It knows neither batches nor Docs.
     return Ready(dict(zip(WAYS, (of_texts, of_docs) * 2)), WORD.findall)
 
 

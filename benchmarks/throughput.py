@@ -23,8 +23,6 @@ Systems:
   from words to spans of words, without a Doc; texts are cut by a regular expression.
   "confidence" asks for the marginal of every tag that it gives; "features ready" leaves
   out making features and CRFsuite's items;
-- wapiti: a linear chain of Wapiti (`pip install libwapiti`) on nearly the same features
-  (`wapiti_chain.py`), from words to spans;
 - usaddress: `usaddress.parse(text)`, which has a model of its own;
 - ner, spancat: what `spacy init config` writes for a CPU. They are trained a few steps
   only: scores would be bad, but their speed does not depend on them.
@@ -59,9 +57,8 @@ from spacy.tokens import DocBin
 from spacy.training import Corpus
 from spacy.util import load_model
 from tqdm import tqdm
-from wapiti_chain import fit_wapiti
 
-SYSTEMS = ("hosemi", "crfsuite", "wapiti", "usaddress", "ner", "spancat")
+SYSTEMS = ("hosemi", "crfsuite", "usaddress", "ner", "spancat")
 FEW_STEPS = 20
 DIGIT = re.compile(r"\d")
 N_WARM = 20
@@ -86,10 +83,6 @@ def make_systems(
         found["crfsuite"] = partial(predictors.chain, peer.path)
         found["crfsuite, confidence"] = partial(predictors.chain, peer.path, True)
         found["crfsuite, features ready"] = partial(predictors.ready_chain, peer.path)
-    if "wapiti" in args.systems:
-        path, penalties = folder / "wapiti.model", args.peer_settings
-        fit_wapiti(load_model(models[0]), splits.train, path, *penalties)
-        found["wapiti"] = partial(predictors.wapiti, path)
     if "usaddress" in args.systems:
         found["usaddress"] = predictors.usaddress
     for name in {"ner", "spancat"}.intersection(args.systems):

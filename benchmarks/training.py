@@ -146,11 +146,10 @@ def entity_component(nlp: Language) -> str:
     return (hosemi or setters)[-1]
 
 
-def fresh_docs(nlp: Language, name: str, path: Path) -> tuple[list[Doc], list[Doc]]:
-    """Read the docs of a .spacy file, and let the components before the one that is
-    measured see them. Returns docs without entities, and those of the file."""
-    examples = fresh_examples(nlp, name, path)
-    return [x.predicted for x in examples], [x.reference for x in examples]
+def fresh_docs(nlp: Language, name: str, path: Path) -> list[Doc]:
+    """Read the docs of a .spacy file without entities, and let the components before
+    the named one, which is measured, see them."""
+    return [example.predicted for example in fresh_examples(nlp, name, path)]
 
 
 def fresh_examples(nlp: Language, name: str, path: Path) -> list[Example]:
@@ -180,21 +179,33 @@ def n_out_of_reach(nlp: Language, path: Path) -> int:
 def prediction_speed(nlp: Language, path: Path) -> float:
     """Tokens per CPU second of the component, from a `Doc` to `doc.ents`, one at a
     time: the best of three passes."""
-    name = entity_component(nlp)
-    component = nlp.get_pipe(name)
-    timed = Timed(
-        lambda docs: [component(doc).ents for doc in docs],
-        lambda: fresh_docs(nlp, name, path)[0],
-    )
+    timed = timed_component(nlp, path, one_by_one=True)
     n_tokens = sum(map(len, timed.inputs()))
-    return n_tokens / min(take_turns({name: timed})[name])
+    return n_tokens / min(take_turns({"": timed})[""])
 
 
-def pipeline(nlp: Language, path: Path) -> Timed:
-    """A pipeline, from fresh docs to their entities, in spaCy's batches."""
+def timed_component(nlp: Language, path: Path, *, one_by_one: bool = False) -> Timed:
+    """The component that is measured, from docs that all before it have seen to their
+    entities, in spaCy's batches unless they are given one by one."""
+    name, size = entity_component(nlp), nlp.batch_size
+    component: Any = nlp.get_pipe(name)
+
+    def run(docs: list[Doc]) -> list[Any]:
+        found = (
+            map(component, docs)
+            if one_by_one
+            else component.pipe(docs, batch_size=size)
+        )
+        return [doc.ents for doc in found]
+
+    return Timed(run, lambda: fresh_docs(nlp, name, path))
+
+
+def timed_pipeline(nlp: Language, path: Path) -> Timed:
+    """The same of a pipeline, from fresh docs."""
     return Timed(
         lambda docs: [doc.ents for doc in nlp.pipe(docs)],
-        lambda: fresh_docs(nlp, nlp.pipe_names[0], path)[0],
+        lambda: fresh_docs(nlp, nlp.pipe_names[0], path),
     )
 
 
