@@ -44,7 +44,7 @@ from scipy.stats import binom
 from spacy.training import Corpus
 from spacy.util import load_model_from_config
 from thinc.api import Config
-from training import config_lang, make_splits, write_init
+from training import make_splits, write_init
 
 from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
 from spacy_hosemi.core import (
@@ -115,20 +115,16 @@ def exceeded(
     """Returns the share of draws in which the true share of wrong ones is above the
     promise; the same with doubled weights; the mean share of accepted records."""
     rng = np.random.default_rng(SEED)
-    above, above_doubled, accepted = [], [], []
+    shares = []
     for _ in range(n_draws):
         some = rng.integers(0, len(known.confidence), n_records)
         is_wrong = known.drawn[some, rng.integers(0, known.drawn.shape[1], n_records)]
         found = choose_for_records(known.confidence[some], is_wrong, error, delta)
-        least = 2.0 if found.threshold is None else found.threshold
-        above.append(known.risk(known.confidence >= least) > error)
-        above_doubled.append(known.risk(known.doubled >= least) > error)
-        accepted.append((known.confidence >= least).mean())
-    return (
-        float(np.mean(above)),
-        float(np.mean(above_doubled)),
-        float(np.mean(accepted)),
-    )
+        accepted = known.confidence >= _least(found)
+        doubled = known.risk(known.doubled >= _least(found))
+        shares.append((known.risk(accepted) > error, doubled > error, accepted.mean()))
+    above, above_doubled, share = np.mean(shares, axis=0).tolist()
+    return above, above_doubled, share
 
 
 def measure_known(args: argparse.Namespace) -> None:
@@ -177,13 +173,10 @@ class Found:
 
 def as_arrays(found: Sequence[DocumentResult]) -> Found:
     """What the tests read of answers."""
-    spans = [
-        (
-            np.array([*one.confidence.values()]),
-            np.array([span not in one.gold for span in one.confidence], bool),
-        )
-        for one in found
-    ]
+    spans = []
+    for one in found:
+        is_wrong = np.array([span not in one.gold for span in one.confidence], bool)
+        spans.append((np.array([*one.confidence.values()]), is_wrong))
     confidence = np.array([one.record_confidence or 0.0 for one in found])
     return Found(confidence, np.array([x.predicted != x.gold for x in found]), spans)
 
@@ -204,11 +197,8 @@ def judge_records(
     args = found.confidence[is_first], found.is_wrong[is_first]
     least = _least(choose_for_records(*args, error, delta))
     accepted = (found.confidence >= least) & ~is_first
-    return (
-        int((~is_first).sum()),
-        int(accepted.sum()),
-        int(found.is_wrong[accepted].sum()),
-    )
+    n_wrong = int((found.is_wrong & accepted).sum())
+    return int((~is_first).sum()), int(accepted.sum()), n_wrong
 
 
 def judge_spans(
@@ -281,7 +271,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         config = write_init(path, args.kind, lang=args.lang)
         rest = draw([*dev, *lines["test"]], args.max_docs)
         train = draw(lines["train"], args.max_train)
-        parts = make_splits(folder / data.name, config_lang(config), train, None, rest)
+        parts = make_splits(folder / data.name, args.lang, train, None, rest)
         systems = {}
         for name, changes in (("hosemi", {"decoding": "viterbi"}), ("chain", CHAIN)):
             given = config, parts.train, parts.test, changes, args.max_iter

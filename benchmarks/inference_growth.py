@@ -19,7 +19,6 @@ from random_models import (
 
 # isort: split
 import numpy as np
-from tqdm import tqdm
 
 from spacy_hosemi import core
 
@@ -138,94 +137,76 @@ class Curve:
         return lines, {**settings, "xticks": self.sizes, "xticklabels": shown}
 
 
-Given = tuple[core.PatternAutomaton, core.Potentials]
+Problems = dict[int, tuple[core.PatternAutomaton, core.Potentials]]  # by size
 
 
 def curve(
-    title: str,
-    what: str,
-    note: str,
-    given: dict[int, Given],
-    sizes: Sizes,
-    **others: Any,
+    title: str, what: str, note: str, problems: Problems, sizes: Sizes, **others: Any
 ) -> Curve:
     """Measure the operations at all sizes."""
     calls = {
         (name, size): timed
-        for size, pair in given.items()
-        for name, timed in operations(*pair).items()
+        for size, problem in problems.items()
+        for name, timed in operations(*problem).items()
     }
     found = median_seconds(calls, sizes)
-    seconds = {name: [found[name, size] for size in given] for name in OPERATIONS}
-    others = {"per": f"µs/{what}", "units": list(given), **others}
-    return Curve(title, what, note, list(given), seconds, **others)
+    seconds = {name: [found[name, size] for size in problems] for name in OPERATIONS}
+    others = {"per": f"µs/{what}", "units": list(problems), **others}
+    return Curve(title, what, note, list(problems), seconds, **others)
 
 
-def token_curve(sizes: Sizes) -> Curve:
-    """Longer and longer documents."""
-    automaton = first_order()
-    return curve(
-        "length of the document",
-        "token",
-        "14 labels, first order, segments of any length (D = 1, tail 0).",
-        {n: (automaton, random_potentials(automaton, n)) for n in sizes.tokens},
-        sizes,
-    )
-
-
-def length_curve(sizes: Sizes) -> Curve:
-    """Longer and longer segments that have a potential for each length."""
-    automaton = first_order()
-    return curve(
-        "longest segment",
-        "D",
-        "14 labels, first order, 1,000 tokens, segments of 1 to D (tail -inf).",
-        {
-            length: (automaton, random_potentials(automaton, 1_000, length, -np.inf))
-            for length in sizes.lengths
-        },
-        sizes,
-    )
-
-
-def segment_curve(sizes: Sizes) -> Curve:
-    """Longer and longer segments in what is likely."""
-    automaton, n_tokens = first_order(), 2 * max(sizes.segments)
-    given = {
-        length: (automaton, long_segments(automaton, n_tokens, length))
-        for length in sizes.segments
-    }
-    best = [len(core.viterbi(*pair)[0]) for pair in given.values()]
-    expected = [core.marginals(*pair).gradient.start.sum() for pair in given.values()]
-    return curve(
-        "length of the likely segments",
-        "segment",
-        f"14 labels, first order, {n_tokens:,} tokens, segments of any length (D = 1, "
-        "tail 0); the potentials favour those of the length given.",
-        given,
-        sizes,
-        expected=0.0,
-        per="µs/token",
-        units=[n_tokens] * len(given),
-        also={
-            "mean length": [figure(n_tokens / n) for n in expected],
-            "in the best": [figure(n_tokens / n) for n in best],
-        },
-    )
-
-
-def pattern_curve(sizes: Sizes) -> Curve:
-    """More and more patterns."""
+def measure_growth(sizes: Sizes) -> list[Curve]:
+    """Measure all curves."""
+    first, n_tokens = first_order(), 2 * max(sizes.segments)
+    by_length = {n: random_potentials(first, 1_000, n, -np.inf) for n in sizes.lengths}
+    long = {n: long_segments(first, n_tokens, n) for n in sizes.segments}
+    best = [len(core.viterbi(first, x)[0]) for x in long.values()]
+    expected = [core.marginals(first, x).gradient.start.sum() for x in long.values()]
     automata = {m: random_patterns(24, m) for m in sizes.patterns}
-    return curve(
-        "number of patterns",
-        "pattern",
-        "24 labels, random patterns of three and of four labels, 100 tokens, segments "
-        "of 1 to 16 (tail -inf).",
-        {m: (a, random_potentials(a, 100, 16, -np.inf)) for m, a in automata.items()},
-        sizes,
-        also={"states": [f"{a.n_states:,}" for a in automata.values()]},
-    )
+    return [
+        curve(
+            "length of the document",
+            "token",
+            "14 labels, first order, segments of any length (D = 1, tail 0).",
+            {n: (first, random_potentials(first, n)) for n in sizes.tokens},
+            sizes,
+        ),
+        curve(
+            "longest segment",
+            "D",
+            "14 labels, first order, 1,000 tokens, segments of 1 to D (tail -inf).",
+            {n: (first, potentials) for n, potentials in by_length.items()},
+            sizes,
+        ),
+        curve(
+            "length of the likely segments",
+            "segment",
+            f"14 labels, first order, {n_tokens:,} tokens, segments of any length (D = "
+            "1, tail 0); the potentials favour those of the length given.",
+            {n: (first, potentials) for n, potentials in long.items()},
+            sizes,
+            expected=0.0,
+            per="µs/token",
+            units=[n_tokens] * len(long),
+            also={
+                "mean length": [figure(n_tokens / n) for n in expected],
+                "in the best": [figure(n_tokens / n) for n in best],
+            },
+        ),
+        curve(
+            "number of patterns",
+            "pattern",
+            "24 labels, random patterns of three and of four labels, 100 tokens, "
+            "segments of 1 to 16 (tail -inf).",
+            {
+                m: (x, random_potentials(x, 100, 16, -np.inf))
+                for m, x in automata.items()
+            },
+            sizes,
+            also={"states": [f"{x.n_states:,}" for x in automata.values()]},
+        ),
+        thread_curve(sizes),
+    ]
 
 
 def thread_curve(sizes: Sizes) -> Curve:
@@ -253,9 +234,3 @@ def thread_curve(sizes: Sizes) -> Curve:
         expected=-1.0,
         per="speed-up",
     )
-
-
-def measure_growth(sizes: Sizes) -> list[Curve]:
-    """Measure all curves."""
-    makers = [token_curve, length_curve, segment_curve, pattern_curve, thread_curve]
-    return [maker(sizes) for maker in tqdm(makers, desc="growth", disable=None)]

@@ -141,9 +141,7 @@ def curve_table(found: list[Trained], systems: list[str], sizes: list[int]) -> s
     """Figures by size and system, and what is to be known of the peers."""
     rows = []
     for size in sizes:
-        groups = [
-            [x for x in found if (x.system, x.size) == (y, size)] for y in systems
-        ]
+        groups = [[x for x in of_size(found, size) if x.system == y] for y in systems]
         f1s = [harness.with_spread([x.f1 for x in group]) for group in groups]
         records = [mean(x.records for x in group) for group in groups]
         seconds = [mean(x.cpu_s for x in group) for group in groups]
@@ -154,19 +152,18 @@ def curve_table(found: list[Trained], systems: list[str], sizes: list[int]) -> s
     return harness.table(["documents", *columns, "notes"], rows)
 
 
+def of_size(found: list[Trained], size: int) -> list[Trained]:
+    """What was trained on so many documents."""
+    return [x for x in found if x.size == size]
+
+
 def draw_curves(found: list[Trained], sizes: list[int], path: Path, axis: str) -> str:
     """Draw F1 by size; with several repeats with standard deviations."""
-    lines: dict[str, list[tuple[float, ...]]] = {}
-    for system in dict.fromkeys(x.system for x in found):
-        lines[system] = [
-            (
-                size,
-                *harness.mean_and_spread(
-                    [x.f1 for x in found if x.size == size and x.system == system]
-                ),
-            )
-            for size in sizes
-        ]
+    lines: dict[str, list[tuple[float, ...]]] = {x.system: [] for x in found}
+    for size in sizes:
+        for system, points in lines.items():
+            f1s = [x.f1 for x in of_size(found, size) if x.system == system]
+            points.append((size, *harness.mean_and_spread(f1s)))
     settings = {"xscale": "log", "xlabel": "documents with labels", "ylabel": axis}
     settings |= {"xticks": sizes, "xticklabels": sizes}
     return picture(path, [(lines, settings)], (5.2, 3.8))

@@ -63,55 +63,47 @@ def loop_gain(n: int) -> float:
     return n * median(found[1]) / median(found[n])
 
 
-class Ways:
-    """All ways to run a pipeline with hosemi, each on fresh docs of some words."""
+def make_ways(
+    nlp: Language, words: list[list[str]], counts: list[int], is_threads_only: bool
+) -> dict[str, harness.Timed]:
+    """What is measured, by name: each way on fresh documents of these words. All of
+    hosemi must find what the first one has found."""
+    component: Any = nlp.get_pipe(entity_component(nlp))
+    sentences = spacy.blank(nlp.lang, vocab=nlp.vocab)
+    sentences.add_pipe("sentencizer")
+    first: Entities = []
 
-    def __init__(self, nlp: Language, words: list[list[str]]) -> None:
-        self.nlp = nlp
-        self.words = words
-        self.found: Entities = []  # by the first way
+    def in_threads(docs: list[Doc], n: int) -> list[Doc]:
+        component.threads = n
+        try:
+            return list(component.pipe(docs))
+        finally:
+            component.threads = 1
 
-    def make(
-        self, counts: list[int], is_threads_only: bool
-    ) -> dict[str, harness.Timed]:
-        """What is measured, by name."""
-        component: Any = self.nlp.get_pipe(entity_component(self.nlp))
-        sentences = spacy.blank(self.nlp.lang, vocab=self.nlp.vocab)
-        sentences.add_pipe("sentencizer")
+    def in_processes(docs: list[Doc], n: int) -> list[Doc]:
+        return list(nlp.pipe(docs, n_process=n))
 
-        def in_threads(docs: list[Doc], n: int) -> list[Doc]:
-            component.threads = n
-            try:
-                return list(component.pipe(docs))
-            finally:
-                component.threads = 1
+    def split(docs: list[Doc], n: int) -> list[Doc]:
+        return list(sentences.pipe(docs, n_process=n))
 
-        def in_processes(docs: list[Doc], n: int) -> list[Doc]:
-            return list(self.nlp.pipe(docs, n_process=n))
+    def fresh() -> list[Doc]:
+        return [Doc(nlp.vocab, words=some) for some in words]
 
-        def split(docs: list[Doc], n: int) -> list[Doc]:
-            return list(sentences.pipe(docs, n_process=n))
-
-        ways: dict[str, Any] = {"hosemi, threads": (in_threads, self.check)}
-        if not is_threads_only:
-            ways["hosemi, processes"] = in_processes, self.check
-            ways["sentencizer, processes"] = split, len
-        return {
-            f"{name} {n}": harness.Timed(partial(way, n=n), self.docs, check)
-            for name, (way, check) in ways.items()
-            for n in counts
-        }
-
-    def docs(self) -> list[Doc]:
-        """Fresh documents."""
-        return [Doc(self.nlp.vocab, words=some) for some in self.words]
-
-    def check(self, docs: list[Doc]) -> None:
-        """Stop if these are not the entities that the first way found."""
+    def check(docs: list[Doc]) -> None:
         found = [[(x.start, x.end, x.label_) for x in doc.ents] for doc in docs]
-        self.found = self.found or found
-        if found != self.found:
+        first.extend(() if first else found)
+        if found != first:
             sys.exit("not all ways find the same entities")
+
+    ways: dict[str, Any] = {"hosemi, threads": (in_threads, check)}
+    if not is_threads_only:
+        ways["hosemi, processes"] = in_processes, check
+        ways["sentencizer, processes"] = split, len
+    return {
+        f"{name} {n}": harness.Timed(partial(way, n=n), fresh, checked)
+        for name, (way, checked) in ways.items()
+        for n in counts
+    }
 
 
 def words_of(path: Path, nlp: Language, n_docs: int, joined: int) -> list[list[str]]:
@@ -127,7 +119,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     nlp = load_model(models_of(args, folder)[0])
     path = args.data / "train.jsonl"
     words = words_of(path, nlp, args.documents, args.joined)
-    ways = Ways(nlp, words).make(args.counts, args.threads_only)
+    ways = make_ways(nlp, words, args.counts, args.threads_only)
     seconds = harness.take_turns(ways, args.passes, time.perf_counter)
     n_tokens, rows, one = sum(map(len, words)), [], 0.0
     for name, found in seconds.items():
