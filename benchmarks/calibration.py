@@ -11,8 +11,7 @@ chosen on the other half, so that nothing is judged by what it was chosen on; wi
 What is printed, at temperature 1 ("before"), at the one chosen ("after") and, where
 decoding = "mbr", with the expected_f1 chosen then, too:
 
-- entities predicted, their F1, and records, documents all of whose entities are exact,
-  with no other ones, in per cent: they change only where decoding = "mbr";
+- entities predicted, F1 and exact records: they change only where decoding = "mbr";
 - error: the expected calibration error, in ten bins of equal width: the mean difference
   between the confidence of entities and the share of them that is right; a few hundred
   entities have .01 to .03 by chance;

@@ -20,13 +20,12 @@ by a fixed seed, the smaller subsets within the larger; each repeat draws others
 tenth of them is dev, which alone `spacy train` sees scores of, and no system is trained
 on it: batch training and CRFsuite, which need no dev, could use a tenth more.
 
-F1 is that of all entities, records the share of documents all of whose entities are
-exact, with no other ones, both in per cent, on test.jsonl, as in `accuracy.py`. With
---dev they are on dev.jsonl; where there is none, on a fifth of train, which then is not
-drawn from. With repeats, "±" is the standard deviation of one training, not of the
-mean; records are means. CPU s is user and system time of the process that trains;
-choosing c1 and c2 is not in it. learning-curves-DATA.{md,png} are written to
---output; with --dev the names end in -dev.
+F1 and records are those of `accuracy.py`, on test.jsonl. With --dev they are on
+dev.jsonl; where there is none, on a fifth of train, which then is not drawn from. With
+repeats, "±" is the standard deviation of one training, not of the mean; records are
+means. CPU s is user and system time of the process that trains; choosing c1 and c2 is
+not in it. learning-curves-DATA.{md,png} are written to --output; with --dev the names
+end in -dev.
 """
 
 from __future__ import annotations

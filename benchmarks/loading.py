@@ -9,7 +9,6 @@ Printed are, for each pipeline with one hosemi component:
   share, most of it the tokenizer; medians of --repeats, taking turns;
 - first call: CPU ms of `nlp(text)` right after loading, when what follows from the
   weights is made, and again, of the same text;
-- saving: CPU ms of `to_disk` over what is there;
 - MB of each more process: what the memory of all of N processes that have loaded and
   used the pipeline (proportional set size, which counts shared pages once; Linux) grows
   by for each but the first, less the same without the component.
@@ -20,8 +19,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -46,21 +44,12 @@ sys.stdin.read()
 """
 
 
-def cpu_ms(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Returns CPU ms of a call, and its result."""
-    began = time.process_time()
-    found = call()
-    return 1e3 * (time.process_time() - began), found
-
-
-def times_of(model: Path, name: str, folder: Path) -> list[float]:
+def times_of(model: Path, name: str) -> list[float]:
     """Returns the columns of CPU ms."""
-    whole, nlp = cpu_ms(lambda: load_model(model))
-    without, _ = cpu_ms(lambda: load_model(model, exclude=[name]))
-    calls = [cpu_ms(lambda: nlp(TEXT))[0] for _ in range(2)]
-    pipe: Any = nlp.get_pipe(name)
-    saving, _ = cpu_ms(lambda: pipe.to_disk(folder, exclude=["vocab"]))
-    return [whole, without, whole - without, *calls, saving]
+    whole, nlp = harness.timed(load_model, model)
+    without, _ = harness.timed(partial(load_model, exclude=[name]), model)
+    calls = [harness.timed(nlp, TEXT)[0] for _ in range(2)]
+    return [1e3 * x for x in (whole, without, whole - without, *calls)]
 
 
 def added_mb(model: Path, exclude: list[str], n: int) -> float:
@@ -88,12 +77,12 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     for model in args.models:
         name = entity_component(load_model(model))
         row = [f"{model}", size_mb(model / name)]
-        runs = [times_of(model, name, folder / "saved") for _ in range(args.repeats)]
+        runs = [times_of(model, name) for _ in range(args.repeats)]
         row += [median(column) for column in zip(*runs)]
         added = [added_mb(model, x, args.processes) for x in ([], [name])]
         rows.append([*row, added[0] - added[1]])
     columns = ["pipeline", "MB|.1f", "load|.0f", "without|.0f", "difference|.0f"]
-    columns += ["first call|.1f", "again|.2f", "saving|.0f", "MB of each more|.1f"]
+    columns += ["first call|.1f", "again|.2f", "MB of each more|.1f"]
     harness.report(args, "CPU ms, medians", harness.table(columns, rows), rows=rows)
 
 

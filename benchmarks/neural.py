@@ -20,8 +20,7 @@ dev.jsonl, or on a fifth of train where there is none, and dev is a fifth of the
 --overrides of the component hosemi hold for hosemi alone, others for all that have a
 tok2vec.
 
-F1 is that of all entities, records the share of documents all of whose entities are
-exact, with no other ones, both in per cent. Speeds are in tokens per CPU second, the
+F1 and records are those of `accuracy.py`. Speeds are in tokens per CPU second, the
 median of some passes in turns in this process:
 
 - component: from docs on which the tok2vec has run to `doc.ents`, what the component
