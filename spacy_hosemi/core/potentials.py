@@ -120,27 +120,22 @@ class Potentials:
 _NO_CELLS = np.zeros(0, CELLS)
 
 
+@dataclass(eq=False)
 class ManyPotentials(Sequence[Potentials]):
     """Potentials of D documents without entries in the same arrays, made on demand;
     document d has tokens borders[d] to borders[d + 1] - 1, and likewise cells."""
 
-    entries = None
+    inside: Floats
+    start: Floats
+    end: Floats
+    length: Floats
+    tail: Floats
+    pattern: Floats
+    borders: list[int]
+    cells: NDArray[Any] = field(default_factory=_NO_CELLS.view)
+    cell_borders: list[int] | None = None
 
-    def __init__(
-        self,
-        inside: Floats,
-        start: Floats,
-        end: Floats,
-        length: Floats,
-        tail: Floats,
-        pattern: Floats,
-        borders: list[int],
-        cells: NDArray[Any] = _NO_CELLS,
-        cell_borders: list[int] | None = None,
-    ) -> None:
-        self.inside, self.start, self.end = inside, start, end
-        self.length, self.tail, self.pattern = length, tail, pattern
-        self.borders, self.cells, self.cell_borders = borders, cells, cell_borders
+    entries = None
 
     def __len__(self) -> int:
         return len(self.borders) - 1

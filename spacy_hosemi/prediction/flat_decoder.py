@@ -216,7 +216,7 @@ class FlatDecoder(Decoder):
                     here[:, 0] = np.array(words.starts)[here[:, 0]]
                     here[:, 1] = np.array(words.ends)[here[:, 1] - 1]
         source = batch if confidence is None else None
-        wholes = None if whole is None else whole.tolist()
+        wholes = [None] * len(batch.docs) if whole is None else whole.tolist()
         args = self.inventory.names, n_spans, spans, confidence, wholes, source
         return Predictions(*args)
 

@@ -95,7 +95,7 @@ class PosteriorCache:
         predictions, k, source = entry
         spans = predictions.spans_of(k)
         if (batch := predictions.batch) is not None:
-            return spans, Posterior.of(batch, predictions.places[k])
+            return spans, Posterior.of(batch, predictions.place(k))
         before = as_predicted()
         return None if before is None else (spans, source.posterior(before))
 

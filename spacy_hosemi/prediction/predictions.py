@@ -41,6 +41,7 @@ class Prediction:
     whole: float | None = None
 
 
+@dataclass(eq=False)
 class Predictions(Sequence[Prediction]):
     """The K spans of D documents of one vocabulary.
 
@@ -51,27 +52,20 @@ class Predictions(Sequence[Prediction]):
     confidence (Optional[float64 [K]]): See `Prediction.scores`.
     whole (Sequence[Optional[float]] [D]), listed, paths (Optional[Sequence] [D]): See
         `Prediction`.
-    batch (Optional[Batch]), places (Sequence[int] [D]): Has the posteriors, and those
-        are the places of the documents there; None: all is known.
+    batch (Optional[Batch]): Has the posteriors; None: all is known.
+    places (Optional[Sequence[int]] [D]): Those of the documents in the batch; None: the
+        same as here.
     """
 
-    def __init__(
-        self,
-        labels: Sequence[str],
-        n_spans: Ints,
-        spans: Ints,
-        confidence: Floats | None,
-        whole: Sequence[float | None] | None,
-        batch: Batch | None = None,
-        places: Sequence[int] | None = None,
-        listed: Sequence[Any] | None = None,
-        paths: Sequence[Any] | None = None,
-    ) -> None:
-        self.labels, self.n_spans, self.spans = labels, n_spans, spans
-        self.confidence, self.batch = confidence, batch
-        self.whole = [None] * len(n_spans) if whole is None else whole
-        self.places = range(len(n_spans)) if places is None else places
-        self.listed, self.paths = listed, paths
+    labels: Sequence[str]
+    n_spans: Ints
+    spans: Ints
+    confidence: Floats | None
+    whole: Sequence[float | None]
+    batch: Batch | None = None
+    places: Sequence[int] | None = None
+    listed: Sequence[Any] | None = None
+    paths: Sequence[Any] | None = None
 
     @classmethod
     def of(cls, rows: Sequence[Prediction]) -> Predictions:
@@ -117,6 +111,10 @@ class Predictions(Sequence[Prediction]):
         first = int(self.n_spans[:k].sum())
         return self._spans(first, first + int(self.n_spans[k]))
 
+    def place(self, k: int) -> int:
+        """RETURNS (int): That of a document in the batch."""
+        return k if self.places is None else self.places[k]
+
     def _spans(self, first: int, last: int) -> list[Span]:
         labels = self.labels
         return [(i, j, labels[y]) for i, j, y in self.spans[first:last].tolist()]
@@ -126,7 +124,7 @@ class Predictions(Sequence[Prediction]):
         if self.confidence is not None:
             scores = self.confidence[first:last].tolist()
         if self.batch is not None:
-            posterior = Posterior.of(self.batch, self.places[k])
+            posterior = Posterior.of(self.batch, self.place(k))
         return Prediction(
             self._spans(first, last),
             scores,
