@@ -22,8 +22,7 @@ from ..labels.inventory import LabelInventory
 from ..labels.label_schema import LabelSchema
 from ..model.state import ModelState, Published
 from ..model.weights.state import WeightState
-from ..prediction.posterior_cache import complete_spans, complete_whole
-from ..prediction.records import register_extensions
+from ..prediction.posterior_cache import register_extensions
 from ..training.objectives import Objective
 from . import answers, configure, description, parameters, serialization
 from . import fit as training
@@ -217,4 +216,4 @@ class HighOrderSemiCRF(TrainablePipe):
 
 
 configure.add_attributes(HighOrderSemiCRF)
-register_extensions(complete_spans, complete_whole)
+register_extensions()

@@ -12,17 +12,24 @@ them is gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary, ref
 
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
-from ..labels.inventory import Span
+from ..labels.inventory import Span as SpanTriple
 from .existing_entities import before_prediction
 from .posterior import AnyPosterior, Path, Posterior
 from .predictions import Predictions
-from .records import Record, find_span
+from .records import (
+    Record,
+    confidence,
+    find_span,
+    label_path,
+    record_confidence,
+)
 
 if TYPE_CHECKING:
     from .flat_decoder import FlatDecoder
@@ -82,7 +89,7 @@ class PosteriorCache:
 
     def read(
         self, name: str, doc: Doc, as_predicted: Callable[[], Doc | None]
-    ) -> tuple[Sequence[Span], Posterior] | None:
+    ) -> tuple[Sequence[SpanTriple], Posterior] | None:
         """Returns the predicted spans of a document and its posterior; None if there is
         no prediction, or no way to compute the posterior again.
 
@@ -140,7 +147,7 @@ def complete_whole(doc: Doc, name: str, record: Record) -> None:
 
 def _posterior(
     doc: Doc, name: str, record: Record
-) -> tuple[dict[str, Span], AnyPosterior] | None:
+) -> tuple[dict[str, SpanTriple], AnyPosterior] | None:
     """Returns the spans of a record by key, and what gives their probabilities: from
     the cache, or for a copy of the document by the component, if that still has the
     labels and weights it predicted with; else None."""
@@ -157,3 +164,18 @@ def _posterior(
         return None
     spans = {key: find_span(before, key) for key in keys}
     return {key: span for key, span in spans.items() if span}, posterior
+
+
+_GETTERS: Any = (
+    (Span, "confidence", partial(confidence, complete_spans)),
+    (Span, "label_path", partial(label_path, complete_spans)),
+    (Doc, "record_confidence", partial(record_confidence, complete_whole)),
+)
+
+
+def register_extensions() -> None:
+    """Registers the attributes of spans and documents that read records, never over a
+    user's own."""
+    for owner, name, getter in _GETTERS:
+        if not owner.has_extension(name):
+            owner.set_extension(name, getter=getter)

@@ -25,7 +25,6 @@ asked there is none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 from spacy.tokens import Doc, Span
@@ -74,19 +73,6 @@ def find_span(doc: Doc, key: str) -> SpanTriple | None:
 def text_length(doc: Doc) -> int:
     """RETURNS (int): Characters of a document; to join its text takes far longer."""
     return doc[-1].idx + len(doc[-1].text_with_ws) if len(doc) else 0
-
-
-def register_extensions(complete_spans: Complete, complete_whole: Complete) -> None:
-    """Registers `span._.confidence`, `span._.label_path` and `doc._.record_confidence`,
-    never over a user's own."""
-    getters: Any = (
-        (Span, confidence, complete_spans),
-        (Span, label_path, complete_spans),
-        (Doc, record_confidence, complete_whole),
-    )
-    for owner, getter, complete in getters:
-        if not owner.has_extension(getter.__name__):
-            owner.set_extension(getter.__name__, getter=partial(getter, complete))
 
 
 def confidence(complete: Complete, span: Span) -> float | None:

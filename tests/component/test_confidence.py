@@ -9,8 +9,8 @@ import pytest
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
-from spacy_hosemi.component.confidence import register_extension
 from spacy_hosemi.labels.inventory import ENCODINGS
+from spacy_hosemi.prediction.posterior_cache import register_extensions
 
 from .. import oracles
 from ..helpers import (
@@ -313,9 +313,9 @@ def test_a_users_own_extension_stays():
     ours = Span.get_extension("confidence")
     try:
         Span.set_extension("confidence", default=0.25, force=True)
-        register_extension()
+        register_extensions()
         assert make_nlp()("Ada wrote.")[0:1]._.confidence == 0.25
     finally:
         Span.remove_extension("confidence")
-        register_extension()
+        register_extensions()
     assert Span.get_extension("confidence") == ours
