@@ -204,7 +204,7 @@ class Errors(metaclass=_Coded):
         "is not installed; expected it. Install it: pip install 'spacy_hosemi[fuzzy]', "
         'or choose "jaccard" or "cosine".'
     )
-    HS034 = "gazetteer.{name} is {found!r}; expected {expected}."
+    HS034 = "gazetteer.{name} is {found}; expected {expected}."
     HS036 = (
         "feature template {found!r} stands in the role {role}, but {reason}; see the "
         "documentation of templates."

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 
 from ...errors import Errors
-from ...values import choice, number, read
+from ...values import choice, number, read, shown
 from ..kernels.ngram_windows import GRAM, BagIndex
 from ..kernels.trie import SHARED
 
@@ -57,7 +57,7 @@ def make_fuzzy(settings: Mapping[str, Any] | None) -> Fuzzy | None:
     if not isinstance(settings, Mapping) or not set(settings) <= set(names):
         expected = f"null, or a block of {names}"
         raise ValueError(
-            Errors.HS034.format(name="fuzzy", found=settings, expected=expected)
+            Errors.HS034.format(name="fuzzy", found=shown(settings), expected=expected)
         )
     fuzzy = Fuzzy(**settings)
     is_edit = fuzzy.similarity == "edit"

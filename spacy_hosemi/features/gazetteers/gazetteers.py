@@ -22,7 +22,7 @@ from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc
 
 from ...errors import Errors
-from ...values import TEXT, Setting, choice, number, or_null, read_all
+from ...values import TEXT, Setting, choice, number, or_null, read_all, shown
 from ..instances import Instances, doc_of
 from ..kernels.trie import SHARED, EntryFinder, Trie
 from .fuzzy import NO_ENTRIES, Fuzzy, FuzzyIndex, make_fuzzy
@@ -106,7 +106,9 @@ def make_gazetteer(
     settings = read_all(SETTINGS, locals(), message=Errors.HS034)
     if (mode == "hard") != bool(label):
         what = 'the label of the entities if mode = "hard", else null'
-        raise ValueError(Errors.HS034.format(name="label", found=label, expected=what))
+        raise ValueError(
+            Errors.HS034.format(name="label", found=shown(label), expected=what)
+        )
     return Gazetteer(**settings, fuzzy=make_fuzzy(fuzzy))
 
 
