@@ -20,7 +20,7 @@ from spacy_hosemi.features.gazetteers.fuzzy import (
 from spacy_hosemi.features.naming import feature_names
 
 from ..helpers import make_doc
-from .test_gazetteers import spans_of, through_dict, through_pickle
+from .test_gazetteers import THROUGH, spans_of
 
 NLP = spacy.blank("en")
 EDIT = {"similarity": "edit"}
@@ -214,7 +214,7 @@ def test_dropout_overlooks_the_same_entries_as_exact_matches(attr):
     assert 25 < n_seen < 55
 
 
-@pytest.mark.parametrize("through", [through_dict, through_pickle])
+@pytest.mark.parametrize("through", THROUGH)
 @pytest.mark.parametrize("entries", [[], ["...", ""], JOURNALS])
 def test_copies(through, entries):
     doc = NLP("Physical Revue Letters")

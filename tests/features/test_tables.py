@@ -1,7 +1,5 @@
 """Tables of words: their files, what is found in them, and what templates read."""
 
-import pickle
-
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -15,17 +13,14 @@ from spacy_hosemi.features import (
     FeatureSet,
     Table,
     Tables,
-    make_features,
     make_table,
 )
 from spacy_hosemi.features.gazetteers.readers import make_table_reader
 from spacy_hosemi.features.lexemes import LexemeReader
 from spacy_hosemi.features.naming import feature_names
-from spacy_hosemi.features.presets import TABLES
-from spacy_hosemi.features.templates import parse_templates
 
 from ..helpers import make_doc
-from .test_gazetteers import spans_of
+from .test_gazetteers import THROUGH, spans_of
 
 NLP = spacy.blank("en")
 ROWS = [("ada", "0110"), ("met", "10"), ("bob", "0111"), ("ada", "11")]
@@ -41,11 +36,6 @@ def make_tables(rows=ROWS, **settings) -> Tables:
 def find(tables, *words, what="x:VALUE") -> list[str | None]:
     orths = np.array([NLP.vocab[word].orth for word in words], np.uint64)
     return LexemeReader([what], tables).texts(NLP.vocab, orths)[what]
-
-
-def names_of(tables, templates, *words, role="inside"):
-    extractor = Extractor(FeatureSet(**{role: templates}), tables=tables)
-    return list(feature_names(extractor, make_doc(NLP, *words), role))
 
 
 # --- what is found ----------------------------------------------------------------
@@ -103,33 +93,26 @@ def test_settings():
     assert make_table("ORTH", [4, 6]) == Table("ORTH", (4, 6))
 
 
+LENGTHS = -1, "1", 2.0, True, 1001, 10**9
+
+
 @pytest.mark.parametrize(
-    "setting",
-    [{"attr": "lower"}, {"attr": "LEMMA"}, {"prefixes": [4, 0]}, {"prefixes": [-1]}]
-    + [{"prefixes": [x]} for x in ("1", 2.0, True, 1001, 10**9)],
+    "name, values",
+    [("attr", ["lower", "LEMMA"]), ("prefixes", [[4, 0], *([x] for x in LENGTHS)])],
 )
-def test_settings_out_of_range(setting):
-    ((name, found),) = setting.items()
-    with pytest.raises(ValueError) as error:
-        make_table(**setting)
-    assert str(error.value).startswith(f"[HS077] table.{name} is {found!r}; expected ")
+def test_settings_out_of_range(name, values):
+    for value in values:
+        with pytest.raises(ValueError) as error:
+            make_table(**{name: value})
+        message = f"[HS077] table.{name} is {value!r}; expected "
+        assert str(error.value).startswith(message)
 
 
 # --- copies -----------------------------------------------------------------------
 
 
-def through_pickle(tables):
-    return pickle.loads(pickle.dumps(tables))
-
-
-def through_dict(tables):
-    loaded = Tables(tables.settings)
-    loaded.load(tables.to_dict())
-    return loaded
-
-
 @pytest.mark.parametrize("rows", [ROWS, []])
-@pytest.mark.parametrize("through", [through_pickle, through_dict])
+@pytest.mark.parametrize("through", THROUGH)
 def test_copies(through, rows):
     tables = make_tables(rows, attr="ORTH", prefixes=[2])
     copy = through(tables)
@@ -164,8 +147,10 @@ def test_what_is_no_table(name):
 
 
 def test_names():
-    templates = ["x:VALUE", "x:VALUE[1]", "x:PREFIX2 & LOWER[-1]"]
-    assert names_of(make_tables(), templates, "Ada", "who", "met") == [
+    features = FeatureSet(["x:VALUE", "x:VALUE[1]", "x:PREFIX2 & LOWER[-1]"])
+    extractor = Extractor(features, tables=make_tables())
+    doc = make_doc(NLP, "Ada", "who", "met")
+    assert list(feature_names(extractor, doc, "inside")) == [
         ["x:VALUE=0110", None, "x:PREFIX2 & LOWER[-1]=01 & ^"],
         [None, "x:VALUE[1]=10", None],
         ["x:VALUE=10", "x:VALUE[1]=$", "x:PREFIX2 & LOWER[-1]=10 & who"],
@@ -183,40 +168,6 @@ def test_of_whole_segments():
         (0, 2, "x:VALUE & x:VALUE[-1]=0110 & 0111"),
         (1, 2, "x:VALUE & x:VALUE[-1]=0111 & 0111"),
     }
-
-
-@pytest.mark.parametrize(
-    "text", ["y:VALUE", "x:VALUES", "x:PREFIX", "x:PREFIX0", "x:PREFIX04", "x:IN"]
-)
-@pytest.mark.parametrize("role", ["inside", "whole"])
-def test_unknown_table(role, text):
-    features = FeatureSet(**{role: [text]})  # which tables there are comes later
-    with pytest.raises(ValueError, match=f"HS031.*'{text}'; known are .*'x:VALUE'"):
-        Extractor(features, tables=make_tables())
-    with pytest.raises(ValueError, match="HS031"):
-        features.with_lists((), {"x": make_table()})
-
-
-def usual(role, *what):
-    return parse_templates(t.format(w) for w in what for t in TABLES.get(role, ()))
-
-
-def test_the_usual_features_are_added():
-    features = make_features(min_count=3, width=2)
-    both = features.with_lists((), {"x": make_table(prefixes=[4]), "y": make_table()})
-    for role in features.roles:
-        expected = usual(role, "x:VALUE", "x:PREFIX4", "y:VALUE")
-        assert both.roles[role] == (*features.roles[role], *expected)
-    assert usual("inside", "x:VALUE")
-    assert (both.min_count, both.width) == (3, 2)
-
-
-@pytest.mark.parametrize("role", ["inside", "whole"])
-def test_a_table_that_is_read_already_is_left_alone(role):
-    features = FeatureSet(**{role: ["LOWER & x:PREFIX3"]})
-    both = features.with_lists((), {"x": make_table(prefixes=[4]), "y": make_table()})
-    for other in TABLES:
-        assert both.roles[other] == (*features.roles[other], *usual(other, "y:VALUE"))
 
 
 def test_replaced_rows_are_read_after_clear():
