@@ -3,6 +3,7 @@
 import pytest
 
 from ..helpers import (
+    fit_anew,
     initialize,
     make_examples,
     make_nlp,
@@ -125,7 +126,7 @@ def test_online_training_goes_on():
 def test_no_step_after_a_fit():
     """A component that a fit has trained takes no step in `spacy train`, also if it
     could not be initialized again."""
-    nlp = make_trained()
+    nlp = fit_anew()
     pipe, before = nlp.get_pipe("hosemi"), look(nlp)
     with pytest.raises(ValueError, match="HS"):
         pipe.initialize(lambda: make_examples(nlp), nlp=nlp, labels=["O"])
