@@ -119,7 +119,7 @@ class ScoredLevel:
     is_open: Bools | None = None
 
     @cached_property
-    def found(self) -> tuple[Floats, Ints]:
+    def solution(self) -> tuple[Floats, Ints]:
         """The probability of each candidate [K], and the candidates of the best
         segmentation of each document."""
         order = self.candidates.node + 1
@@ -129,7 +129,7 @@ class ScoredLevel:
     @property
     def best_spans(self) -> Ints:
         """The candidates that are spans of the best segmentation of each document."""
-        best = self.found[1]
+        best = self.solution[1]
         return best[self.candidates.node[best] >= 0]
 
     @cached_property
@@ -148,7 +148,7 @@ class ScoredLevel:
         the best segmentation, and those of at least this probability. Of candidates
         that agree with the gold [K], the best segmentation is not pruned either, nor
         those that are probable among segmentations into such candidates."""
-        prob, best = self.found
+        prob, best = self.solution
         keep = prob >= threshold
         keep[best] = True
         if agreed is not None:
@@ -212,7 +212,7 @@ def paths(solved: ScoredLevel, spans: Ints, tree: LabelTree) -> list[list[SpanPa
     """Returns, by document, some candidates of the last level as spans with leaves,
     each with the names from the top to the leaf, and with the probability of a span at
     these tokens with a label below the name."""
-    prob, _ = solved.found
+    prob, _ = solved.solution
     totals = _totals(solved.candidates, prob, spans, tree).tolist()
     by_doc: list[list[SpanPath]] = [[] for _ in solved.candidates.sizes]
     columns = "doc", "start", "end", "node"

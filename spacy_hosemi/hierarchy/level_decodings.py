@@ -51,7 +51,7 @@ class _Gains:
     """Finds the spans with the largest sum of gains, 2 P(span) - ratio."""
 
     def __init__(self, solved: ScoredLevel) -> None:
-        table, self._prob = solved.candidates, solved.found[0]
+        table, self._prob = solved.candidates, solved.solution[0]
         self.n_docs, self._sizes = len(table.sizes), table.sizes
         self._doc, self._node = table.doc, table.node
         self._start, self._end = table.start, table.end

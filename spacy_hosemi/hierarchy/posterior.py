@@ -53,7 +53,7 @@ class LevelPosterior(AnyPosterior):
         """Of each instance the probability of each candidate: start and end in its
         tokens, node (-1: outside)."""
         table, of_rows = self.solved.candidates, []
-        columns = (table.start, table.end, table.node, self.solved.found[0])
+        columns = (table.start, table.end, table.node, self.solved.solution[0])
         for k in self.rows:
             here = slice(table.first[k], table.first[k + 1])
             values = zip(*(column[here].tolist() for column in columns))

@@ -68,11 +68,16 @@ class LabelInventory:
         """Returns the segmentation that has exactly these spans, which are sorted and
         do not overlap."""
         segments: list[Segment] = []
-        at = 0
-        for start, end, label in spans:
-            segments += self._outside(at, start) + self._inside(start, end, label)
+        is_run, at = not self.on_tokens and self.outside != "token", 0
+        for start, end, label in (*spans, (n_tokens, n_tokens, "")):
+            if is_run and at < start:
+                segments.append((at, start, 0))
+            else:
+                segments += [(i, i + 1, 0) for i in range(at, start)]
+            if label:
+                segments += self._inside(start, end, label)
             at = end
-        return segments + self._outside(at, n_tokens)
+        return segments
 
     def names_within(self, spans: Iterable[Span], n_tokens: int) -> NDArray[np.bool_]:
         """Returns the names that encode some spans at their tokens, bool [n, L]; all
@@ -118,13 +123,6 @@ class LabelInventory:
             for right in (*self.names, END)
             if (left, right) != (BEGIN, END) and not _may_follow(left, right, closed)
         ]
-
-    def _outside(self, start: int, end: int) -> list[Segment]:
-        if start == end:
-            return []
-        if self.on_tokens or self.outside == "token":
-            return [(i, i + 1, 0) for i in range(start, end)]
-        return [(start, end, 0)]
 
     def _inside(self, start: int, end: int, label: str) -> list[Segment]:
         if not self.on_tokens:

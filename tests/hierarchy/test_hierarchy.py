@@ -302,7 +302,7 @@ def test_with_threshold_0_it_is_exact(seed):
     scale = float(case.rng.choice([1.0, 0.5]))
     solved = case.descend(scale=scale)
     log_z, prob, *_ = solved.lattice.sums(solved.candidates.score)
-    best = set(solved.found[1].tolist())
+    best = set(solved.solution[1].tolist())
     is_best = [k in best for k in range(len(prob))]
     probs = found_segments(case, solved, prob)
     chosen = found_segments(case, solved, is_best)
@@ -350,7 +350,7 @@ def test_the_best_and_the_probable_are_refined(seed):
     threshold = float(case.rng.choice([0.01, 0.3, 1.0]))
     levels = levels_of(case, case.candidates(threshold), lambda x: x.pruned(threshold))
     for solved, candidates in levels:
-        prob, path = solved.found
+        prob, path = solved.solution
         best = set(path.tolist())
         kept = [k for k in range(len(prob)) if k in best or prob[k] >= threshold]
         assert places(candidates) == [places(solved.candidates)[k] for k in kept]
@@ -477,7 +477,7 @@ def test_outside_where_the_threshold_left_none(seed):
     solved = case.descend(threshold=0.3)
     n = sum(x.n_tokens for x in case.problems)
     solved = replace(solved, is_open=np.ones(n, bool))
-    prob, places_ = solved.found[0], places(solved.candidates)
+    prob, places_ = solved.solution[0], places(solved.candidates)
     spans = [k for k, (*_, v) in enumerate(places_) if v >= 0 and prob[k] > 0.0]
 
     def apart(some):
