@@ -54,6 +54,7 @@ class FlatTree:
     ) -> None:
         self._tree, self.automaton, self.weights = tree, automaton, weights
         self._leaves = cache(tree.leaves)  # below a node
+        self._places = cache(self._find_places)
         self._ways = {label: tree.path(tree.leaf[label]) for label in labels}
         self.unknown: dict[str, Path] = {
             label: tuple((name, None) for name, _ in way)
@@ -79,14 +80,20 @@ class FlatTree:
         """Returns the names from the top to a leaf, with probabilities, from those of
         the leaves of its `family`; a name that a user gave the span (kept), and the
         names above it, have probability 1."""
-        way = self._ways[label]
-        probability = dict(zip(self._leaves(way[0][1]), probabilities))
         n_sure = self._tree.n_sure(label, kept)
         path: list[tuple[str, float]] = []
-        for k, (name, node) in enumerate(way):
-            p = math.fsum([probability[leaf] for leaf in self._leaves(node)])
+        for k, (name, places) in enumerate(self._places(label)):
+            p = math.fsum([probabilities[i] for i in places])
             path.append((name, 1.0 if k < n_sure else min(p, 1.0)))
         return path
+
+    def _find_places(self, label: str) -> list[tuple[str, list[int]]]:
+        """Returns the names from the top to a leaf, and where the leaves below each are
+        in its `family`."""
+        way = self._ways[label]
+        place = {leaf: k for k, leaf in enumerate(self._leaves(way[0][1]))}
+        below = ((name, self._leaves(node)) for name, node in way)
+        return [(name, [place[leaf] for leaf in leaves]) for name, leaves in below]
 
 
 def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | None:
