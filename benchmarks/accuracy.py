@@ -23,8 +23,7 @@ same features of each token, the same documents, the same scorer. `crfsuite-no-l
 leaves out features of lists of names, `crfsuite-plain` reads what one would write by
 hand. c1 and c2 are those with the highest micro-F1 on dev, or by 3-fold
 cross-validation on train where there is no dev (on a part of train with --peer-sample).
-The peer's features are strings, made in Python; "features ready" leaves out making them
-and CRFsuite's items.
+The peer's features are strings, made in Python.
 
 A gold span that begins or ends inside a token of the config's tokenizer is missed by
 all systems; how many there are is said. All learn from the rest of such a document.
@@ -119,7 +118,6 @@ def unreached(nlp: Language, splits: training.Splits) -> list[str]:
 
 def peer_figures(chain: Peer, test: Path, n_tokens: int) -> dict[str, Any]:
     """The same figures of a peer."""
-    speed, speed_ready = chain.speeds(test, n_tokens)
     settings = f"c1 {chain.c1:g}, c2 {chain.c2:g}, {chain.source}"
     n_docs, n_cut = (int(chain.cost[x]) for x in ("n_docs", "n_cut"))
     settings += f"; trained on {n_docs} docs"
@@ -131,8 +129,7 @@ def peer_figures(chain: Peer, test: Path, n_tokens: int) -> dict[str, Any]:
         "features, CPU s": chain.cost["features"],
         "fit, CPU s": chain.cost["fit"],
         "training, peak MB": chain.usage.peak_mb,
-        "tokens per CPU s": speed,
-        "features ready": speed_ready,
+        "tokens per CPU s": chain.speed(test, n_tokens),
         "model on disk, MB": size_mb(chain.path),
         "settings": settings,
     }
@@ -162,7 +159,6 @@ def cost_table(systems: dict[str, Any]) -> str:
         "fit, CPU s": ".1f",
         "training, peak MB": ",.0f",
         "tokens per CPU s": ",.0f",
-        "features ready": ",.0f",
         "model on disk, MB": ".2f",
     }
     rows = [[name, *map(x.get, columns)] for name, x in systems.items()]

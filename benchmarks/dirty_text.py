@@ -26,6 +26,7 @@ import random
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import harness
@@ -43,9 +44,10 @@ from spacy_hosemi import use_field_tokenizer
 Piece = tuple[str, str, str]
 
 
-def dirtied(
-    marked: harness.Marked, dirt: Callable[[str, random.Random], list[Piece]]
-) -> harness.Marked:
+Dirt = Callable[[str, random.Random], list[Piece]]
+
+
+def dirtied(marked: harness.Marked, dirt: Dirt) -> harness.Marked:
     """A text with dirt. Spans move with their first and last character; what the dirt
     puts before the first or after the last one is outside."""
     text, spans = marked
@@ -60,9 +62,14 @@ def dirtied(
     return "".join(parts), [(starts[i], ends[j - 1], y) for i, j, y in spans]
 
 
-def replacing(old: str, new: str) -> Callable[[str, random.Random], list[Piece]]:
+def each(change: Callable[[str], str]) -> Dirt:
+    """Something else in the place of each character."""
+    return lambda text, _: [("", change(c), "") for c in text]
+
+
+def replacing(old: str, new: str) -> Dirt:
     """Another character in the place of one."""
-    return lambda text, _: [("", new if c == old else c, "") for c in text]
+    return each(lambda c: new if c == old else c)
 
 
 def _new_lines(text: str, _: random.Random) -> list[Piece]:
@@ -92,7 +99,7 @@ def _hyphens(text: str, _: random.Random) -> list[Piece]:
     return found
 
 
-def _within_words(sign: str) -> Callable[[str, random.Random], list[Piece]]:
+def _within_words(sign: str) -> Dirt:
     """A character that is not seen between every tenth pair of letters or so."""
 
     def add(text: str, rng: random.Random) -> list[Piece]:
@@ -106,9 +113,7 @@ def _within_words(sign: str) -> Callable[[str, random.Random], list[Piece]]:
     return add
 
 
-def _around_words(
-    before: str, after: str
-) -> Callable[[str, random.Random], list[Piece]]:
+def _around_words(before: str, after: str) -> Dirt:
     """Characters that are not seen around every third word or so."""
 
     def add(text: str, rng: random.Random) -> list[Piece]:
@@ -147,16 +152,8 @@ def _ligatures(text: str, _: random.Random) -> list[Piece]:
     return found
 
 
-def _full_width(text: str, _: random.Random) -> list[Piece]:
-    return [("", chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c, "") for c in text]
-
-
-def _decomposed(text: str, _: random.Random) -> list[Piece]:
-    return [("", unicodedata.normalize("NFD", c), "") for c in text]
-
-
-DIRT: dict[str, Callable[[str, random.Random], list[Piece]]] = {
-    "no dirt": lambda text, _: [("", c, "") for c in text],
+DIRT: dict[str, Dirt] = {
+    "no dirt": each(str),
     "double spaces": replacing(" ", "  "),
     "lines of 60 characters": _new_lines,
     "words divided at line ends": _hyphens,
@@ -167,8 +164,8 @@ DIRT: dict[str, Callable[[str, random.Random], list[Piece]]] = {
     "marks of direction": _around_words("\u200e", "\u200f"),
     "byte order mark": _bom,
     "ligatures": _ligatures,
-    "full width": _full_width,
-    "decomposed accents": _decomposed,
+    "full width": each(lambda c: chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c),
+    "decomposed accents": each(partial(unicodedata.normalize, "NFD")),
 }
 
 

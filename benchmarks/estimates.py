@@ -28,14 +28,6 @@ COLUMNS += ["estimate, MB|.0f", "took, MB|.0f", "ratio|.2f"]
 COLUMNS += ["evaluations|d", "weights|d"]
 
 
-def init(path: Path, kind: str) -> Path:
-    """Write a config. RETURNS (Path): Where it is."""
-    measured(
-        [sys.executable, "-m", "spacy", "hosemi", "init", str(path), "--for", kind]
-    )
-    return path
-
-
 def row_of(
     data: Path, folder: Path, max_train: int | None, config: Path | None = None
 ) -> list[Any]:
@@ -52,7 +44,7 @@ def row_of(
     checking = measured(check, accepted=(0, 1))  # 1: the data have faults
     found = json.loads(checking.output[checking.output.index("{\n") :])
     kind = found["config"]["kind"] if config is None else config.stem
-    config = config or init(folder / "config.cfg", kind)
+    config = config or training.write_init(folder / "config.cfg", kind)
     _, usage, _ = training.train(config, splits, [])
     cost = found["cost"]
     seconds, memory = cost["seconds"]["about"], cost["megabytes"]["about"]

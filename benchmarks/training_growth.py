@@ -31,6 +31,7 @@ import estimates
 import harness
 from arguments import number, script
 from thinc.api import Config
+from training import write_init
 
 from spacy_hosemi.component.penalty_search import DEFAULT
 
@@ -93,8 +94,7 @@ def labelled(n_labels: int) -> Iterable[dict[str, Any]]:
 def config_of(path: Path, max_iter: int | None) -> Path:
     """Write a config for the kind of data that the path names, with one value of l2:
     how many fits "auto" takes depends on where scores fall. RETURNS (Path): It."""
-    estimates.init(path, path.stem)
-    config = Config().from_disk(path, interpolate=False)
+    config = Config().from_disk(write_init(path, path.stem), interpolate=False)
     fit = config["initialize"]["components"]["hosemi"]["fit"]
     fit["l2"] = DEFAULT
     if max_iter:
