@@ -199,16 +199,11 @@ def measure(args: argparse.Namespace, _: Path) -> None:
     tasks = [read_task(*pair, args) for pair in zip(args.datasets, kinds)]
     full = [simulate(x, RANDOM, 0, len(x.pool), len(x.pool), 0.0)[0].f1 for x in tasks]
     enough = [args.share * f1 for f1 in full]
-    runs: list[dict[str, list[list[Round]]]]
-    runs = [{strategy: [] for strategy in STRATEGIES} for _ in tasks]
-    for seed in range(args.seeds):
-        for task, least, found in zip(tasks, enough, runs):
-            for strategy in STRATEGIES:
-                limits = args.first, args.least, least
-                found[strategy].append(simulate(task, strategy, seed, *limits))
-    rows = []
-    for task, least, found in zip(tasks, enough, runs):
-        rows += rows_of(task.name, found, least, args.least)
+    rows: list[list[Any]] = []
+    for task, f1_enough in zip(tasks, enough):
+        limits, seeds = (args.first, args.least, f1_enough), range(args.seeds)
+        runs = {x: [simulate(task, x, k, *limits) for k in seeds] for x in STRATEGIES}
+        rows += rows_of(task.name, runs, f1_enough, args.least)
     columns = ["data", "strategy"]
     for name, form in [*((name, ".0f") for name in COSTS.values()), ("area", ".2f")]:
         columns += [f"{name}|{form}", "to random"]

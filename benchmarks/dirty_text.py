@@ -117,19 +117,13 @@ def _around_words(before: str, after: str) -> Dirt:
     """Characters that are not seen around every third word or so."""
 
     def add(text: str, rng: random.Random) -> list[Piece]:
-        found = []
-        is_marked = False
+        found, is_marked = [], False
         for k, c in enumerate(text):
             is_start = c != " " and (k == 0 or text[k - 1] == " ")
             is_end = c != " " and text[k + 1 : k + 2] in (" ", "")
             is_marked = rng.random() < 0.3 if is_start else is_marked
-            found.append(
-                (
-                    before if is_start and is_marked else "",
-                    c,
-                    after if is_end and is_marked else "",
-                )
-            )
+            signs = is_start * is_marked * before, is_end * is_marked * after
+            found.append((signs[0], c, signs[1]))
         return found
 
     return add

@@ -129,13 +129,10 @@ def fit(config: Path, paths: Sequence[Path], l2: float, max_iter: int) -> Course
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Fit, apply all rules, print everything."""
     config = write_init(folder / "init.cfg", args.kind)
-    lines = harness.draw(harness.read_lines(args.data / "train.jsonl"), args.max_train)
+    args.dev = True
+    lines, dev, _ = harness.train_and_test(args)
+    lines = harness.draw(lines, args.max_train)
     test = harness.read_lines(args.data / "test.jsonl")
-    if (path := args.data / "dev.jsonl").exists():
-        dev = harness.read_lines(path)
-    else:
-        lines, n_dev = harness.shuffled(lines), len(lines) // 5
-        dev, lines = lines[:n_dev], lines[n_dev:]
     splits = make_splits(folder, config_lang(config), lines, dev, test)
     paths = splits.train, splits.dev, splits.test
     tqdm.write(f"{len(lines)} documents", file=sys.stderr)

@@ -118,12 +118,7 @@ def measure(args: argparse.Namespace) -> list[str]:
 
     rows = []
     for (kind, order), theirs in THEIRS.items():
-        settings = {
-            "encoding": "IO" if kind == "C" else "segments",
-            "outside": "none",
-            "max_order": order,
-            "observed_order": 1,
-        }
+        settings = fitting.paper_settings(kind, order)
         features = their_features(kind == "C")
         rows.append(row(f"{kind}{order}", theirs, settings, features, PAPER_FIT))
     own = {"max_order": 3, "decoding": "mbr", "expected_f1": None}

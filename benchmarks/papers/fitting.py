@@ -93,6 +93,13 @@ class Fitted:
         return self.nlp.get_pipe("hosemi")
 
 
+def paper_settings(kind: str, order: int) -> dict[str, Any]:
+    """The component as Nguyen et al. name it: "C", a chain, or "SC", segments."""
+    encoding = "IO" if kind == "C" else "segments"
+    more = {"max_order": order, "observed_order": 1}
+    return {"encoding": encoding, "outside": "none", **more}
+
+
 def config_of(settings: Mapping[str, Any], **features: Any) -> dict[str, Any]:
     """A config of the component, with what `model.features` has beside the defaults."""
     reader = {"@misc": "spacy_hosemi.features.v1", **features}

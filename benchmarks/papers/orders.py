@@ -23,26 +23,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import fitting
 import letters
 import numpy as np
 import punctuation
-from fitting import (
-    Bools,
-    Fitted,
-    Record,
-    Spans,
-    best_us,
-    by_lbfgs,
-    entities,
-    fresh,
-    make_docs,
-    mc_nemar,
-    parts,
-    read_records,
-    script,
-    spans_of,
-    tell,
-)
 from harness import shuffled, table
 from pictures import picture
 from scores import exactness
@@ -68,13 +52,13 @@ class Task:
     settings: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[str, Any] = field(default_factory=dict)
     fit: Mapping[str, Any] = field(default_factory=lambda: FIT)
-    spans: Callable[[Record], Spans] = spans_of
-    counted: Callable[[Doc], set[Any]] = entities
+    spans: Callable[[fitting.Record], fitting.Spans] = fitting.spans_of
+    counted: Callable[[Doc], set[Any]] = fitting.entities
 
     @property
     def has_records(self) -> bool:
         """Whether a document is a record of spans, not of tokens with labels."""
-        return self.counted is entities and self.settings.get("max_length") != 1
+        return self.counted is fitting.entities and self.settings.get("max_length") != 1
 
 
 COVERED = {"outside": "none"}
@@ -107,22 +91,16 @@ TASKS = {
 class Measured:
     """A model of one order: bits of a label of test given the labels before it, F1 and
     records of test in per cent (None where labels are on tokens), which cases of test
-    are right, and CPU us a token of all that the component does, and of the search for
-    the best segmentation."""
+    are right, label patterns with a weight, and costs as in the table."""
 
     order: int
-    fit: Fitted
+    fit: fitting.Fitted
     bits: float
     f1: float
     records: float | None
-    is_right: Bools
-    component_us: float = math.nan
-    decoding_us: float = math.nan
-
-    @property
-    def n_patterns(self) -> int:
-        """Returns how many label patterns have a weight."""
-        return len(self.fit.component.automaton.patterns)
+    is_right: fitting.Bools
+    n_patterns: int
+    costs: dict[str, float]
 
 
 # ------------------------------------------------------------------------------ history
@@ -192,19 +170,18 @@ def compare(name: str, args: argparse.Namespace) -> list[Measured]:
     """Train a model of each order on a data set."""
     task, folder = TASKS[name], args.data / name
     train, test = (
-        shuffled(read_records(folder / part, args.quick))
+        shuffled(fitting.read_records(folder / part, args.quick))
         for part in ("train.jsonl", "test.jsonl")
     )
-    train = make_docs(train[: task.n_train], task.spans)
-    test = make_docs(test[:N_TEST], task.spans)
+    train = fitting.make_docs(train[: task.n_train], task.spans)
+    test = fitting.make_docs(test[:N_TEST], task.spans)
     orders = (ORDERS[0], ORDERS[-1]) if args.quick else ORDERS
     found = [measure_one(task, order, train, test, args.quick) for order in orders]
     timed = test[:N_TIMED_DOCS]
-    runs = [parts(x.fit.component, timed) for x in found]
-    for x, us in zip(found, best_us(runs, timed)):
-        x.component_us, x.decoding_us = us["component"], us["decoding"]
-    for x in found:
-        tell(f"{name} {x.order}: F1 {x.f1:.2f}, {x.bits:.3f} bits")
+    runs = [fitting.parts(x.fit.component, timed) for x in found]
+    for x, us in zip(found, fitting.best_us(runs, timed)):
+        x.costs |= {name: us[name] for name in ("component", "decoding")}
+        fitting.tell(f"{name} {x.order}: F1 {x.f1:.2f}, {x.bits:.3f} bits")
     return found
 
 
@@ -213,16 +190,18 @@ def measure_one(
 ) -> Measured:
     """Train and test one model; its times at test are still to be measured."""
     settings = {**COMMON, **task.settings, "max_order": order}
-    fit = by_lbfgs(train, settings, task.features, task.fit, quick)
+    fit = fitting.by_lbfgs(train, settings, task.features, task.fit, quick)
     gold = [task.counted(doc) for doc in test]
-    own = [task.counted(doc) for doc in map(fit.nlp, fresh(test))]
+    own = [task.counted(doc) for doc in map(fit.nlp, fitting.fresh(test))]
     is_right = [case in x for cases, x in zip(gold, own) for case in sorted(cases)]
     known, asked = (label_sequences(fit.component, docs) for docs in (train, test))
     bits = History(known, order).bits(asked)
     found = exactness(own, gold)
     records = found.records if task.has_records else None
     right = np.array(is_right, bool)
-    return Measured(order, fit, bits, found.f1, records, right)
+    n_patterns = len(fit.component.automaton.patterns)
+    costs = {"training": fit.cpu_s}
+    return Measured(order, fit, bits, found.f1, records, right, n_patterns, costs)
 
 
 # ------------------------------------------------------------------------------- tables
@@ -235,7 +214,7 @@ COLUMNS = (
 
 def p_value(before: Measured, after: Measured) -> str:
     """Of McNemar's test."""
-    *_, p = mc_nemar(before.is_right, after.is_right)
+    *_, p = fitting.mc_nemar(before.is_right, after.is_right)
     return f"{p:.2g}" if p else "<1e-300"
 
 
@@ -243,8 +222,7 @@ def rows(name: str, found: Sequence[Measured]) -> list[list[Any]]:
     """Of the table: one data set."""
     ps = [None, *(p_value(*pair) for pair in zip(found, found[1:]))]
     return [
-        [name, x.order, x.f1, p, x.records, x.bits, x.n_patterns]
-        + [x.fit.cpu_s, x.component_us, x.decoding_us]
+        [name, x.order, x.f1, p, x.records, x.bits, x.n_patterns, *x.costs.values()]
         for p, x in zip(ps, found)
     ]
 
@@ -253,16 +231,11 @@ def summary(name: str, found: Sequence[Measured]) -> list[Any]:
     """Of the second table: a data set, higher orders against the first."""
     first, last = found[0], found[-1]
     shown = [x for x in found if x.order in SHOWN]
-    costs: list[Callable[[Measured], float]] = [
-        lambda x: x.fit.cpu_s,
-        lambda x: x.component_us,
-        lambda x: x.decoding_us,
-    ]
     return [
         f"{name}: {TASKS[name].what}",
         *(first.f1, *(x.f1 - first.f1 for x in shown), p_value(first, last)),
         *(first.bits, *(x.bits - first.bits for x in shown)),
-        *(cost(last) / cost(first) for cost in costs),
+        *(last.costs[name] / cost for name, cost in first.costs.items()),
     ]
 
 
@@ -273,13 +246,13 @@ def measure(args: argparse.Namespace) -> list[str]:
     gains = [f"at {order}|+.2f" for order in shown]
     costs = [f"{name}|.2f" for name in ("training", "component", "decoding")]
     columns = ["data", "F1|.2f", *gains, "p", "bits|.2f", *gains, *costs]
-    parts = [
+    said = [
         "Order of label patterns on six kinds of data",
         table(COLUMNS, [row for name in found for row in rows(name, found[name])]),
         "Higher orders against order 1; times are those of the last order to the first",
         table(columns, [summary(name, models) for name, models in found.items()]),
     ]
-    return parts if args.quick else [*parts, draw_orders(args, found)]
+    return said if args.quick else [*said, draw_orders(args, found)]
 
 
 def draw_orders(args: argparse.Namespace, found: dict[str, list[Measured]]) -> str:
@@ -287,11 +260,11 @@ def draw_orders(args: argparse.Namespace, found: dict[str, list[Measured]]) -> s
     values: dict[str, Callable[[Measured, Measured], float]] = {
         "F1, more than at order 1": lambda x, first: x.f1 - first.f1,
         "bits to tell a label from those before it": lambda x, first: x.bits,
-        "CPU time of training, to order 1": lambda x, y: x.fit.cpu_s / y.fit.cpu_s,
-        "CPU time of prediction, to order 1": lambda x, y: (
-            x.component_us / y.component_us
-        ),
     }
+    for title, name in (("training", "training"), ("prediction", "component")):
+        values[f"CPU time of {title}, to order 1"] = lambda x, first, name=name: (
+            x.costs[name] / first.costs[name]
+        )
     panels = []
     for title, value in values.items():
         lines = {
@@ -302,7 +275,7 @@ def draw_orders(args: argparse.Namespace, found: dict[str, list[Measured]]) -> s
     return picture(args.pictures / "orders", panels, (9.0, 6.6), 2)
 
 
-main = script(__doc__, measure)
+main = fitting.script(__doc__, measure)
 
 if __name__ == "__main__":
     sys.exit(main())

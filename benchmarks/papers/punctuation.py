@@ -22,7 +22,16 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from fitting import Record, by_lbfgs, fresh, make_docs, read_records, script, tell
+from fitting import (
+    Record,
+    by_lbfgs,
+    fresh,
+    make_docs,
+    paper_settings,
+    read_records,
+    script,
+    tell,
+)
 
 # isort: split
 from arguments import flag
@@ -85,18 +94,9 @@ def marks(doc: Doc) -> set[tuple[int, str]]:
 
 def model(kind: str, order: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings of the component and of its features."""
-    settings = {
-        "encoding": "IO" if kind == "C" else "segments",
-        "outside": "none",
-        "max_order": order,
-        "observed_order": 1,
-    }
-    features = {
-        "preset": "none",
-        "inside": INSIDE,
-        "transition": TRANSITION,
-        "min_count": 2,
-    }
+    settings = paper_settings(kind, order)
+    features = {"preset": "none", "inside": INSIDE, "transition": TRANSITION}
+    features |= {"min_count": 2}
     if kind == "SC":
         settings |= {"explicit_length": 12}
         features |= {"start": START, "end": END, "within": WITHIN}
