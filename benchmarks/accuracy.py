@@ -39,7 +39,6 @@ whose published figures are means over folds. Fix all settings beforehand.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,20 +179,12 @@ def cross_validate(args: argparse.Namespace, folder: Path) -> None:
     )
     settings: dict[str, Any] = {}
     rows: list[list[Any]] = []
-    progress = tqdm(total=args.cv * args.repeats, desc="folds", disable=None)
-    for repeat in range(args.repeats):
-        parts = harness.folds(lines, args.cv, harness.SEED + repeat)
-        for fold, (rest, held_out) in enumerate(parts):
-            part = folder / f"{repeat}-{fold}"
-            lang = training.config_lang(args.config)
-            splits = training.make_splits(part, lang, rest, None, held_out)
-            _, systems = train_systems(args, splits, settings)
-            rows += [[f"{repeat}", fold, *x] for x in fold_rows(systems)]
-            if not args.runs:
-                shutil.rmtree(part)
-            progress.update()
-    progress.close()
-    columns = ["repeat", "fold|d", "system", "P|.2f", "R|.2f", "F1|.2f", "records|.2f"]
+    lang, folds = training.config_lang(args.config), harness.repeated_folds(args, lines)
+    for fold, rest, held_out in tqdm(folds, desc="folds", disable=None):
+        splits = training.make_splits(folder / fold, lang, rest, None, held_out)
+        _, systems = train_systems(args, splits, settings)
+        rows += [[fold, *x] for x in fold_rows(systems)]
+    columns = ["repeat-fold", "system", "P|.2f", "R|.2f", "F1|.2f", "records|.2f"]
     harness.report(
         args,
         f"{args.data.resolve().name}, {len(lines)} docs of "
@@ -220,8 +211,8 @@ def fold_rows(systems: dict[str, Any]) -> Iterator[list[Any]]:
 def mean_table(rows: list[list[Any]], settings: dict[str, Any]) -> str:
     """What all folds say together, a row for each system."""
     table = []
-    for name in dict.fromkeys(row[2] for row in rows):
-        columns = zip(*(row[5:] for row in rows if row[2] == name))
+    for name in dict.fromkeys(row[1] for row in rows):
+        columns = zip(*(row[4:] for row in rows if row[1] == name))
         f1s, records, cpu_s, apart = map(list, columns)
         c1, c2 = settings.get(name, (None, None))
         means = harness.with_spread(f1s), harness.with_spread(records)

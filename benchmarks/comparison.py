@@ -25,6 +25,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -151,9 +152,8 @@ def parts(args: argparse.Namespace) -> Iterator[tuple[harness.Lines, harness.Lin
     """What is trained on, and what is tested on, one after the other."""
     if args.cv and not (args.dev or args.test):
         lines = harness.read_lines(args.data / "train.jsonl")
-        for repeat in range(args.repeats):
-            seed = harness.SEED + repeat
-            yield from harness.folds(harness.draw(lines, args.max_train), args.cv, seed)
+        drawn = harness.draw(lines, args.max_train)
+        yield from (x[1:] for x in harness.repeated_folds(args, drawn))
         return
     args.dev = args.dev or not args.test
     for _ in range(args.repeats):
@@ -181,17 +181,13 @@ def compare(
         (variant.name, l2): [] for l2 in args.l2 for variant in compared
     }
     all_parts = [*parts(args)]
-    progress = tqdm(total=len(found) * len(all_parts), desc="trainings", disable=None)
+    lang, trainings = training.config_lang(args.config), [*product(compared, args.l2)]
     for k, (rest, test) in enumerate(all_parts):
-        splits = training.make_splits(
-            folder / f"{k}", training.config_lang(args.config), rest, None, test
-        )
-        for variant in compared:
-            for l2 in args.l2:
-                trained = train(args, variant, l2, splits, k)
-                found[variant.name, l2].append(trained)
-                progress.update()
-    progress.close()
+        splits = training.make_splits(folder / f"{k}", lang, rest, None, test)
+        title = f"part {k + 1} of {len(all_parts)}"
+        for variant, l2 in tqdm(trainings, desc=title, disable=None):
+            trained = train(args, variant, l2, splits, k)
+            found[variant.name, l2].append(trained)
     tables: list[str] = []
     for l2 in args.l2:
         rows = [(x, found[x.name, l2]) for x in compared]

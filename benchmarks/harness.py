@@ -110,6 +110,17 @@ def folds(
         yield rest, lines[fold::n_folds]
 
 
+def repeated_folds(
+    args: argparse.Namespace, lines: Sequence[Any]
+) -> list[tuple[str, list[Any], list[Any]]]:
+    """What --cv and --repeats say: the name of each fold, all others, and it."""
+    return [
+        (f"{repeat}-{fold}", *parts)
+        for repeat in range(args.repeats)
+        for fold, parts in enumerate(folds(lines, args.cv, SEED + repeat))
+    ]
+
+
 # --------------------------------------------------------------------------------- time
 
 

@@ -31,10 +31,10 @@ end in -dev.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from statistics import mean
 
@@ -109,19 +109,14 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     if not sizes:
         sys.exit(f"there are only {len(lines)} documents to draw from")
     found: list[Trained] = []
-    progress = tqdm(total=args.repeats * len(sizes), disable=None)
-    for repeat in range(args.repeats):
-        drawn = harness.shuffled(lines, harness.SEED + repeat)
-        for size in sizes:
-            part = folder / f"{repeat}-{size}"
-            splits = subset_splits(args, part, drawn[:size], test)
-            for system, *figures in train_systems(args, splits):
-                if system in args.systems:
-                    found.append(Trained(system, size, repeat, *figures))
-            if not args.runs:
-                shutil.rmtree(part)
-            progress.update()
-    progress.close()
+    draws = [harness.shuffled(lines, harness.SEED + k) for k in range(args.repeats)]
+    trainings = [*product(enumerate(draws), sizes)]
+    for (repeat, drawn), size in tqdm(trainings, disable=None):
+        part = folder / f"{repeat}-{size}"
+        splits = subset_splits(args, part, drawn[:size], test)
+        for system, *figures in train_systems(args, splits):
+            if system in args.systems:
+                found.append(Trained(system, size, repeat, *figures))
     name = f"learning-curves-{args.data.resolve().name}{'-dev' if args.dev else ''}"
     path = args.output / name
     harness.report(
