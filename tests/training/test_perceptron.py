@@ -24,7 +24,7 @@ from ..core.problems import (
     make_automaton,
     zeros,
 )
-from ..helpers import find, fit_anew, make_examples, make_nlp
+from ..helpers import find, make_examples, make_nlp
 from ..strategies import random_constraints, random_problem
 
 PERCEPTRON = {"@misc": "spacy_hosemi.perceptron.v1"}
@@ -184,9 +184,3 @@ def test_online_training(margin):
     assert losses[-1] < max(losses) / 10
     doc = "Ada Lovelace wrote to Mary Somerville."
     assert find(nlp, doc) == [("Ada Lovelace", "PER"), ("Mary Somerville", "PER")]
-
-
-@pytest.mark.parametrize("margin", [0.0, 1.0])
-def test_its_gradient_is_not_smooth(margin):
-    with pytest.raises(ValueError, match="HS121.*averaged"):
-        fit_anew(objective={**PERCEPTRON, "margin": margin})
