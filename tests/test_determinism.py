@@ -26,17 +26,17 @@ def train(out, threads, config, settings):
     model["gazetteers"] = {"journals": of_list}
     hosemi = nlp.add_pipe("hosemi", config={**config, "model": model})
     with open("corpus/train.jsonl", encoding="utf8") as lines:
-        read = [json.loads(line) for line, _ in zip(lines, range(40))]
+        read = [json.loads(line) for line, _ in zip(lines, range(30))]
     prefix = "N/" if "hierarchy" in config else ""
     pairs = [(x["text"], [(i, j, prefix + y) for i, j, y in x["spans"]]) for x in read]
-    dev = pairs[30:]
+    dev = pairs[22:]
     if "fit" in settings:
         settings["fit"] = spacy.registry.resolve({"fit": settings["fit"]})["fit"]
     else:
         settings |= {"threads": threads, "progress": False}
     if settings.get("l2") == "auto":
         settings["dev"] = dev
-    hosemi.fit(pairs[:30], nlp=nlp, gazetteers=lists, **settings)
+    hosemi.fit(pairs[:22], nlp=nlp, gazetteers=lists, **settings)
     nlp.to_disk(out)
     hosemi.threads = threads
     with open(out + ".txt", "w", encoding="utf8") as file:
@@ -60,7 +60,7 @@ def contents(folder, name):
 
 
 RUNS = {
-    "lists": ({"decoding": "mbr"}, {"max_iter": 30}),
+    "lists": ({"decoding": "mbr"}, {"max_iter": 20}),
     "auto": ({"max_order": 2}, {"max_iter": 10, "l2": "auto"}),
     "tree": (TREE, {"max_iter": 10}),
     "averaged": ({}, {"fit": {"@misc": "spacy_hosemi.averaged.v1", "progress": False}}),

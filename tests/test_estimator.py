@@ -136,27 +136,6 @@ def test_the_score_is_exact_in_characters(trained, spans, expected):
     assert trained.score(TEXTS[:1], [spans]) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("found", [5, "x", [1], {1: 2}, {"model": 5}], ids=str)
-def test_error_no_block(found):
-    with pytest.raises(ValueError, match="HS234.*config.* is .*expected a block"):
-        SpanExtractor(config=found).fit(TEXTS, SPANS)
-
-
-@pytest.mark.parametrize("found", [None, 5, "english", ["en"]], ids=str)
-def test_error_no_language(found):
-    with pytest.raises(ValueError, match=r"HS235.*lang is .*expected the code"):
-        make(lang=found).fit(TEXTS, SPANS)
-
-
-@pytest.mark.parametrize(
-    "name", "l2 max_order decoding min_confidence preset max_iter threads".split()
-)
-def test_error_parameter(name):
-    for found in ([1], "x", {1: 2}):
-        with pytest.raises(ValueError, match=f"HS04[23].*{name} .*xpected"):
-            SpanExtractor(**{name: found}).fit(TEXTS, SPANS)
-
-
 def test_the_score_is_over_all_documents(trained):
     gold = [[(0, 1, "PER")], SPANS[1]]
     assert trained.score([TEXTS[4], TEXTS[1]], gold) == pytest.approx(2 * 2 / 5)
@@ -236,6 +215,9 @@ def test_numbers_of_numpy():
     assert other.fit(TEXTS, SPANS).pipeline_.get_pipe("hosemi").threads == 2
 
 
+PARAMETERS = "l2 max_order decoding min_confidence preset max_iter threads"
+
+
 @pytest.mark.parametrize(
     "texts, spans, settings, code",
     [
@@ -260,6 +242,19 @@ def test_numbers_of_numpy():
         ),
         (TEXTS, SPANS, {"decoding": "best"}, "HS042.*decoding"),
         (TEXTS, SPANS, {"l2": -1.0}, "HS043.*l2"),
+        *(
+            (TEXTS, SPANS, {"config": x}, "HS234.*config.* is .*expected a block")
+            for x in (5, "x", [1], {1: 2}, {"model": 5})
+        ),
+        *(
+            (TEXTS, SPANS, {"lang": x}, r"HS235.*lang is .*expected the code")
+            for x in (None, 5, "english", ["en"])
+        ),
+        *(
+            (TEXTS, SPANS, {name: x}, f"HS04[23].*{name} .*xpected")
+            for name in PARAMETERS.split()
+            for x in ([1], "x", {1: 2})
+        ),
     ],
 )
 def test_refusals(texts, spans, settings, code):

@@ -14,7 +14,8 @@ from spacy_hosemi import saving
 from .helpers import make_trained
 
 
-def make_two():
+@pytest.fixture(scope="module")
+def two():
     """Two pipelines, told apart by a setting, which config.cfg has, too."""
     one, other = make_trained(), make_trained()
     other.get_pipe("hosemi").min_confidence = 0.25
@@ -36,14 +37,14 @@ def way(request, monkeypatch):
     return request.param
 
 
-def test_a_new_folder(tmp_path):
-    spacy_hosemi.save(make_two()[1], tmp_path / "deep" / "model")
+def test_a_new_folder(two, tmp_path):
+    spacy_hosemi.save(two[1], tmp_path / "deep" / "model")
     assert setting_of(tmp_path / "deep" / "model") == 0.25
     assert os.listdir(tmp_path / "deep") == ["model"]
 
 
-def test_over_an_old_one(tmp_path, way):
-    one, other = make_two()
+def test_over_an_old_one(two, tmp_path, way):
+    one, other = two
     one.to_disk(tmp_path / "model")
     (tmp_path / "model" / "notes.txt").write_text("mine")
     spacy_hosemi.save(other, str(tmp_path / "model"))
@@ -52,16 +53,16 @@ def test_over_an_old_one(tmp_path, way):
     assert os.listdir(tmp_path) == ["model"]
 
 
-def test_the_pipeline_that_was_loaded_from_there(tmp_path, way):
-    make_two()[0].to_disk(tmp_path / "model")
+def test_the_pipeline_that_was_loaded_from_there(two, tmp_path, way):
+    two[0].to_disk(tmp_path / "model")
     nlp = spacy.load(tmp_path / "model")
     nlp.get_pipe("hosemi").min_confidence = 0.5
     spacy_hosemi.save(nlp, tmp_path / "model")
     assert setting_of(tmp_path / "model") == 0.5
 
 
-def test_a_link_leads_to_the_folder(tmp_path):
-    one, other = make_two()
+def test_a_link_leads_to_the_folder(two, tmp_path):
+    one, other = two
     one.to_disk(tmp_path / "real")
     (tmp_path / "link").symlink_to("real")
     spacy_hosemi.save(other, tmp_path / "link")
@@ -69,15 +70,15 @@ def test_a_link_leads_to_the_folder(tmp_path):
     assert setting_of(tmp_path / "real") == 0.25
 
 
-def test_a_file_is_refused(tmp_path):
+def test_a_file_is_refused(two, tmp_path):
     (tmp_path / "model").write_text("a file")
     with pytest.raises(NotADirectoryError, match="model is a file; expected a folder"):
-        spacy_hosemi.save(make_two()[0], tmp_path / "model")
+        spacy_hosemi.save(two[0], tmp_path / "model")
     assert (tmp_path / "model").read_text() == "a file"
 
 
-def test_a_full_disk(tmp_path, monkeypatch):
-    one, other = make_two()
+def test_a_full_disk(two, tmp_path, monkeypatch):
+    one, other = two
     one.to_disk(tmp_path / "model")
 
     def full(handle):
@@ -121,8 +122,8 @@ def save_until(monkeypatch, nlp, path, limit):
     return False
 
 
-def test_killed_at_any_step(tmp_path, monkeypatch, way):
-    one, other = make_two()
+def test_killed_at_any_step(two, tmp_path, monkeypatch, way):
+    one, other = two
     limit, is_killed, found = 0, True, []
     while is_killed:
         folder = tmp_path / f"{limit}"
@@ -143,8 +144,8 @@ def test_killed_at_any_step(tmp_path, monkeypatch, way):
     assert limit > 5
 
 
-def test_load_verifies_unless_told(tmp_path):
-    nlp = make_trained()
+def test_load_verifies_unless_told(two, tmp_path):
+    nlp = two[0]
     spacy_hosemi.save(nlp, tmp_path)
     text = "Ada Lovelace lived in Paris."
     expected = [(x.text, x.label_) for x in nlp(text).ents]
@@ -160,8 +161,8 @@ def test_load_verifies_unless_told(tmp_path):
         spacy.load(tmp_path)
 
 
-def test_load_without_verifying_still_finds_what_is_missing(tmp_path):
-    spacy_hosemi.save(make_trained(), tmp_path)
+def test_load_without_verifying_still_finds_what_is_missing(two, tmp_path):
+    spacy_hosemi.save(two[0], tmp_path)
     (weights,) = (tmp_path / "hosemi").glob("weights-*.npy")
     weights.write_bytes(b"cut short")
     with pytest.raises(ValueError, match="HS062"):

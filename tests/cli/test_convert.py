@@ -200,15 +200,6 @@ def test_an_existing_file_stays(tmp_path):
     assert len(read_docs(out)) == 3
 
 
-@pytest.mark.parametrize(
-    "args", [["--dev", 0.5, "--dev-out", "out.spacy"], ["--faults", "./out.spacy"]]
-)
-def test_two_files_are_not_one(tmp_path, args, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    said, docs = convert(tmp_path, jsonl(REFERENCES), *args, "-f", code=2)[1:]
-    assert "are the same file" in said and docs is None
-
-
 @pytest.mark.parametrize("args", [[], ["--json"]])
 def test_names_of_files_that_are_no_utf8(tmp_path, args):
     name, faults = "\udcff.jsonl", tmp_path / "\udcfe.jsonl"

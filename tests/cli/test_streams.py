@@ -1,6 +1,7 @@
 """All commands: what they import, where they write, and how they end."""
 
 import ast
+import functools
 import io
 import os
 import shutil
@@ -46,6 +47,7 @@ WITHOUT_MODEL = {
 }
 
 
+@functools.cache
 def commands() -> dict[tuple[str, ...], typer.core.TyperCommand]:
     found, waiting = {}, [((), typer.main.get_command(hosemi_cli))]
     while waiting:
@@ -123,8 +125,11 @@ SAME = {
     "select MODEL x.spacy --out x.spacy": "CORPUS and --out",
     "suspicious x.spacy -o ./x.spacy": "TRAIN and --output",
     "convert x.spacy x.spacy": "IN and OUT.spacy",
+    "convert x.txt o.spacy --faults ./o.spacy": "OUT.spacy and --faults",
+    "convert x.txt o.spacy --dev .5 --dev-out o.spacy": "OUT.spacy and --dev-out",
     "parse MODEL y.txt x.txt -o x.txt": "FILE and --output",
     "parse MODEL x.txt --errors x.txt": "FILE and --errors",
+    "parse MODEL x.txt -o o.csv --errors ./o.csv": "--output and --errors",
     "errors MODEL x.spacy --html x.spacy": "GOLD and --html",
     "errors MODEL y.spacy --train x.spacy --html x.spacy": "--train and --html",
     "explain MODEL x.txt --html x.txt": "FILE and --html",

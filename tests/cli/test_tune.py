@@ -96,7 +96,7 @@ def test_a_config_of_ones_own(train, tmp_path, short):
         ("components.hosemi", "components.own"),
         (r'\["hosemi"\]', '["own"]'),
     )
-    result = tune(train, "-", "--config", path)
+    result = tune(train, "-", "--config", path, "--minutes", 1e-6)
     assert "min_confidence = 0.01" in result.stdout
     assert "# Label patterns have" in result.stdout
     assert "The config to begin with" not in result.stderr

@@ -26,14 +26,16 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS)
-def pipe(request, monkeypatch):
-    """A component with random weights."""
+@pytest.fixture(scope="module", params=KINDS)
+def pipe(request):
+    """A component with random weights, which tests leave as it is."""
     nlp = make_nlp(**KINDS[request.param])
     if request.param == "pairs":
-        monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
-        with pytest.warns(UserWarning, match="HSW03"):
-            initialize(nlp)
+        limit = "spacy_hosemi.training.feature_selection.MAX_WEIGHTS"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(limit, 5)
+            with pytest.warns(UserWarning, match="HSW03"):
+                initialize(nlp)
     else:
         initialize(nlp)
     found = nlp.get_pipe("hosemi")

@@ -1,6 +1,5 @@
 """What training will take: how it is extrapolated, and beside a real training."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +7,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_hosemi.configs import make_config
 from spacy_hosemi.formats import read_docs
-from spacy_hosemi.inspection import costs, pipelines, sample_trainings
+from spacy_hosemi.inspection import costs, sample_trainings
 from spacy_hosemi.inspection.corpus import trainable
 from spacy_hosemi.inspection.pipelines import pipeline_of_kind, settings_of
 from spacy_hosemi.inspection.sample_trainings import (
@@ -21,8 +19,6 @@ from spacy_hosemi.inspection.sample_trainings import (
 
 from ..conftest import ROOT
 from ..helpers import TRAIN, averaged, lbfgs, make_nlp, references
-
-pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
 
 
 def minimized(n) -> Minimized:
@@ -179,7 +175,7 @@ def demo():
     made = SampleTrainings(docs, nlp, nlp.get_pipe("hosemi"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "TRACED", (500, 1000))
-        patch.setattr(costs, "SECONDS", 1.0)
+        patch.setattr(costs, "SECONDS", 0.5)
         cost = costs.estimate(made, docs[:9], 1.0, 100.0)
     return made, docs, cost
 
@@ -214,7 +210,7 @@ def test_features_of_more_documents_are_extrapolated(demo, monkeypatch):
 def test_too_many_weights(demo, monkeypatch):
     made = demo[0]
     monkeypatch.setattr(costs, "MAX_WEIGHTS", 1000)
-    monkeypatch.setattr(costs, "TRACED", (500, 1000))
+    monkeypatch.setattr(costs, "TRACED", (100, 200))
     monkeypatch.setattr(costs, "SECONDS", 0.1)
     cost = costs.estimate(made, [], 1.0, 100.0)
     assert cost.is_limited and cost.n_weights == 1000
@@ -233,7 +229,3 @@ def test_max_iter_limits_evaluations():
     samples[0].fits = [replace(samples[0].fits[0], n_evaluations=40)]
     n, _ = costs.fit_all(found, samples, samples[0], 4000, 1.0)
     assert n == found.max_evaluations
-
-
-def test_the_default_config_has_an_estimate():
-    assert "lbfgs" in make_config("fields") and json.dumps(pipelines.FIT)

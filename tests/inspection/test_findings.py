@@ -45,6 +45,58 @@ def test_clean_corpus():
     assert {x.name for x in report.train.findings} == {"few-documents", "rare-labels"}
 
 
+MAY = ["[A May] 1", "[A may] 2", "[B May] 3", "[B May] 4", "[B MAY] 5"]
+NEW_YORK = [*(f"[A New York] {k}" for k in (1, 2, 3)), "in New York 4"]
+BRACKETS = [f"[A (x{k})] y" for k in range(39)]
+
+
+@pytest.mark.parametrize(
+    "name, marked, total, examples, good",
+    [
+        ("few-documents", ["[A x]"] * 99, None, [], ["[A x]"] * 100),
+        ("no-outside", ["[A x] [B y]"], None, [], ["[A x] [B y]", "[A z] ."]),
+        (
+            "twice-in-train",
+            ["[A x] y", "[A z]", "[A x] y", "[A x] y"],
+            (2, 4),
+            ['3 times: "x y" (train:1, train:3)'],
+            ["[A x] y", "[A z]"],
+        ),
+        (
+            "other-documents",
+            ["[A x] y", "[B x] y", "x [B y]", "[A x] y"],
+            (2, 4),
+            [
+                'train:1 and train:2: "x" is A in the first, B in the second',
+                'train:1 and train:3: "x" is A in the first alone',
+            ],
+            ["[A x] y", "[A x] y"],
+        ),
+        ("other-labels", MAY, (2, 5), ['"May": B 3, A 2'], MAY[1:]),
+        (
+            "left-out",
+            NEW_YORK,
+            None,
+            ['"New York": 3 times a span, 1 not, as in train:4'],
+            [*NEW_YORK, "New York", "New York"],
+        ),
+        (
+            "cut-brackets",
+            [*BRACKETS, "([A z)] y", "[A (v] ) y"],
+            None,
+            ['train:40: A "z)"', 'train:41: A "(v"'],
+            [*BRACKETS, "([A z]) y", "[A a) z] b", "[A (]z)"],
+        ),
+    ],
+)
+def test_what_is_found_in_train(name, marked, total, examples, good):
+    one = found(make_part(*marked))[name]
+    assert one.is_fault == (name == "other-documents")
+    assert total in (None, (one.found, one.total))
+    assert not examples or one.examples == examples
+    assert name not in found(make_part(*good))
+
+
 def test_no_spans():
     train = make_part("no one", "is here")
     assert only("no-spans", train).is_fault
@@ -60,25 +112,11 @@ def test_labels():
     assert only("labels-of-dev-only", *both).is_fault
     assert "B (1)" in found(*both)["labels-of-dev-only"].text
     assert "A (1)" in found(*both)["labels-of-train-only"].text
-    alike = make_part("[Title x] [title y] [TI_TLE z]")
-    assert '"TI_TLE" and "Title" and "title"' in only("labels-alike", alike).text
-
-
-def test_rare_labels():
     frequent = [f"[A x{k}]" for k in range(10)]
     assert "B (1)" in found(make_part(*frequent, "[B y]"))["rare-labels"].text
     assert "rare-labels" not in found(make_part(*frequent))
-
-
-def test_few_documents():
-    assert "few-documents" in found(make_part(*["[A x]"] * 99))
-    assert "few-documents" not in found(make_part(*["[A x]"] * 100))
-
-
-def test_twice_in_train():
-    one = only("twice-in-train", make_part("[A x] y", "[A z]", "[A x] y", "[A x] y"))
-    assert (one.found, one.total) == (2, 4)
-    assert one.examples == ['3 times: "x y" (train:1, train:3)']
+    alike = make_part("[Title x] [title y] [TI_TLE z]")
+    assert '"TI_TLE" and "Title" and "title"' in only("labels-alike", alike).text
 
 
 def test_in_train_and_dev():
@@ -101,24 +139,10 @@ def test_texts_without_letters_are_compared_as_they_are():
     assert squeezed("?!") == "?!" and squeezed("A-\xadb, ﬁ") == "abfi"
 
 
-def test_other_documents():
-    one = only("other-documents", make_part("[A x] y", "[B x] y", "x [B y]", "[A x] y"))
-    assert one.is_fault and one.found == 2
-    assert one.examples == [
-        'train:1 and train:2: "x" is A in the first, B in the second',
-        'train:1 and train:3: "x" is A in the first alone',
-    ]
+def test_other_documents_that_are_not_annotated():
     part = make_part("[A x] y", "[A x] y")
     part.docs[1].set_ents([], default="missing")
     assert "other-documents" not in found(part)
-
-
-def test_other_labels():
-    marked = ["[A May] 1", "[A may] 2", "[B May] 3", "[B May] 4", "[B MAY] 5"]
-    one = only("other-labels", make_part(*marked))
-    assert not one.is_fault and (one.found, one.total) == (2, 5)
-    assert one.examples == ['"May": B 3, A 2']
-    assert "other-labels" not in found(make_part(*marked[1:]))
 
 
 def test_other_labels_of_numbers():
@@ -150,12 +174,8 @@ def test_labels_near(one, other, is_near):
     assert "labels-near" not in found(make_part(*marked[:-1]))
 
 
-def test_left_out():
-    marked = ["[A New York] 1", "[A New York] 2", "[A New York] 3", "in New York 4"]
-    one = only("left-out", make_part(*marked))
-    assert one.examples == ['"New York": 3 times a span, 1 not, as in train:4']
-    assert "left-out" not in found(make_part(*marked, "New York", "New York"))
-    unknown = make_part(*marked)
+def test_what_is_not_annotated_is_not_left_out():
+    unknown = make_part(*NEW_YORK)
     unknown.docs[3].set_ents([], default="missing")
     assert "left-out" not in found(unknown)
 
@@ -196,14 +216,6 @@ def test_separators_that_no_other_span_could_leave_out():
     assert "odd-separators" not in found(make_part(*usual, "[A y] z", "[A y :] z"))
 
 
-def test_cut_brackets():
-    usual = [f"[A (x{k})] y" for k in range(39)]
-    one = only("cut-brackets", make_part(*usual, "([A z)] y", "[A (v] ) y"))
-    assert one.examples == ['train:40: A "z)"', 'train:41: A "(v"']
-    assert "cut-brackets" not in found(make_part(*usual, "([A z]) y", "[A a) z] b"))
-    assert "cut-brackets" not in found(make_part(*usual, "[A (]z)"))
-
-
 def test_span_groups():
     part = make_part("[A x] y z")
     part.docs[0].spans["sc"] = [Span(part.docs[0], 0, 1, "A")]
@@ -235,11 +247,6 @@ def test_sentence_starts():
     assert "sentence-starts" not in found(part)
     part.docs[0][1].is_sent_start = True
     assert only("sentence-starts", part).examples == ['train:1: A "x y"']
-
-
-def test_no_outside():
-    assert "no-outside" in found(make_part("[A x] [B y]", "[A z]"))
-    assert "no-outside" not in found(make_part("[A x] [B y]", "[A z] ."))
 
 
 @pytest.mark.parametrize(
