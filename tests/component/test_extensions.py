@@ -174,18 +174,6 @@ def test_the_type_changes_within_training():
         initialize(make_nlp(features=READS), MARKED)
 
 
-def test_other_documents_go_on():
-    """With an error handler a document that cannot be read does no harm to the rest."""
-    nlp = train_topics()
-    register(getter=lambda token: 1 if token.text == "bad" else topic_of(token))
-    nlp.disable_pipe("hosemi_tests_topic")
-    failed = []
-    nlp.set_error_handler(lambda name, proc, docs, e: failed.append(str(e)))
-    docs = list(nlp.pipe(["they saw Xor again .", "bad"], batch_size=1))
-    assert [ent.text for doc in docs for ent in doc.ents] == ["Xor"]
-    assert [text[:7] for text in failed] == ["[HS048]"]
-
-
 def test_an_attribute_that_is_called_like_no_other():
     with pytest.raises(ValueError, match="HS030"):
         make_nlp(features={"inside": ["_.my topic"]})

@@ -23,6 +23,7 @@ from ..helpers import (
     lbfgs,
     make_examples,
     make_nlp,
+    make_trained,
     parse,
 )
 
@@ -268,8 +269,7 @@ def test_an_endless_corpus_of_the_config_does_not_matter():
     ],
 )
 def test_refusals_leave_the_component_as_it_was(examples, settings, code):
-    nlp = make_nlp()
-    fit(nlp)
+    nlp = make_trained()
     before = nlp.get_pipe("hosemi").to_bytes()
     with pytest.raises(ValueError, match=code):
         settings = {"progress": False, "nlp": nlp, **settings}

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -253,45 +254,6 @@ def test_an_untrained_model_is_saved(through, tmp_path):
     assert "whole:cities:MATCH=1" in pipe.weights.names
 
 
-@pytest.mark.parametrize(
-    "copied",
-    [
-        lambda model: model.copy(),
-        copy.deepcopy,
-        lambda model: pickle.loads(pickle.dumps(model)),
-    ],
-)
-def test_copies_have_lists_of_their_own(copied, trained):
-    pipe = trained.get_pipe("hosemi")
-    other = weights_of(copied(pipe.model)).state
-    doc = trained.make_doc("they saw Xor again .")
-    for weights in (pipe.weights, other):
-        assert read_docs(weights, [doc]).segments.start.tolist() == [2]
-    other.extractor.gazetteers.compile("cities", ["again"], trained)
-    assert read_docs(other, [doc]).segments.start.tolist() == [3, 3]
-    assert read_docs(pipe.weights, [doc]).segments.start.tolist() == [2]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda lists: {},
-        lambda lists: None,
-        lambda lists: {"towns": lists["cities"]},
-        lambda lists: {"cities": {"keys": lists["cities"]["keys"]}},
-        lambda lists: {"cities": {**lists["cities"], "source": np.ones(1)}},
-        lambda lists: {"cities": {**lists["cities"], "keys": np.ones((2, 2))}},
-        lambda lists: {"cities": {**lists["cities"], "source": "none"}},
-    ],
-)
-def test_unreadable_lists(change, trained):
-    weights = copy.deepcopy(weights_of(trained.get_pipe("hosemi").model))
-    loaded = srsly.msgpack_loads(weights.to_bytes())
-    loaded["gazetteers"] = change(loaded["gazetteers"])
-    with pytest.raises(ValueError, match="HS062"):
-        weights.from_bytes(srsly.msgpack_dumps(loaded))
-
-
 def test_a_model_without_the_lists_of_the_config(trained):
     plain = make_trained(MARKED, features=PLAIN).get_pipe("hosemi")
     fresh = copy.deepcopy(trained.get_pipe("hosemi"))
@@ -302,25 +264,144 @@ def test_a_model_without_the_lists_of_the_config(trained):
 # --- what is refused --------------------------------------------------------------
 
 
+READ = {
+    "gazetteers": ("spacy_hosemi.gazetteer.v1", "IN", lambda: CITIES),
+    "tables": ("spacy_hosemi.table.v1", "VALUE", lambda: [("ada", "1")]),
+}
+lists_and_tables = pytest.mark.parametrize("kind", READ)
+
+
+def make_reader_of(kind, names, features=PLAIN, **settings):
+    """A component whose model reads lists or tables of these names."""
+    block = {"@misc": READ[kind][0], **settings}
+    model = {kind: dict.fromkeys(names, block), "features": features}
+    return NLP.create_pipe("hosemi", config={"model": model})
+
+
+@lists_and_tables
 @pytest.mark.parametrize(
-    "lists, given",
+    "names, given",
     [
-        (["cities"], None),
-        (["cities"], {}),
-        ([], {"cities": lambda: CITIES}),
-        (["cities"], {"towns": lambda: CITIES}),
-        (["cities", "people"], {"people": lambda: PEOPLE}),
-        (["cities"], {"cities": lambda: CITIES, "people": lambda: PEOPLE}),
+        (["x"], None),
+        (["x"], []),
+        ([], ["x"]),
+        (["x"], ["y"]),
+        (["x", "y"], ["y"]),
+        (["x"], ["x", "y"]),
     ],
 )
-def test_names_that_do_not_agree(lists, given):
-    pipe, examples = make_pipe(lists, features=SMALL), make_examples(NLP)
+def test_names_that_do_not_agree(kind, names, given):
+    pipe = make_reader_of(kind, names)
+    readers = None if given is None else dict.fromkeys(given, READ[kind][2])
     with pytest.raises(ValueError) as error:
-        pipe.initialize(lambda: examples, nlp=NLP, gazetteers=given)
+        pipe.initialize(lambda: make_examples(NLP), nlp=NLP, **{kind: readers})
     text = str(error.value)
-    assert text.startswith(f"[HS035] gazetteers in the model are {lists}, ")
-    assert "[initialize.components.hosemi.gazetteers]" in text
-    assert f" are {list(given or [])};" in text
+    assert text.startswith(f"[HS035] {kind} in the model are {names}, ")
+    assert f"[initialize.components.hosemi.{kind}]" in text
+    assert f" are {given or []};" in text
+
+
+@lists_and_tables
+@pytest.mark.parametrize("found", ["cities.txt", {"attr": "LOWER"}, None])
+def test_no_list_and_no_table(kind, found):
+    function = re.escape(READ[kind][0].partition(".")[2])
+    with pytest.raises(ValueError, match=f"HS037.*model.{kind}.x is .*{function}"):
+        build_span_scorer(**{kind: {"x": found}})
+    if found is not None:
+        with pytest.raises(ValueError, match=f"HS037.*{type(found).__name__}"):
+            make_nlp(model={kind: {"x": found}})
+
+
+@lists_and_tables
+@pytest.mark.parametrize("name", ["my list", "a:b", "a&b", "a.b", ""])
+def test_names_that_no_template_can_read(kind, name):
+    with pytest.raises(ValueError, match=f"HS038.*'{name}'"):
+        make_reader_of(kind, [name])
+
+
+@lists_and_tables
+def test_settings_and_templates_that_are_refused(kind):
+    with pytest.raises(ValueError, match="HS0(34|77).*attr is 'lower'"):
+        make_reader_of(kind, ["x"], attr="lower")
+    template = f"y:{READ[kind][1]}"
+    for names in ([], ["x"]):
+        with pytest.raises(ValueError, match=f"HS031.*'{template}'"):
+            make_reader_of(kind, names, features={"inside": [template]})
+
+
+@lists_and_tables
+def test_a_missing_file(kind, tmp_path):
+    nlp = make_nlp(model={kind: {"x": {"@misc": READ[kind][0]}}})
+    reader = {"@readers": f"spacy_hosemi.read_{kind[:-1]}.v1"}
+    reader["path"] = str(tmp_path / "cities.csv")
+    with pytest.raises(ValueError, match="HS080.*cities.csv"):
+        initialize(nlp, MARKED, **{kind: {"x": reader}})
+
+
+@pytest.fixture(scope="module")
+def reading():
+    """Weights of a component with a list and a table of the name of its kind."""
+    model = {kind: {kind: {"@misc": READ[kind][0]}} for kind in READ}
+    pipe = NLP.create_pipe("hosemi", config={"model": {**model, "features": PLAIN}})
+    readers = {kind: {kind: READ[kind][2]} for kind in READ}
+    pipe.initialize(lambda: make_examples(NLP, MARKED), nlp=NLP, **readers)
+    return pipe.model
+
+
+@pytest.mark.parametrize(
+    "kind, change",
+    [
+        *((kind, None) for kind in READ),
+        *((kind, {}) for kind in READ),
+        *((kind, {"other": {}}) for kind in READ),
+        ("gazetteers", {"source": None}),
+        ("gazetteers", {"source": np.ones(1)}),
+        ("gazetteers", {"source": "none"}),
+        ("gazetteers", {"keys": np.ones((2, 2))}),
+        ("tables", {"value": None}),
+        ("tables", {"value": np.ones(1)}),
+        ("tables", {"values": []}),
+        ("tables", {"words": "none"}),
+    ],
+)
+def test_what_cannot_be_read(kind, change, reading):
+    weights = copy.deepcopy(weights_of(reading))
+    loaded = srsly.msgpack_loads(weights.to_bytes())
+    if not change or "other" in change:
+        loaded[kind] = change and {"other": loaded[kind][kind]}
+    else:
+        parts = {**loaded[kind][kind], **change}
+        present = {k: x for k, x in parts.items() if x is not None}
+        loaded[kind] = {kind: present}
+    with pytest.raises(ValueError, match="HS062"):
+        weights.from_bytes(srsly.msgpack_dumps(loaded))
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        lambda model: model.copy(),
+        copy.deepcopy,
+        lambda model: pickle.loads(pickle.dumps(model)),
+    ],
+)
+def test_copies_have_lists_and_tables_of_their_own(copied, reading):
+    other = weights_of(copied(reading)).state
+    doc = make_doc(NLP, "Ada", "Xor")
+
+    def read(weights):
+        weights.extractor.clear()
+        keys = weights.extractor.read([doc]).keys["inside"]
+        return read_docs(weights, [doc]).segments.start.tolist(), (keys != 0).tolist()
+
+    state = weights_of(reading).state
+    before = read(state)
+    assert read(other) == before
+    other.extractor.gazetteers.compile("gazetteers", ["Xor"], NLP)
+    other.extractor.tables.compile("tables", [("xor", "1")])
+    changed = read(other)
+    assert changed[0] == [1] != before[0] and changed[1] != before[1]
+    assert read(state) == before
 
 
 def test_the_order_of_names_does_not_matter():
@@ -329,43 +410,6 @@ def test_the_order_of_names_does_not_matter():
     before = pipe.weights.names
     pipe.initialize(lambda: examples, nlp=NLP, gazetteers=readers)
     assert pipe.weights.names == before
-
-
-@pytest.mark.parametrize("found", ["cities.txt", {"attr": "LOWER"}, None])
-def test_not_a_gazetteer(found):
-    with pytest.raises(ValueError, match="HS037.*model.gazetteers.cities is "):
-        build_span_scorer(gazetteers={"cities": found})
-    if found is not None:
-        with pytest.raises(ValueError, match=f"HS037.*{type(found).__name__}"):
-            make_nlp(model={"gazetteers": {"cities": found}})
-
-
-@pytest.mark.parametrize("name", ["my list", "a:b", "a&b", "a.b", ""])
-def test_names_that_no_template_can_read(name):
-    with pytest.raises(ValueError, match=f"HS038.*'{name}'"):
-        make_nlp(model={"gazetteers": use_lists(**{name: {}})})
-
-
-def test_settings_out_of_range_in_the_config():
-    with pytest.raises(ValueError, match="HS034.*gazetteer.attr is 'lower'"):
-        make_nlp(model={"gazetteers": use_lists(cities={"attr": "lower"})})
-
-
-@pytest.mark.parametrize("lists", [[], ["cities"]])
-def test_a_template_reads_a_list_that_is_not_there(lists):
-    with pytest.raises(ValueError, match="HS031.*'towns:IN'"):
-        make_pipe(lists, features={"inside": ["towns:IN"]})
-
-
-def test_a_missing_file(tmp_path):
-    nlp = make_nlp(model={"gazetteers": use_lists(cities={"attr": "LOWER"})})
-    reader = write(tmp_path / "cities.txt", CITIES)
-    (tmp_path / "cities.txt").unlink()
-    with pytest.raises(ValueError, match="HS080.*cities.txt"):
-        initialize(nlp, MARKED, gazetteers={"cities": reader})
-    write(tmp_path / "cities.txt", CITIES)
-    initialize(nlp, MARKED, gazetteers={"cities": reader})
-    assert "whole:cities:MATCH=1" in nlp.get_pipe("hosemi").weights.names
 
 
 def test_initialize_without_nlp():

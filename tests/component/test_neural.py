@@ -216,23 +216,11 @@ def test_documents_of_parts(n_same):
 @scopes
 def test_learns_without_features(is_shared, scope):
     nlp = make_neural(is_shared, NOTHING, scope=scope)
-    losses = train(nlp, 80)
-    assert losses[-1] < 0.1 * losses[0]
+    losses = train(nlp, 50)
+    assert losses[-1] < 0.2 * losses[0]
     gold = [triples(eg.reference.ents) for eg in make_examples(nlp)]
     texts = [eg.reference.text for eg in make_examples(nlp)]
     assert predict(nlp, texts) == gold
-
-
-@both
-def test_learns_beside_features(is_shared):
-    nlp = make_neural(is_shared)
-    before = nlp.get_pipe("hosemi").model.get_ref("output")
-    losses = train(nlp, 20)
-    output = nlp.get_pipe("hosemi").model.get_ref("output")
-    assert losses[-1] < 0.2 * losses[0]
-    assert output is not before
-    assert np.abs(output.get_param("W")).max() > 0.0
-    assert np.abs(nlp.get_pipe("hosemi").get_weights()).max() > 0.0
 
 
 def test_shared_with_another_component():
@@ -250,6 +238,9 @@ def test_shared_with_another_component():
     nlp.add_pipe("ner", config={"model": model})
     losses = train(nlp, 15)
     assert losses[-1] < 0.3 * losses[0]
+    hosemi = nlp.get_pipe("hosemi")
+    assert np.abs(hosemi.model.get_ref("output").get_param("W")).max() > 0.0
+    assert np.abs(hosemi.get_weights()).max() > 0.0
     listeners = nlp.get_pipe("tok2vec").listener_map
     assert sorted(listeners) == ["hosemi", "ner"]
 
@@ -305,16 +296,6 @@ def test_rehearse():
     assert 0.0 < last < first
 
 
-def test_the_same_seed_gives_the_same_bytes():
-    found = []
-    for _ in range(2):
-        spacy.util.fix_random_seed(3)
-        nlp = make_neural()
-        train(nlp, 3)
-        found.append(nlp.get_pipe("hosemi").to_bytes())
-    assert found[0] == found[1]
-
-
 @pytest.mark.parametrize("what", ["fit", "value_and_gradient"])
 def test_batch_training_is_refused(what):
     nlp = make_neural()
@@ -331,7 +312,7 @@ def test_batch_training_is_refused(what):
 @both
 def test_a_label_added_late(is_shared):
     nlp = make_neural(is_shared)
-    train(nlp, 20)
+    train(nlp, 12)
     before = predict(nlp)
     nlp.get_pipe("hosemi").add_label("NEW")
     assert predict(nlp) == before
@@ -354,7 +335,7 @@ def test_other_labels_at_initialize():
 @both
 def test_persistence(is_shared, tmp_path):
     nlp = make_neural(is_shared)
-    train(nlp, 20)
+    train(nlp, 12)
     expected = predict(nlp)
     assert expected != [[]]
     nlp.to_disk(tmp_path)
@@ -372,28 +353,22 @@ def test_persistence(is_shared, tmp_path):
 
 def test_replace_listeners(tmp_path):
     nlp = make_neural(is_shared=True)
-    train(nlp, 20)
+    train(nlp, 12)
     expected = predict(nlp)
     nlp.replace_listeners("tok2vec", "hosemi", ["model.tok2vec"])
     nlp.remove_pipe("tok2vec")
-    assert predict(nlp) == expected
     nlp.to_disk(tmp_path)
-    assert predict(spacy.load(tmp_path)) == expected
-
-
-def test_sourced_with_its_listener_replaced():
-    nlp = make_neural(is_shared=True)
-    train(nlp, 20)
-    nlp.replace_listeners("tok2vec", "hosemi", ["model.tok2vec"])
-    other = spacy.blank("en")
-    other.add_pipe("hosemi", source=nlp)
-    assert predict(other) == predict(nlp)
+    sourced = spacy.blank("en")
+    sourced.add_pipe("sentencizer")
+    sourced.add_pipe("hosemi", source=nlp)
+    for other in (nlp, spacy.load(tmp_path), sourced):
+        assert predict(other) == expected
 
 
 @both
 def test_streams_like_single_documents(is_shared):
     nlp = make_neural(is_shared)
-    train(nlp, 20)
+    train(nlp, 12)
     texts = [
         TEXT,
         "",
@@ -409,7 +384,7 @@ def test_on_a_gpu():
         pytest.skip("there is no GPU")
     try:
         nlp = make_neural(is_shared=True)
-        losses = train(nlp, 20)
+        losses = train(nlp, 12)
         assert losses[-1] < 0.2 * losses[0]
         assert predict(nlp) != [[]]
     finally:

@@ -139,7 +139,7 @@ def test_threads_predict_with_a_tree(exact_up_to, monkeypatch):
     optimizer = Adam(0.01)
 
     def train():
-        for k in range(5):
+        for k in range(3):
             line = f"[PER/first Name{k}] met [LOC/city Place{k}] ."
             nlp.update([example(nlp, line), *examples_of(nlp)], sgd=optimizer)
 

@@ -1,20 +1,17 @@
 """The component with tables of words: learnt, saved, replaced, and what is refused."""
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
 import spacy
-import srsly
 
-from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
+from spacy_hosemi.model.span_scorer import weights_of
 
 from ..helpers import (
     assert_gradient,
     initialize,
     lbfgs,
-    make_doc,
     make_examples,
     make_nlp,
 )
@@ -127,50 +124,6 @@ def test_gradient():
 # --- saved models -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "copied",
-    [
-        lambda model: model.copy(),
-        copy.deepcopy,
-        lambda model: pickle.loads(pickle.dumps(model)),
-    ],
-)
-def test_copies_have_tables_of_their_own(copied, trained):
-    pipe = trained.get_pipe("hosemi")
-    other = weights_of(copied(pipe.model)).state
-    doc = make_doc(trained, "Xor", "again")
-
-    def read(weights):
-        keys = weights.extractor.read([doc]).keys["inside"]
-        return [bool(keys[i, -1]) for i in range(2)]
-
-    assert read(pipe.weights) == read(other) == [True, False]
-    other.extractor.tables.compile("clusters", [("again", "011")])
-    other.extractor.clear()
-    assert read(other) == [False, True]
-    assert read(pipe.weights) == [True, False]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda tables: {},
-        lambda tables: None,
-        lambda tables: {"kinds": tables["clusters"]},
-        lambda tables: {"clusters": {"words": tables["clusters"]["words"]}},
-        lambda tables: {"clusters": {**tables["clusters"], "value": np.ones(1)}},
-        lambda tables: {"clusters": {**tables["clusters"], "values": []}},
-        lambda tables: {"clusters": {**tables["clusters"], "words": "none"}},
-    ],
-)
-def test_unreadable_tables(change, trained):
-    weights = copy.deepcopy(weights_of(trained.get_pipe("hosemi").model))
-    loaded = srsly.msgpack_loads(weights.to_bytes())
-    loaded["tables"] = change(loaded["tables"])
-    with pytest.raises(ValueError, match="HS062"):
-        weights.from_bytes(srsly.msgpack_dumps(loaded))
-
-
 def test_a_loaded_component_forgets_the_rows_it_had(tmp_path):
     """Values of words are kept: not beyond the rows that they come from."""
     nlp = train_clusters(tmp_path)
@@ -193,25 +146,6 @@ def test_initialize_again_with_other_rows(tmp_path):
 # --- what is refused --------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "tables, given",
-    [(["x"], None), ([], {"x": rows_of}), (["x", "y"], {"y": rows_of})],
-)
-def test_names_that_do_not_agree(tables, given):
-    with pytest.raises(ValueError) as error:
-        make_pipe(tables).initialize(lambda: make_examples(NLP), tables=given)
-    text = str(error.value)
-    assert text.startswith(f"[HS035] tables in the model are {tables}, ")
-    assert "[initialize.components.hosemi.tables]" in text
-    assert f" are {list(given or [])};" in text
-
-
-@pytest.mark.parametrize("found", ["a.csv", {"attr": "LOWER"}, None])
-def test_not_a_table(found):
-    with pytest.raises(ValueError, match="HS037.*model.tables.x is .*hosemi.table.v1"):
-        build_span_scorer(tables={"x": found})
-
-
 def test_a_list_is_no_table():
     with pytest.raises(ValueError, match="HS037.*model.tables.x is Gazetteer;"):
         make_nlp(model={"tables": use_lists(x={})})
@@ -219,29 +153,6 @@ def test_a_list_is_no_table():
         make_nlp(model={"gazetteers": use_tables(x={})})
 
 
-@pytest.mark.parametrize("name", ["my table", "a:b", "a.b", ""])
-def test_names_that_no_template_can_read(name):
-    with pytest.raises(ValueError, match=f"HS038.* a table is called '{name}'"):
-        make_nlp(model={"tables": use_tables(**{name: {}})})
-
-
 def test_a_table_and_a_list_of_one_name():
     with pytest.raises(ValueError, match="HS038.*'x'.* of one name"):
         make_nlp(model={"tables": use_tables(x={}), "gazetteers": use_lists(x={})})
-
-
-def test_settings_out_of_range():
-    with pytest.raises(ValueError, match="HS077.*table.attr is 'lower'"):
-        make_nlp(model={"tables": use_tables(x={"attr": "lower"})})
-
-
-def test_a_template_reads_a_table_that_is_not_there():
-    with pytest.raises(ValueError, match="HS031.*'y:VALUE'.*'x:VALUE'"):
-        make_pipe(["x"], features={"inside": ["y:VALUE"]})
-
-
-def test_a_missing_file(tmp_path):
-    nlp = make_nlp(model={"tables": use_tables(x={})})
-    reader = {"@readers": "spacy_hosemi.read_table.v1", "path": str(tmp_path / "a.csv")}
-    with pytest.raises(ValueError, match="HS080.*a.csv"):
-        initialize(nlp, tables={"x": reader})
