@@ -41,8 +41,7 @@ from spacy_hosemi.formats.lines import read_lines
 from spacy_hosemi.formats.readers import READERS, ReaderSettings, columns
 from spacy_hosemi.formats.records import ExtractedField
 from spacy_hosemi.formats.references import fields
-from spacy_hosemi.formats.references.dates import read_date
-from spacy_hosemi.formats.references.fields import guess_kind
+from spacy_hosemi.formats.references.fields import guess_kind, read_date
 from spacy_hosemi.formats.references.names import read_names
 from spacy_hosemi.hierarchy import tree
 from spacy_hosemi.text.clean import clean_joined

@@ -234,7 +234,7 @@ def test_no_cycles():
         ("training.trainer", ".py", "from ..prediction import x", [1]),
         ("prediction.decoder", ".py", "from ..training.trainer import Trainer", [1]),
         ("cli.prune", ".py", "from .. import explain\nimport spacy_hosemi", []),
-        ("component.pipe", ".py", "from ..explain.pictures import render", [1]),
+        ("component.pipe", ".py", "from ..explain.page import render", [1]),
         ("errors", ".py", "import os", [1]),
         ("features.templates", ".py", "from .keys import f\nfrom ..core import g", []),
         ("features.templates", ".py", "from ..labels import Labels", [1]),

@@ -138,8 +138,7 @@ def calibrate_cli(
       python -m spacy hosemi calibrate m dev.spacy --no-min-confidence -o m -f
     """
     from ..component.judging import load_examples
-    from ..explain.calibration import calibrate
-    from ..explain.pictures import ENDINGS, draw_calibration
+    from ..explain.calibration import ENDINGS, calibrate, draw_calibration
     from ..prediction.decodings import DECODINGS
 
     limits = {"precision": precision, "recall": recall}
@@ -195,10 +194,8 @@ def calibrate_cli(
 
 
 def _report(calibration: Calibration) -> dict[str, Any]:
-    n_predicted, n_expected = (
-        len(calibration.judged.labels),
-        calibration.judged.n_gold.total(),
-    )
+    judged = calibration.judged
+    n_predicted, n_expected = len(judged.labels), judged.n_gold.total()
     return {
         "entities": {"predicted": n_predicted, "expected": n_expected},
         "reliability": calibration.reliability,
@@ -231,7 +228,7 @@ def _print_calibrated(component: str, calibration: Calibration) -> None:
         bins = [
             (
                 f"{b.low:.2f} to {b.high:.2f}",
-                f"{b.n:,}",
+                b.n,
                 f"{b.confidence:.3f}",
                 f"{b.right:.3f}",
             )
@@ -243,41 +240,47 @@ def _print_calibrated(component: str, calibration: Calibration) -> None:
             f"Expected calibration error {reliability.error:.4f}, "
             f"log loss {reliability.log_loss:.4f}"
         )
-    figures = ("entities", "precision", "recall", "F1")
-    rows: list[tuple[str, ...]]
-    header: tuple[str, ...]
     if calibration.expected:
         best = chosen["expected_f1"]
-        rows = [
-            ("*" if value == best else "", json.dumps(value), *_figures(point))
-            for value, point in calibration.expected.items()
-        ]
-        header = ("", "expected_f1", *figures)
-        print_table("by expected_f1", header, rows, "llrrrr")
+        _print_points(
+            "by expected_f1",
+            ("", "expected_f1"),
+            {
+                ("*" if value == best else "", json.dumps(value)): point
+                for value, point in calibration.expected.items()
+            },
+        )
     best = chosen.get("min_confidence")
-    rows = [
-        ("*" if value == best else "", _name(value), *_figures(point))
-        for value, point in calibration.thresholds
-    ]
-    header = ("", "min_confidence", *figures)
-    print_table("what is left", header, rows, "llrrrr")
+    _print_points(
+        "what is left",
+        ("", "min_confidence"),
+        {
+            ("*" if value == best else "", _name(value)): point
+            for value, point in calibration.thresholds
+        },
+    )
     if calibration.by_label:
-        rows = [
-            (label, _name(threshold), *_figures(point))
-            for label, (threshold, point) in calibration.by_label.items()
-        ]
-        header = ("label", "min_confidence", *figures)
-        print_table("what is left of each label", header, rows, "llrrrr")
+        of_labels = calibration.by_label.items()
+        points = {(label, _name(least)): point for label, (least, point) in of_labels}
+        header = ("label", "min_confidence")
+        _print_points("what is left of each label", header, points)
     for note in calibration.notes:
         say(f"Note: {note}")
     for key, value in chosen.items():
         print(f"{key} = {json.dumps(write_thresholds(value))}")
 
 
+def _print_points(
+    title: str, header: tuple[str, str], points: dict[tuple[str, str], Point]
+) -> None:
+    """Prints how many entities are left, and their scores in per cent."""
+    rows = [
+        (*names, x.n, *(f"{100 * y:.2f}" for y in (x.precision, x.recall, x.f1)))
+        for names, x in points.items()
+    ]
+    header_of_all = (*header, "entities", "precision", "recall", "F1")
+    print_table(title, header_of_all, rows, "llrrrr")
+
+
 def _name(thresholds: float | dict[str, float]) -> str:
     return "by label" if isinstance(thresholds, dict) else f"{thresholds:g}"
-
-
-def _figures(point: Point) -> tuple[str, ...]:
-    percent = (f"{100 * x:.2f}" for x in (point.precision, point.recall, point.f1))
-    return (f"{point.n:,}", *percent)

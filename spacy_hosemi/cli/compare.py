@@ -90,8 +90,8 @@ def _print(
         rows.append((name, *_cells(comparison.records)))
     header = ("%", "first", "second", "difference", "95 % of draws", "p")
     print_table("in all", header, rows, "lrrrrr")
-    labels = [
-        (label, f"{comparison.n_of_label[label]:,}", *_cells(difference))
+    labels: list[tuple[Any, ...]] = [
+        (label, comparison.n_of_label[label], *_cells(difference))
         for label, difference in comparison.labels.items()
     ]
     labels.sort(key=lambda row: -abs(float(row[4])))

@@ -206,8 +206,7 @@ def _print_lists(component: str | None, lists: list[ListInfo]) -> None:
             *(x.name, x.attr, x.mode, f"{x.dropout:g}"),
             " ".join(map(str, astuple(x.fuzzy))) if x.fuzzy else "",
             x.label or "",
-            *(f"{x.entries:,}", f"{x.nodes:,}", f"{x.bytes / 1e6:.2f}"),
-            *(f"{x.features:,}", f"{x.weights:,}"),
+            *(x.entries, x.nodes, f"{x.bytes / 1e6:.2f}", x.features, x.weights),
         )
         for x in lists
     ]
@@ -216,8 +215,7 @@ def _print_lists(component: str | None, lists: list[ListInfo]) -> None:
 
 
 def _print_replaced(name: str, before: int, after: int, both: int) -> None:
-    counts = {"before": before, "after": after, "in both": both}
-    rows = [(key, f"{count:,}") for key, count in counts.items()]
+    rows = [("before", before), ("after", after), ("in both", both)]
     print_table(f"entries of {name}", ("", "entries"), rows, "lr")
     if not after:
         say("The list is empty now: no entry of the file has a word.")
@@ -231,14 +229,15 @@ def _print_found(
     found: list[FoundEntry],
     similar: list[SimilarEntry] | None = None,
 ) -> None:
+    rows: list[tuple[Any, ...]]
     rows = [(x.start, x.end, " ".join(x.words), x.text) for x in found]
     header = ["start", "end", "words", "text"]
     print_table(f"entries of {name} in the text", header, rows, "rrll")
     if similar is not None:
-        of_similar = [
+        rows = [
             (x.start, x.end, f"{x.similarity:.2f}", x.entry, x.text) for x in similar
         ]
         header = ["start", "end", "similarity", "entry", "text"]
-        print_table(f"what resembles entries of {name}", header, of_similar, "rrrll")
+        print_table(f"what resembles entries of {name}", header, rows, "rrrll")
     print(f"Tokens: {clean(' | '.join(tokens))}")
     print(f"Words by {attr}: {clean(' | '.join(words))}")

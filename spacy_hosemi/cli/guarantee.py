@@ -178,9 +178,9 @@ def _print(what: str, thresholds: dict[str, Chosen], bound: ErrorBound, n: int) 
         if chosen.n_tested:
             threshold = chosen.threshold
             text = "none" if threshold is None else f"{threshold:.6g}"
-            counts = [f"{chosen.n_tested:,}", f"{chosen.n_accepted:,}"]
             share = f"{100 * chosen.n_accepted / chosen.n_tested:.1f}"
-            rows.append((label or "all", text, *counts, share, f"{chosen.n_wrong:,}"))
+            counts = chosen.n_tested, chosen.n_accepted, share, chosen.n_wrong
+            rows.append((label or "all", text, *counts))
     header = ("label", "threshold", what, "accepted", "%", "wrong")
     print(f"{n:,} documents")
     print_table(f"{what} that need no eye", header, rows, "llrrrr")

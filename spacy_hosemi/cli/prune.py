@@ -131,7 +131,7 @@ def _print_pruned(
             "*" if x is chosen else "",
             f"{x.share:.1%}",
             f"{x.below:.4f}",
-            *(f"{n:,}" for n in (x.features, x.weights, x.patterns, x.states)),
+            *(x.features, x.weights, x.patterns, x.states),
             f"{x.mb:.2f}",
             "-" if x.f1 is None else f"{100 * x.f1:.2f}",
         )

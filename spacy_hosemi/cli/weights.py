@@ -173,7 +173,7 @@ def _print_tables(report: dict[str, Any], text: str) -> None:
         print_table(title, header, rows, "rll")
     if "families" in report:
         rows = [
-            (f"{x.share:.1%}", f"{x.largest:.2f}", f"{x.rows:,}", x.name)
+            (f"{x.share:.1%}", f"{x.largest:.2f}", x.rows, x.name)
             for x in report["families"]
         ]
         header = ["share", "largest", "rows", "family"]

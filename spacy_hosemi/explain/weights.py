@@ -37,12 +37,8 @@ MAX_NODES = 100
 
 @dataclass(frozen=True)
 class FeatureWeight:
-    """The weight of a feature in one column.
-
-    feature (str): "role:TEMPLATE=value".
-    docs (int): The number of training documents in which it is active.
-    weight (float): Added to the score where it is active.
-    """
+    """The weight of a feature, "role:TEMPLATE=value", in one column, which is added to
+    the score where it is active; and in how many training documents it is."""
 
     feature: str
     docs: int
@@ -51,11 +47,8 @@ class FeatureWeight:
 
 @dataclass(frozen=True)
 class WeightRow:
-    """A feature and its weights.
-
-    feature (str), docs (int): As for `FeatureWeight`.
-    weights (Dict[str, float]): By column, without those that are 0; descending.
-    """
+    """A feature, as in `FeatureWeight`, and its weights by column, without those that
+    are 0; descending."""
 
     feature: str
     docs: int
@@ -64,11 +57,8 @@ class WeightRow:
 
 @dataclass(frozen=True)
 class PatternWeight:
-    """A label pattern and its weight.
-
-    pattern (Tuple[str, ...]): Names of columns; "^" and "$" are begin and end.
-    weight (float): Added to the score each time the pattern is completed.
-    """
+    """A label pattern, of names of columns, "^" for the begin and "$" for the end, and
+    its weight, which is added to the score each time the pattern is completed."""
 
     pattern: tuple[str, ...]
     weight: float
@@ -76,12 +66,9 @@ class PatternWeight:
 
 @dataclass(frozen=True)
 class TransitionWeight:
-    """The weight of a feature for a label pattern.
-
-    feature (str), docs (int): As for `FeatureWeight`.
-    pattern (Tuple[str, ...]): Names of labels or tags; "^" is begin.
-    weight (float): Added where a segment that completes the pattern reads the feature.
-    """
+    """The weight of a feature, as in `FeatureWeight`, for a pattern of labels or tags,
+    "^" for the begin, which is added where a segment that completes the pattern reads
+    the feature."""
 
     feature: str
     pattern: tuple[str, ...]
@@ -91,13 +78,9 @@ class TransitionWeight:
 
 @dataclass(frozen=True)
 class Family:
-    """All weights of one kind.
-
-    name (str): "role:TEMPLATE"; "pattern:N" for label patterns of N names; "length".
-    rows (int): The number of features, patterns or lengths.
-    share (float): Of the sum of all squared weights.
-    largest (float): Largest absolute weight.
-    """
+    """All weights of one kind: "role:TEMPLATE" for features, "pattern:N" for label
+    patterns of N names, or "length". It has so many rows (features, patterns, lengths),
+    a share of the sum of all squared weights, and a largest absolute weight."""
 
     name: str
     rows: int
@@ -114,17 +97,12 @@ def strongest_features(
     text: str = "",
     negative: bool = False,
 ) -> dict[str, list[FeatureWeight]]:
-    """The features with the highest weights for each label.
+    """Returns for each column the features with the highest weights, at most `top`, in
+    descending order; with `negative` also those with the lowest weights below 0.
 
-    pipe (HighOrderSemiCRF): A trained component.
-    labels (Sequence[str]): Columns; a label of spans stands for all its tags. Empty:
-        all columns.
-    top (int): At most this many of each column.
-    role (Optional[str]): Only features of this role.
-    text (str): Only features with this text in their name.
-    negative (bool): Also the features with the lowest weights below 0.
-    RETURNS (Dict[str, List[FeatureWeight]]): By column; weights descend.
-    RAISES (ValueError): HS042 unknown label or role.
+    `labels` are the columns, where a label of spans stands for all its tags; if empty,
+    all. `role` and `text` leave features of this role, or with this text in their name.
+    Raises ValueError HS042 for an unknown label or role.
     """
     weights = pipe.weights
     is_wanted = _matching(weights, role, text)
@@ -148,12 +126,8 @@ def find_features(
     role: str | None = None,
     text: str = "",
 ) -> list[WeightRow]:
-    """Features with all their weights, those with the largest absolute weight first.
-
-    pipe, labels, top, role, text: As in `strongest_features`.
-    RETURNS (List[WeightRow]): At most `top`.
-    RAISES (ValueError): HS042 unknown label or role.
-    """
+    """Returns at most `top` features with all their weights, those with the largest
+    absolute weight first; arguments and errors are as in `strongest_features`."""
     weights = pipe.weights
     columns = [*_columns(pipe, labels, with_transitions=True)]
     _, largest = _sizes(weights, columns)
@@ -179,7 +153,7 @@ def find_features(
 def count_features(
     pipe: HighOrderSemiCRF, *, role: str | None = None, text: str = ""
 ) -> int:
-    """RETURNS (int): How many features have a role, and a text in their name."""
+    """Returns how many features have a role, and a text in their name."""
     return int(_matching(pipe.weights, role, text).sum())
 
 
@@ -190,15 +164,10 @@ def strongest_patterns(
     top: int = 10,
     negative: bool = False,
 ) -> list[PatternWeight]:
-    """The label patterns with the highest weights; no forbidden ones.
-
-    pipe (HighOrderSemiCRF): A trained component.
-    labels (Sequence[str]): Only patterns with one of these; empty: all.
-    top (int): At most this many.
-    negative (bool): Also at most as many with the lowest weights below 0.
-    RETURNS (List[PatternWeight]): Weights descend.
-    RAISES (ValueError): HS042 unknown label.
-    """
+    """Returns the label patterns with the highest weights, at most `top`, in descending
+    order, but no forbidden ones; with `negative` also at most as many with the lowest
+    weights below 0. `labels` leave patterns with one of these; if empty, all. Raises
+    ValueError HS042 for an unknown label."""
     patterns = _patterns(pipe, labels)
     values = np.array([pattern.weight for pattern in patterns])
     return [patterns[k] for k in _strongest(values, top, negative)]
@@ -213,13 +182,9 @@ def strongest_transitions(
     text: str = "",
     negative: bool = False,
 ) -> list[TransitionWeight]:
-    """The highest weights of features for label patterns.
-
-    pipe, labels, top, negative: As for `strongest_patterns`.
-    role, text: As for `strongest_features`.
-    RETURNS (List[TransitionWeight]): Weights descend.
-    RAISES (ValueError): HS042 unknown label or role.
-    """
+    """Returns the highest weights of features for label patterns, in descending order;
+    `role` and `text` are as in `strongest_features`, all else as in
+    `strongest_patterns`."""
     weights = pipe.weights
     has_label = _pattern_filter(pipe, labels)
     is_wanted = _matching(weights, role, text)
@@ -235,7 +200,7 @@ def strongest_transitions(
 
 
 def count_forbidden(pipe: HighOrderSemiCRF) -> int:
-    """RETURNS (int): How many label patterns no segmentation may contain."""
+    """Returns how many label patterns no segmentation may contain."""
     return int(np.isneginf(pipe.weights.pattern).sum())
 
 
@@ -246,16 +211,11 @@ def weight_families(
     role: str | None = None,
     text: str = "",
 ) -> list[Family]:
-    """The share of each template, of each size of label patterns, and of lengths in the
-    squared weights.
-
-    pipe (HighOrderSemiCRF): A trained component.
-    labels (Sequence[str]): Only weights in these columns; empty: all.
-    role, text: As for `strongest_features`; then without patterns and lengths.
-    RETURNS (List[Family]): Shares descend; they are shares of all weights of these
-        columns, whatever role and text.
-    RAISES (ValueError): HS042 unknown label or role.
-    """
+    """Returns the share in the squared weights of each template, of each size of label
+    patterns, and of lengths, in descending order. Shares are those of all weights in
+    the columns of `labels`, or in all columns, whatever `role` and `text`, which are as
+    in `strongest_features` and leave out patterns and lengths. Raises ValueError HS042
+    for an unknown label or role."""
     weights = pipe.weights
     columns = _columns(pipe, labels, with_transitions=True)
     squares, largest = _sizes(weights, columns)

@@ -14,9 +14,11 @@ from spacy.training import Example
 
 from spacy_hosemi.component.judging import JudgedSpans, judge_component, load_examples
 from spacy_hosemi.explain.calibration import (
+    ENDINGS,
     EXPECTED_F1,
     calibrate,
     choose_temperature,
+    draw_calibration,
     log_loss,
     measure_reliability,
 )
@@ -28,7 +30,6 @@ from spacy_hosemi.explain.operating_points import (
     short_between,
     try_thresholds,
 )
-from spacy_hosemi.explain.pictures import ENDINGS, draw_calibration
 from spacy_hosemi.labels.alignment import judge
 
 from ..helpers import initialize, make_nlp, make_trained, randomize, references

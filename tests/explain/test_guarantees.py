@@ -14,7 +14,7 @@ from scipy.stats import binom
 from spacy.tokens import DocBin, Span
 from spacy.training import Example
 
-from spacy_hosemi.cli.verdicts import ReviewMarks
+from spacy_hosemi.cli.parse import ReviewMarks
 from spacy_hosemi.component import training_summary
 from spacy_hosemi.component.fingerprint import fingerprint, guarantee_in_force
 from spacy_hosemi.component.judging import DocumentResult

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from spacy_hosemi.formats.records import ExtractedField
-from spacy_hosemi.formats.references.dates import read_date
 from spacy_hosemi.formats.references.fields import (
     COMMON_LABELS,
     guess_kind,
+    read_date,
     reference_of,
 )
 from spacy_hosemi.formats.references.names import read_names

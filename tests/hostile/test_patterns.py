@@ -10,8 +10,7 @@ from spacy_hosemi.core import compile_grammar
 from spacy_hosemi.formats.align import Aligner
 from spacy_hosemi.formats.readers import READERS, ReaderSettings
 from spacy_hosemi.formats.records import ExtractedField
-from spacy_hosemi.formats.references.dates import read_date
-from spacy_hosemi.formats.references.fields import guess_kind, reference_of
+from spacy_hosemi.formats.references.fields import guess_kind, read_date, reference_of
 from spacy_hosemi.formats.references.names import read_names
 from spacy_hosemi.formats.sources import SourceText
 from spacy_hosemi.text.clean import clean_joined

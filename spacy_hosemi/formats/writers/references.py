@@ -8,8 +8,7 @@ from typing import IO, Any
 
 from ...errors import Errors
 from ..records import ExtractedRecord
-from ..references.dates import read_date
-from ..references.fields import PEOPLE, guess_kind, reference_of
+from ..references.fields import PEOPLE, guess_kind, read_date, reference_of
 from ..references.names import Name, read_names
 from .base import RecordFormat, WriterOptions
 from .json_records import write_list
