@@ -7,7 +7,7 @@ the forms that `pycrfsuite.ItemSequence` takes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from spacy.tokens import Doc, Span
@@ -24,21 +24,6 @@ def words_and_tags(doc: Doc | Span) -> list[tuple[str, str]]:
     return [(token.text, token.tag_) for token in doc]
 
 
-@dataclass(frozen=True)
-class _FromWord2Features:
-    """A feature function; a class, because pickle cannot save closures."""
-
-    word2features: Callable[[Any, int], Any]
-    sentence: Callable[[Doc | Span], Any]
-
-    def __call__(self, doc: Doc | Span) -> list[list[Feature]]:
-        sent = self.sentence(doc)
-        features: list[list[Feature]] = [[] for _ in doc]
-        for i, of_token in enumerate(features):
-            _add_items(self.word2features(sent, i), of_token)
-        return features
-
-
 def from_word2features(
     word2features: Callable[[Any, int], Any],
     sentence: Callable[[Doc | Span], Any] = words_and_tags,
@@ -53,7 +38,19 @@ def from_word2features(
     RETURNS (Callable[[Doc], List[List]]): For `features.functions`. Raises TypeError
         HS110 where the features of a token have another form.
     """
-    return _FromWord2Features(word2features, sentence)
+    return partial(_features, word2features, sentence)
+
+
+def _features(
+    word2features: Callable[[Any, int], Any],
+    sentence: Callable[[Doc | Span], Any],
+    doc: Doc | Span,
+) -> list[list[Feature]]:
+    sent = sentence(doc)
+    features: list[list[Feature]] = [[] for _ in doc]
+    for i, of_token in enumerate(features):
+        _add_items(word2features(sent, i), of_token)
+    return features
 
 
 def _add_items(items: Any, features: list[Feature], before: str = "") -> None:

@@ -18,7 +18,7 @@ from ..core.algorithms.marginals import check_segment
 from ..errors import Errors
 from ..labels.inventory import Segment, Span
 from ..prediction.batch import Batch
-from ..prediction.marginals import WordMarginals
+from ..prediction.marginals import document_marginals
 from ..prediction.posterior import AnyPosterior, Option, Path
 from .candidates import PartialNodes, Place
 from .coarse_to_fine import ScoredLevel
@@ -114,8 +114,7 @@ class LevelPosterior(AnyPosterior):
 
     def marginals(self) -> Any:
         words = self.batch.words.get(self.rows[0])
-        marginals = LeafMarginals(self)
-        return marginals if words is None else WordMarginals(marginals, words)
+        return document_marginals([LeafMarginals(self)], words)
 
     def _path(self, row: int, span: Span) -> Path:
         """Returns the names above a span with a leaf."""

@@ -19,7 +19,7 @@ from ..labels.inventory import LabelInventory, Span
 from ..labels.partial import NOTHING, Bools
 from ..labels.whitespace import before_trimming
 from .batch import Batch
-from .marginals import JointMarginals, WordMarginals
+from .marginals import document_marginals
 from .record_probability import log_probability
 
 # Of all spans of a document at most this many are listed for each token, and in all.
@@ -208,9 +208,7 @@ class Posterior(AnyPosterior):
 
     def marginals(self) -> Any:
         parts = [self.batch.marginals(k) for k in self.rows]
-        joined: Any = parts[0] if len(parts) == 1 else JointMarginals(parts)
-        words = self.batch.words.get(self.rows[0])
-        return joined if words is None else WordMarginals(joined, words)
+        return document_marginals(parts, self.batch.words.get(self.rows[0]))
 
     def _scored(self, k: int) -> tuple[Any, Potentials, Constraints | None]:
         limits = self.batch.constraints[k]
