@@ -63,15 +63,6 @@ def test_equals_the_log_domain_reference_where_patterns_say_the_same():
 # --- nothing is possible ------------------------------------------------------------
 
 
-def test_an_empty_document_is_permitted():
-    grammar = core.compile_grammar(NAMES, ["A at most once"])
-    automaton, potentials = zeros(0, 3, patterns=[("^", "$")], grammar=grammar)
-    potentials.pattern[0] = 1.5
-    assert core.log_partition(automaton, potentials) == 1.5
-    assert core.viterbi(automaton, potentials) == ([], 1.5)
-    assert core.score(automaton, potentials, []) == 1.5
-
-
 # --- the automaton ------------------------------------------------------------------
 
 

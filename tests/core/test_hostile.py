@@ -355,37 +355,36 @@ NUMBERS = [what for what in NO_NUMBERS if what != "none"]
 FLAGS = [what for what in NO_WHOLE if what != "true"]
 SEEDS = [what for what in NO_WHOLE if what not in ("2**31", "2**63")]
 SCALARS = [
-    ("kbest", "k", [*NO_WHOLE, "0"]),
-    ("sample", "n_samples", NO_WHOLE),
-    ("sample", "seed", SEEDS),
-    ("viterbi_many", "threads", [*NO_WHOLE, "0"]),
-    ("marginals_many", "threads", [*NO_WHOLE, "0"]),
-    ("viterbi", "method", [*NO_WHOLE, "AUTO", "", "auto\n"]),
-    ("mbr", "objective", [*NO_WHOLE, "F1", ""]),
-    ("mbr", "expected_f1", [*NUMBERS, "-0.1", "1.1"]),
-    ("marginals", "counts", FLAGS),
-    ("zeros", "n_tokens", NO_WHOLE),
-    ("zeros", "max_length", [*NO_WHOLE, "0"]),
-    ("segments_above", "p", [*NO_NUMBERS, "0", "1.1", "-0.1"]),
-    ("best_above", "limit", NO_WHOLE),
-    ("segments_above", "outside", FLAGS),
-    *[("segment", name, NO_WHOLE) for name in ("start", "end", "label")],
-    ("add_counts", "times", NO_NUMBERS),
+    ("kbest", "k", "HS026", [*NO_WHOLE, "0"]),
+    ("sample", "n_samples", "HS026", NO_WHOLE),
+    ("sample", "seed", "HS026", SEEDS),
+    ("viterbi_many", "threads", "HS026", [*NO_WHOLE, "0"]),
+    ("marginals_many", "threads", "HS026", [*NO_WHOLE, "0"]),
+    ("viterbi", "method", "HS023", [*NO_WHOLE, "AUTO", "", "auto\n"]),
+    ("mbr", "objective", "HS023", [*NO_WHOLE, "F1", ""]),
+    ("mbr", "expected_f1", "HS026", [*NUMBERS, "-0.1", "1.1"]),
+    ("marginals", "counts", "HS026", FLAGS),
+    ("zeros", "n_tokens", "HS015", NO_WHOLE),
+    ("zeros", "max_length", "HS014", [*NO_WHOLE, "0"]),
+    ("segments_above", "p", "HS022", [*NO_NUMBERS, "0", "1.1", "-0.1"]),
+    ("best_above", "limit", "HS026", NO_WHOLE),
+    ("segments_above", "outside", "HS026", FLAGS),
+    *[("segment", name, "HS024", NO_WHOLE) for name in ("start", "end")],
+    ("segment", "label", "HS021", NO_WHOLE),
+    ("add_counts", "times", "HS026", NO_NUMBERS),
 ]
 OTHERS = {"0": 0, "1.1": 1.1, "-0.1": -0.1, "AUTO": "AUTO", "": "", "auto\n": "auto\n"}
 OTHERS["F1"] = "F1"
 
 
-@pytest.mark.parametrize("function, name, values", SCALARS)
-def test_scalars(function, name, values):
+@pytest.mark.parametrize("function, name, code, values", SCALARS)
+def test_scalars(function, name, code, values):
     for what in values:
         print(what)  # of what fails
-        refuse_scalar(
-            function, name, OTHERS[what] if what in OTHERS else NO_WHOLE[what]
-        )
+        refuse_scalar(function, name, code, {**NO_WHOLE, **OTHERS}[what])
 
 
-def refuse_scalar(function, name, value):
+def refuse_scalar(function, name, code, value):
     given, found = document(), core.marginals(AUTOMATON, document())
     segment = {"start": 0, "end": 1, "label": 0}
     functions = {
@@ -405,7 +404,7 @@ def refuse_scalar(function, name, value):
     }
     first = [given] if function.endswith("_many") else given
     default = lambda: getattr(core, function)(AUTOMATON, first, **{name: value})  # noqa: E731
-    refuses(name, functions.get(function, default))
+    refuses(name, functions.get(function, default), code=code)
 
 
 # --- segments, lists, gradients -------------------------------------------------------

@@ -52,39 +52,35 @@ def hand():
     return automaton, potentials
 
 
-def test_score_by_hand(hand):
+def test_by_hand(hand):
     assert core.score(*hand, [(0, 1, 0), (1, 2, 1)]) == pytest.approx(log(21))
     assert core.score(*hand, [(0, 2, 1)]) == pytest.approx(log(15))
     assert core.score(*hand, [(0, 2, 0)]) == -INF
-
-
-def test_log_partition_by_hand(hand):
     assert core.log_partition(*hand) == pytest.approx(log(77))
-
-
-def test_marginals_by_hand(hand):
     found = core.marginals(*hand)
-    assert found.log_z == pytest.approx(log(77))
-    expected = {
-        "inside": [[22, 55], [11, 66]],
-        "start": [[22, 55], [11, 51]],
-        "end": [[22, 40], [11, 66]],
-        "length": [[2 + 21 + 10], [21 + 10 + 2 * 30 + 15]],
-        "tail": [0, 15],
-        "pattern": [21],
-    }
-    for name, counts in expected.items():
-        assert getattr(found.gradient, name) * 77 == pytest.approx(np.array(counts))
-    assert found.tokens * 77 == pytest.approx(np.array([[22, 55], [11, 66]]))
-    assert found.segment(0, 1, 1) * 77 == pytest.approx(40)
+    assert_counts(
+        found,
+        77,
+        inside=[[22, 55], [11, 66]],
+        start=[[22, 55], [11, 51]],
+        end=[[22, 40], [11, 66]],
+        length=[[2 + 21 + 10], [21 + 10 + 2 * 30 + 15]],
+        tail=[0, 15],
+        pattern=[21],
+        tokens=[[22, 55], [11, 66]],
+    )
+    rows = found.segments_above(22 / 78)
+    assert [row[:3] for row in rows] == [(0, 1, 0), (0, 1, 1), (1, 2, 1)]
+    assert [row[3] * 77 for row in rows] == pytest.approx([22, 40, 51])
     assert found.segment(0, 2, 1) * 77 == pytest.approx(15)
     assert found.segment(0, 2, 0) == 0
 
 
-def test_segments_above_by_hand(hand):
-    rows = core.marginals(*hand).segments_above(22 / 78)
-    assert [row[:3] for row in rows] == [(0, 1, 0), (0, 1, 1), (1, 2, 1)]
-    assert [row[3] * 77 for row in rows] == pytest.approx([22, 40, 51])
+def assert_counts(found, total, **expected):
+    assert found.log_z == pytest.approx(log(total))
+    values = gradient_fields(found.gradient) | {"tokens": found.tokens}
+    for name, counts in expected.items():
+        assert values[name] * total == pytest.approx(np.array(counts)), name
 
 
 @pytest.fixture
@@ -111,19 +107,17 @@ def test_observed_by_hand(observed_by_hand):
         log(30)
     )
     found = core.marginals(automaton, potentials)
-    assert found.log_z == pytest.approx(log(37))
-    expected = {
-        "inside": [[35, 2, 35, 0], [6, 31, 0, 30]],
-        "start": [[35, 2], [6, 31]],
-        "end": [[35, 2, 35, 0], [6, 31, 0, 30]],
-        "length": [[41], [33]],
-        "cells": [30],
-        "entries": [30],
-    }
-    gradient = gradient_fields(found.gradient)
-    for name, counts in expected.items():
-        assert gradient[name] * 37 == pytest.approx(np.array(counts)), name
-    assert found.tokens * 37 == pytest.approx(np.array([[35, 2], [6, 31]]))
+    assert_counts(
+        found,
+        37,
+        inside=[[35, 2, 35, 0], [6, 31, 0, 30]],
+        start=[[35, 2], [6, 31]],
+        end=[[35, 2, 35, 0], [6, 31, 0, 30]],
+        length=[[41], [33]],
+        cells=[30],
+        entries=[30],
+        tokens=[[35, 2], [6, 31]],
+    )
     assert found.segment(1, 2, 1) * 37 == pytest.approx(31)
     rows = found.segments_above(0.5)
     assert [row[:3] for row in rows] == [(0, 1, 0), (1, 2, 1)]
@@ -307,62 +301,61 @@ def test_the_most_probable_segments_above(limit):
     assert found.best_above(1e-12, 0) == (every, False)
 
 
-def test_segments_above_is_sorted_and_has_plain_numbers():
+# --- errors -------------------------------------------------------------------------
+
+
+NO_PATHS = [[], [(0, 1, 0)], [(0, 1, 0), (1, 2, 0)], [(1, 3, 0)], [(0, 4, 0)]]
+NO_PATHS += [[(0, 1, 0), (2, 3, 0)], [(0, 2, 0), (1, 3, 0)], [(-1, 3, 0)]]
+NO_PATHS += [[(0, 0, 0), (0, 3, 0)], [(0, 3, 0), (3, 3, 0)], [(1, 3, 0), (0, 1, 0)]]
+
+
+def test_error_segments():
+    given = zeros(3, 2, tail=0.0)
+    found = core.marginals(*given)
+    assert core.score(*given, [(0, 1, 1), (1, 3, 0)]) == 0.0
+    assert found.segment(0, 3, 1) > 0 and found.segment(2, 3, 1) > 0
+    for segments in NO_PATHS:
+        with raises("HS020"):
+            core.score(*given, segments)
+    with raises("HS020"):
+        core.score(*zeros(0, 2), [(0, 1, 0)])
+    for label in (-1, 2):
+        with raises("HS021"):
+            core.score(*given, [(0, 1, label), (1, 3, 0)])
+        with raises("HS021"):
+            found.segment(0, 1, label)
+    for border in [(-1, 1), (0, 4), (3, 4), (1, 1), (2, 1)]:
+        with raises("HS024"):
+            found.segment(*border, 0)
+    assert len(found.segments_above(np.nextafter(0.0, 1.0))) == 12
+    assert found.segments_above(1.0) == []
+    for p in (0.0, np.nextafter(1.0, 2.0)):
+        with raises("HS022"):
+            found.segments_above(p)
+
+
+# --- other calls ----------------------------------------------------------------------
+
+
+def test_results_have_plain_numbers():
     automaton, potentials = zeros(4, 3, tail=0.0)
     rows = core.marginals(automaton, potentials).segments_above(1e-12)
     assert [row[:3] for row in rows] == all_segments(4, 3)
     assert all([type(x) for x in row] == [int, int, int, float] for row in rows)
-
-
-# --- errors -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "segments",
-    [
-        *[[], [(0, 1, 0)], [(0, 1, 0), (1, 2, 0)], [(1, 3, 0)]],
-        *[[(0, 1, 0), (2, 3, 0)], [(0, 2, 0), (1, 3, 0)], [(0, 4, 0)], [(-1, 3, 0)]],
-        *[[(0, 0, 0), (0, 3, 0)], [(0, 3, 0), (3, 3, 0)], [(1, 3, 0), (0, 1, 0)]],
-    ],
-)
-def test_error_segments_do_not_cover_the_document(segments):
-    automaton, potentials = zeros(3, 2, tail=0.0)
-    assert core.score(automaton, potentials, [(0, 1, 1), (1, 3, 0)]) == 0.0
-    with raises("HS020"):
-        core.score(automaton, potentials, segments)
-
-
-def test_error_segments_in_an_empty_document():
-    with raises("HS020"):
-        core.score(*zeros(0, 2), [(0, 1, 0)])
-
-
-@pytest.mark.parametrize("label", [-1, 2])
-def test_error_label(label):
-    automaton, potentials = zeros(1, 2)
-    assert core.score(automaton, potentials, [(0, 1, 1)]) == 0.0
-    with raises("HS021"):
-        core.score(automaton, potentials, [(0, 1, label)])
-    with raises("HS021"):
-        core.marginals(automaton, potentials).segment(0, 1, label)
-
-
-@pytest.mark.parametrize("p", [0.0, -0.5, np.nextafter(1.0, 2.0), INF, math.nan])
-def test_error_probability(p):
-    found = core.marginals(*zeros(2, 2))
-    assert len(found.segments_above(np.nextafter(0.0, 1.0))) == 4
-    assert found.segments_above(1.0) == []
-    with raises("HS022"):
-        found.segments_above(p)
-
-
-@pytest.mark.parametrize("start, end", [(-1, 1), (0, 4), (3, 4), (1, 1), (2, 1)])
-def test_error_segment_outside_the_document(start, end):
-    found = core.marginals(*zeros(3, 2, tail=0.0))
-    assert found.segment(0, 3, 1) > 0
-    assert found.segment(2, 3, 1) > 0
-    with raises("HS024"):
-        found.segment(start, end, 0)
+    best, score = core.viterbi(automaton, potentials)
+    listed = core.kbest(automaton, potentials, 3)
+    drawn = core.sample(automaton, potentials, 5)
+    assert core.sample(automaton, potentials, 0) == [] and len(drawn) == 5
+    for path in (
+        best,
+        core.mbr(automaton, potentials),
+        *drawn,
+        *(x for x, _ in listed),
+    ):
+        assert type(path) is list and {type(segment) for segment in path} == {tuple}
+        assert {type(x) for segment in path for x in segment} == {int}
+    numbers = score, core.entropy(automaton, potentials), *(x for _, x in listed)
+    assert {type(x) for x in numbers} == {float}
 
 
 def test_rows_that_are_not_kept_are_made_again(monkeypatch):

@@ -106,7 +106,7 @@ def test_exp(call):
     near = np.arange(-1021, 1023)[:, None] * math.log(2) + [-1e-9, 0.0, 1e-9, 0.3466]
     tiny = 10.0 ** -np.arange(15, 324, 3)
     edges = [-708.0, 709.0, 0.0, -0.0, *tiny, *-tiny]
-    x = np.concatenate([near.ravel(), edges, rng.uniform(-708, 709, 50000)])
+    x = np.concatenate([near.ravel(), edges, rng.uniform(-708, 709, 10_000)])
     found = x.copy()
     call("exp", found, len(x))
     np.testing.assert_allclose(found, [math.exp(y) for y in x], rtol=1e-15)

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from spacy_hosemi.core import viterbi
+from spacy_hosemi.core import Potentials, compile_grammar, viterbi
 from spacy_hosemi.core.algorithms.lattice import Lattice
 from spacy_hosemi.core.algorithms.lattice_graph import StateTable
 
@@ -182,8 +182,6 @@ def test_documents_of_a_batch_do_not_touch_each_other():
 
 def test_grammar_and_viterbi_agree():
     """With all segments it is the decoder of the automaton, rules included."""
-    from spacy_hosemi.core import Potentials, compile_grammar
-
     rng = np.random.default_rng(3)
     grammar = compile_grammar(("O", "A", "B"), ["A at most once", "A only after B"])
     automaton = make_automaton(3, [(1, 2), ("^", 1)], grammar=grammar)
@@ -194,12 +192,9 @@ def test_grammar_and_viterbi_agree():
         potentials.tail[:] = 0.0
         potentials.pattern[:] = rng.normal(size=2)
         segments = [(i, j, y) for j in range(1, 6) for i in range(j) for y in range(3)]
-        scores = np.array(
-            [
-                potentials.inside[i:j, y].sum() + potentials.start[i, y]
-                for i, j, y in segments
-            ]
-        )
+        inside, start = potentials.inside, potentials.start
+        scores = [inside[i:j, y].sum() + start[i, y] for i, j, y in segments]
+        scores = np.array(scores)
         lattice = make_lattice(automaton, potentials.pattern, (5, segments))
         order = np.array([y for _, _, y in segments], np.int32)
         _, path, score = lattice.solve(scores, order)

@@ -117,22 +117,3 @@ def test_scores_depend_on_what_stands_before():
     posterior = core.marginals(automaton, potentials, None, False)
     with raises("HS118"):
         posterior.scores_of(np.array([[0, 1, 1]], np.int32))
-
-
-def test_wrong_potentials_are_found_all_the_same():
-    automaton = make_automaton(2, [(1, 1)], [(0, 1)])
-    for name, value, code in (
-        ("pattern", np.zeros(3), "HS010"),
-        ("pattern", np.array([np.nan]), "HS011"),
-        ("inside", np.full((3, 2), np.inf), "HS011"),
-        ("entries", make_entries([(3, 1, 2, 0.0)]), "HS025"),
-        ("entries", make_entries([(0, 1, 3, 0.0)]), "HS025"),
-        ("entries", make_entries([(0, 1, 2, np.nan)]), "HS011"),
-    ):
-        potentials = core.Potentials.zeros(automaton, 3)
-        potentials = replace(
-            potentials,
-            **{x: np.zeros((3, 2)) for x in ("inside", "start", "end")},
-        )
-        with raises(code):
-            core.marginals(automaton, replace(potentials, **{name: value}))

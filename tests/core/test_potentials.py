@@ -7,7 +7,7 @@ import pytest
 
 from spacy_hosemi import core
 
-from ..strategies import n_of, random_problem
+from ..strategies import random_problem
 from .problems import (
     FIELDS,
     FUNCTIONS,
@@ -91,28 +91,12 @@ def test_zeros_with_observed_patterns():
     assert core.log_partition(automaton, potentials) == pytest.approx(N * np.log(L))
 
 
-def test_zeros_have_one_explicit_length_unless_said():
-    assert core.Potentials.zeros(AUTOMATON, N).length.shape == (L, 1)
-
-
-def test_cells_dtype():
-    fields = {name: dtype for name, (dtype, _) in core.CELLS.fields.items()}
-    assert fields == {
-        "start": np.int32,
-        "end": np.int32,
-        "column": np.int32,
-        "score": np.float64,
-    }
-
-
-def test_entries_dtype():
-    fields = {name: dtype for name, (dtype, _) in core.ENTRIES.fields.items()}
-    assert fields == {
-        "position": np.int32,
-        "role": np.uint8,
-        "column": np.int32,
-        "score": np.float64,
-    }
+def test_types_of_records():
+    places = {"column": np.int32, "score": np.float64}
+    cells = {"start": np.int32, "end": np.int32, **places}
+    entries = {"position": np.int32, "role": np.uint8, **places}
+    for dtype, expected in ((core.CELLS, cells), (core.ENTRIES, entries)):
+        assert {name: x for name, (x, _) in dtype.fields.items()} == expected
 
 
 def test_potentials_can_be_pickled():
@@ -131,15 +115,6 @@ def test_a_transposed_array_is_read_in_its_own_order():
     assert log_z(inside=columns_first.T) == log_z()
     with raises("HS010"):
         log_z(inside=columns_first)
-
-
-@pytest.mark.parametrize("name", ["cells", "entries"])
-def test_order_of_cells_and_entries_does_not_matter(name):
-    turned = arguments()[name][::-1]
-    assert log_z(**{name: turned}) == pytest.approx(log_z(), rel=1e-14)
-    turned = observed_arguments()[name][::-1]
-    found = observed_log_z(**{name: turned})
-    assert found == pytest.approx(observed_log_z(), rel=1e-14)
 
 
 def test_entries_may_be_none_or_empty():
@@ -162,45 +137,14 @@ def test_inputs_are_not_modified():
         assert pickle.dumps((problem, potentials)) == before
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_function_takes_read_only_arrays(name):
-    potentials = core.Potentials(**observed_arguments())
-    for field in FIELDS:
-        getattr(potentials, field).setflags(write=False)
-    allowed, boundary = np.ones((N, L), dtype=bool), np.zeros(N + 1, dtype=np.int8)
-    allowed.setflags(write=False)
-    boundary.setflags(write=False)
-    automaton = make_automaton(L, PATTERNS, OBSERVED)
-    call(name, automaton, potentials, core.Constraints(allowed, boundary))
-
-
 def test_gradient_does_not_share_memory_with_the_potentials():
     potentials = core.Potentials(**arguments())
     gradient = core.marginals(AUTOMATON, potentials).gradient
     for name in FIELDS:
-        assert not np.shares_memory(getattr(gradient, name), getattr(potentials, name))
-
-
-def test_gradient_has_the_shapes_of_the_potentials():
-    potentials = core.Potentials(**arguments())
-    gradient = core.marginals(AUTOMATON, potentials).gradient
+        found, given = getattr(gradient, name), getattr(potentials, name)
+        assert not np.shares_memory(found, given)
+        assert (found.shape, found.dtype) == (given.shape, given.dtype)
     assert isinstance(gradient, core.Potentials)
-    for name in FIELDS:
-        assert getattr(gradient, name).shape == getattr(potentials, name).shape
-        assert getattr(gradient, name).dtype == getattr(potentials, name).dtype
-
-
-def test_gradient_has_the_shapes_of_any_potentials():
-    rng = np.random.default_rng(4)
-    for _ in range(n_of(100)):
-        problem = random_problem(rng)
-        automaton, potentials, constraints = as_core(problem)
-        found = core.marginals(automaton, potentials, constraints)
-        expected = gradient_fields(potentials)
-        for name, counts in gradient_fields(found.gradient).items():
-            assert counts.shape == expected[name].shape, name
-        assert found.tokens.shape == (problem.n_tokens, problem.n_labels)
-        assert (found.gradient.entries is None) == (potentials.entries is None)
 
 
 def test_gradient_keeps_entries_in_their_order():
@@ -292,20 +236,3 @@ def test_forbidden_inside_the_document(segment):
     potentials = core.Potentials(**arguments())
     constraints = core.Constraints(forbidden=[segment])
     assert core.log_partition(AUTOMATON, potentials, constraints) < log_z()
-
-
-BEST = {
-    "viterbi": lambda found: found[0],
-    "viterbi_many": lambda found: found[0],
-    "kbest": lambda found: found[0][0],
-    "sample": lambda found: found[0],
-    "mbr": lambda found: found,
-}
-
-
-@pytest.mark.parametrize("function", BEST)
-def test_every_function_obeys_constraints(function):
-    allowed = np.array([[True, False], [False, True], [True, False]])
-    constraints = core.Constraints(allowed)
-    found = call(function, AUTOMATON, core.Potentials(**arguments()), constraints)
-    assert BEST[function](found) == [(0, 1, 0), (1, 2, 1), (2, 3, 0)]

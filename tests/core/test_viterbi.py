@@ -41,14 +41,6 @@ def test_best_by_hand():
     )
 
 
-def test_result_has_plain_numbers():
-    segments, score = core.viterbi(*zeros(2, 2))
-    assert isinstance(segments, list)
-    assert all(type(x) is int for segment in segments for x in segment)
-    assert all(type(segment) is tuple for segment in segments)
-    assert type(score) is float
-
-
 def test_best_by_hand_with_an_observed_pattern():
     """Two tokens; the second one costs 3 in an A that follows an O, as column 2 says.
 
@@ -133,47 +125,28 @@ def test_room_of_finished_documents_from_many_threads():
 # --- ties -------------------------------------------------------------------------
 
 
-def test_zeros_with_a_tail_are_one_outside_segment():
-    assert core.viterbi(*zeros(4, 3, tail=0.0)) == ([(0, 4, 0)], 0.0)
+def tokens(*labels) -> list[tuple[int, int, int]]:
+    return [(k, k + 1, y) for k, y in enumerate(labels)]
 
 
-def test_zeros_of_single_tokens_are_outside():
-    segments = [(k, k + 1, 0) for k in range(4)]
-    assert core.viterbi(*zeros(4, 3)) == (segments, 0.0)
-
-
-def test_zeros_are_cut_from_the_start():
-    """At most 3 of 5 tokens: the first segment is the long one."""
-    found, _ = core.viterbi(*zeros(5, 2, n_explicit=3))
-    assert found == [(0, 3, 0), (3, 5, 0)]
-
-
-def test_the_smaller_label_comes_before_the_greater_length():
-    # A could cover everything, O one token only
-    found, _ = core.viterbi(*zeros(3, 2, tail=[-INF, 0.0]))
-    assert found == [(0, 1, 0), (1, 2, 0), (2, 3, 0)]
-
-
-def test_the_first_segment_decides_before_the_last():
-    """O A and A O tie, all else is forbidden: the first label is O."""
-    automaton, potentials = zeros(2, 2, patterns=[(0, 0), (1, 1)])
-    potentials.pattern[:] = -INF
-    assert core.viterbi(automaton, potentials)[0] == [(0, 1, 0), (1, 2, 1)]
-
-
-def test_ties_look_through_all_histories_of_a_label():
-    """O O O, O O A and A A O tie; after O O the next label is O too."""
-    automaton, potentials = zeros(3, 2, patterns=[(0, 0, 0), (0, 0, 1), (1, 1, 0)])
-    potentials.pattern[:] = 1, 1, 1
-    assert core.viterbi(automaton, potentials)[0] == [(k, k + 1, 0) for k in range(3)]
-
-
-# --- the call -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", ["", "Auto", "enumeration", None])
-def test_error_method(method):
-    for accepted in viterbi.METHODS:
-        core.viterbi(*zeros(1, 1), method=accepted)
-    with raises("HS023"):
-        core.viterbi(*zeros(1, 1), method=method)
+@pytest.mark.parametrize(
+    "given, pattern, expected",
+    [
+        ((4, 3, 1, 0.0), None, [(0, 4, 0)]),
+        ((4, 3), None, tokens(0, 0, 0, 0)),
+        # At most 3 of 5 tokens: the first segment is the long one.
+        ((5, 2, 3), None, [(0, 3, 0), (3, 5, 0)]),
+        # A could cover everything, O one token only: the smaller label comes first.
+        ((3, 2, 1, [-INF, 0.0]), None, tokens(0, 0, 0)),
+        # O A and A O tie, all else is forbidden: the first segment decides.
+        ((2, 2, 1, -INF, [(0, 0), (1, 1)]), -INF, tokens(0, 1)),
+        # O O O, O O A and A A O tie: after O O the next label is O too.
+        ((3, 2, 1, -INF, [(0, 0, 0), (0, 0, 1), (1, 1, 0)]), 1.0, tokens(0, 0, 0)),
+    ],
+)
+def test_ties_by_hand(given, pattern, expected):
+    automaton, potentials = zeros(*given)
+    if pattern is not None:
+        potentials.pattern[:] = pattern
+    for method in viterbi.METHODS[:3]:
+        assert core.viterbi(automaton, potentials, method=method)[0] == expected
