@@ -151,13 +151,17 @@ def count_features(
     """Returns the keys of the features of training documents, sorted, uint64 [R], and
     for each the number of tokens with it (for a bag: of documents), and of documents.
     The keys of each document, [n, T], are appended to the lists in `of_roles`."""
+    return sum_counts(_counts_by_doc(extractor, docs, of_roles or {}))
+
+
+def _counts_by_doc(
+    extractor: Extractor, docs: Collection[Doc], of_roles: Mapping[str, list[Keys]]
+) -> Iterator[tuple[Keys, Counts]]:
+    """Yields the keys of each document, once each, and the tokens with each."""
     bags = extractor.bags
-    counted = np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64)
-    new: list[tuple[Keys, Counts]] = []
-    n_new = 0
     for doc in watched(docs, "Counting features"):
         reading = extractor.read([doc], is_train=True)
-        for role, parts in (of_roles or {}).items():
+        for role, parts in of_roles.items():
             parts.append(reading.keys[role])
         of_tokens = []
         for role, of_role in reading.keys.items():
@@ -167,14 +171,22 @@ def count_features(
             of_tokens.append(of_role.ravel())
         of_functions = [listed.keys for listed in reading.listed]
         keys = np.concatenate([*of_tokens, *of_functions, reading.segments.keys])
-        keys, counts = np.unique(keys[keys != 0], return_counts=True)
-        new.append((keys, counts.astype(np.int32)))
+        yield np.unique(keys[keys != 0], return_counts=True)
+
+
+def sum_counts(by_doc: Iterable[tuple[Keys, Counts]]) -> tuple[Keys, Counts, Counts]:
+    """Returns what `count_features` does, from the keys of each document, once each,
+    and the tokens with each. Only the features of the last documents are in memory
+    twice, and the time for all together grows as the number of features does."""
+    total = np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    new: list[tuple[Keys, Counts]] = []
+    n_new = 0
+    for keys, in_tokens in by_doc:
+        new.append((keys, in_tokens.astype(np.int32)))
         n_new += len(keys)
-        # Only features of the last documents are in memory twice, and the time for all
-        # of them together grows as the number of features does.
-        if n_new > max(_N_NEW, len(counted[0])):
-            counted, n_new = _merge(*counted, new), 0
-    return _merge(*counted, new) if n_new else counted
+        if n_new > max(_N_NEW, len(total[0])):
+            total, n_new = _merge(*total, new), 0
+    return _merge(*total, new) if n_new else total
 
 
 def _merge(

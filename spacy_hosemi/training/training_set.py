@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..core import PatternAutomaton, Potentials
+from ..core.algorithms.gold_paths import GoldPaths
+from ..core.algorithms.likelihoods import Likelihoods
 from ..core.parallel.team import ALONE, Team, team_of
 from ..labels.gold import Gold
 from ..model.active_features import (
@@ -39,8 +42,7 @@ from ..model.weights.vector import (
 from ..model.weights.weights import Weights
 from .blocks import add_tokens, cut_blocks
 from .checkpoint import digest, of_documents
-from .lane_losses import LaneLosses
-from .objectives import Objective
+from .objectives import Objective, log_likelihood
 from .progress import watched
 from .row_store import RowStore, SegmentStore, join_rows
 
@@ -137,7 +139,8 @@ class TrainingSet:
         self._borders = [0, *np.cumsum(self.sizes).tolist()]
         n_labels = len(self.weights.state.tail)
         self._blocks, self._chunks = cut_blocks(self.sizes, n_labels)
-        self._lanes: LaneLosses | None = None
+        self._tasks: list[Likelihoods] = []
+        vars(self).pop("_lanes", None)  # those of the set that this is a part of
 
     def __len__(self) -> int:
         """How many documents there are."""
@@ -213,25 +216,78 @@ class TrainingSet:
         """Returns the summed loss at the present weights in nats, and its gradient,
         float64 [N]. Documents are summed in their order, always to the same bits."""
         state = self.weights.state
-        if self._lanes is None:
-            gold = self.golds, self.segments, self._blocks
-            args = state, self.automaton, self.objective, self.sizes, *gold
-            self._lanes = LaneLosses(*args)
-        self._lanes.set_weights(state)
+        if (gold_paths := self._lanes[1]) is not None:
+            gold_paths.set_weights(state.pattern, state.length, state.tail)
         pattern = np.zeros(len(state.pattern))
         length = np.zeros(state.length.shape)
         vector, d_matrix = empty_gradient(state)
         losses = np.zeros(len(self))
         for begin, end in self._chunks:
-            of_all = losses, d_matrix, pattern, length
-            self._add_chunk(self._lanes, state, begin, end, *of_all)
+            self._add_chunk(state, begin, end, losses, d_matrix, pattern, length)
         write_dense_gradient(state, vector, pattern, length)
         # rounded at each document
         return float(np.cumsum(losses)[-1]) if len(losses) else 0.0, vector
 
+    @cached_property
+    def _lanes(self) -> tuple[NDArray[np.int64], GoldPaths | None]:
+        """The first cell of each document among the cells of all, int64 [D + 1]; and
+        the documents whose losses `Likelihoods` can do, each in a lane of its own: none
+        with another objective than `log_likelihood`, observed patterns, or weights of
+        several lengths."""
+        state = self.weights.state
+        needs = self.segments.needs(state)
+        first_cell = np.append(0, np.cumsum(needs[:, 0]))
+        has_one_length = state.length.shape[1] == 1
+        is_plain = self.objective is log_likelihood and not self.automaton.observed
+        if not (is_plain and has_one_length):
+            return first_cell, None
+        known = (x.segments or x.constraints if x.n_known else None for x in self.golds)
+        args = self.automaton, self.sizes, [*known], self._blocks, needs
+        return first_cell, GoldPaths(*args)
+
+    def _solve_lanes(
+        self,
+        begin: int,
+        end: int,
+        at: int,
+        scores: Mapping[str, Floats],
+        cells: NDArray[Any],
+        losses: Floats,
+        pattern: Floats,
+        length: Floats,
+    ) -> NDArray[np.bool_]:
+        """Turns scores into derivatives where lanes can, for blocks `begin` to `end` -
+        1, whose first token is `at`.
+
+        scores (Dict[str, float64 [n, L]]), cells (CELLS): Of their tokens, by role, and
+            of their segments; those of documents that are done become derivatives.
+        losses (float64 [D]): In nats; those of documents that are done are set.
+        pattern (float64 [M]), length (float64 [L, 1]): Derivatives; added to.
+        RETURNS (bool [D]): Which documents are done.
+        """
+        is_done = np.zeros(len(losses), np.uint8)
+        first_cell, gold_paths = self._lanes
+        if gold_paths is None:
+            return is_done.view(bool)
+        patterns = np.zeros((end - begin, len(pattern)))
+        lengths = np.zeros((end - begin, len(length)))
+        within = scores.get("within", np.zeros((0, len(length))))
+        by_role = scores["start"], scores["inside"], scores["end"], within
+        of_blocks = losses, is_done, patterns, lengths
+        of_cells = cells, first_cell, first_cell[self._blocks[begin]]
+        n = self.team.n
+        if len(self._tasks) != n:
+            self._tasks = [Likelihoods(gold_paths, k, n) for k in range(n)]
+        for task in self._tasks:
+            task.take(begin, end, at, *by_role, *of_blocks, *of_cells)
+        self.team.run(self._tasks)
+        for block_pattern, block_length in zip(patterns, lengths):  # in this order
+            pattern += block_pattern
+            length[:, 0] += block_length
+        return is_done.view(bool)
+
     def _add_chunk(
         self,
-        lanes: LaneLosses,
         state: WeightState,
         begin: int,
         end: int,
@@ -253,17 +309,19 @@ class TrainingSet:
         add_tokens(state, rows_of, scores, state.matrix, False, self.team)
         segments = self.segments.of(docs.start, docs.stop)
         cells = cells_of(state, segments)
-        of_all = losses, pattern, length, self.team
-        is_done = lanes.solve(begin, end, at, scores, cells, *of_all)
+        of_all = losses, pattern, length
+        is_done = self._solve_lanes(begin, end, at, scores, cells, *of_all)
         is_done[: docs.start] = is_done[docs.stop :] = True
-        first_cell = lanes.first_cell
+        first_cell, gold_paths = self._lanes
         cell_at = first_cell[docs.start]
         for k in np.flatnonzero(~is_done).tolist():
             here = slice(self._borders[k] - at, self._borders[k + 1] - at)
             piece = {role: s[here] for role, s in scores.items()}
             doc_cells = cells[first_cell[k] - cell_at : first_cell[k + 1] - cell_at]
             places = self.places[k]
-            if lanes.is_chosen[k]:  # it was tried: its scores are not there
+            if (
+                gold_paths is not None and gold_paths.is_chosen[k]
+            ):  # it was tried: its scores are not there
                 potentials = score_rows(state, self.rows(k), self.sizes[k])
             else:
                 potentials = join_scores(state, piece, doc_cells, places)

@@ -10,7 +10,7 @@ import pytest
 
 from spacy_hosemi.model.active_features import RoleRows, cut_rows
 from spacy_hosemi.training import blocks, feature_selection, row_store
-from spacy_hosemi.training.feature_selection import FeatureCounts
+from spacy_hosemi.training.feature_selection import sum_counts
 
 from ..helpers import (
     initialize,
@@ -86,22 +86,21 @@ def test_scores_of_few_documents_are_in_memory(monkeypatch):
 def test_counts_are_summed_by_feature(monkeypatch, n_new):
     monkeypatch.setattr(feature_selection, "_N_NEW", n_new)
     rng = np.random.default_rng(0)
-    counted, expected = FeatureCounts(), {}
+    by_doc, expected = [], {}
     for _ in range(40):
         keys = np.unique(rng.integers(1, 60, 12).astype(np.uint64))
         counts = rng.integers(1, 9, len(keys))
-        counted.add(keys, counts)
+        by_doc.append((keys, counts))
         for key, count in zip(keys.tolist(), counts.tolist()):
             n_tokens, n_docs = expected.get(key, (0, 0))
             expected[key] = n_tokens + count, n_docs + 1
-    found = [x.tolist() for x in counted.all()]
+    found = [x.tolist() for x in sum_counts(by_doc)]
     assert found[0] == sorted(expected)
     assert [*zip(*found[1:])] == [expected[key] for key in found[0]]
-    assert [x.tolist() for x in counted.all()] == found
 
 
 def test_counts_of_no_document():
-    assert [len(x) for x in FeatureCounts().all()] == [0, 0, 0]
+    assert [len(x) for x in sum_counts([])] == [0, 0, 0]
 
 
 def test_counts_of_documents_that_repeat_take_no_more_memory(monkeypatch):
@@ -110,10 +109,8 @@ def test_counts_of_documents_that_repeat_take_no_more_memory(monkeypatch):
     keys, counts = np.arange(1, 10_001, dtype=np.uint64), np.ones(10_000, np.int64)
 
     def count(n):
-        counted = FeatureCounts()
-        for _ in range(n):
-            counted.add(keys, counts)
-        assert counted.all()[2].tolist() == [n] * 10_000
+        in_docs = sum_counts((keys, counts) for _ in range(n))[2]
+        assert in_docs.tolist() == [n] * 10_000
 
     assert peak_of(lambda: count(400)) < 1.2 * peak_of(lambda: count(20))
 
