@@ -135,83 +135,90 @@ def test_missing_file(tmp_path):
     assert "HS080" in message(tmp_path / "no" / "a.json")
 
 
-@pytest.mark.parametrize("name", ["a.json", "a", "a.txt.zip", ".txt", "txt"])
-def test_unknown_suffix(write, name):
-    assert "HS081" in message(write(name, "Ada"))
-
-
 def test_folder(tmp_path):
     (tmp_path / "a.txt").mkdir()
     assert "a folder" in message(tmp_path)
     assert "HS081" in message(tmp_path / "a.txt")
 
 
+OTHER_SUFFIXES = "a.json", "a", "a.txt.zip", ".txt", "txt"
+NO_ENTRY = [
+    ("a.txt", "", {}),
+    ("a.txt", "\ufeff\n \n", {}),
+    ("a.jsonl", "\n", {}),
+    ("a.jsonl", as_jsonl({**APPLE, "pattern": " "}), {}),
+    ("a.jsonl", as_jsonl(APPLE), {"label": "GPE"}),
+    ("a.csv", "", {}),
+    ("a.csv", "", {"column": "name"}),
+    ("a.csv", "name,city\n", {"column": "name"}),
+    ("a.csv", "1,\n2, \n", {"column": 1}),
+]
+OTHER_ENCODING = [
+    ("a.txt", b"\xff", "utf8", 1),
+    ("a.txt", b"Ada\n\xc3", "utf8", 2),
+    ("a.txt", b"Ada\nM\xe1laga\nBath\n", "utf8", 2),
+    ("a.txt", b"\xef\xbb\xbfAda\nBath\n\xff\n", "utf8", 3),
+    ("a.txt", b"Ada\r\nBath\rEly\n\xff", "utf8", 4),
+    ("a.txt", b"Ada\n" * 5000 + b"M\xe1laga\n" + b"Ada\n" * 5000, "utf8", 5001),
+    ("a.txt", b"Ada\n" * 5000 + b"x" * 20_000 + b"\xff\n", "utf8", 5001),
+    ("a.txt", b"Ada\n\xc3\xa4\n", "ascii", 2),
+    ("a.txt", b"Ada\nBath\n\x81", "cp1252", 3),
+    ("a.txt", "Ada\nBath\n".encode("utf-16") + b"\x00\xdcxx", "utf-16", 3),
+    ("a.txt", "ä\n".encode("utf-16-le") * 9000 + b"\x00\xdcxx", "utf-16-le", 9001),
+    ("a.txt", gzip.compress(b"Ada"), "utf8", 1),
+    ("a.jsonl", as_jsonl(APPLE, APPLE).encode() + b"\xe1", "utf8", 3),
+    ("a.csv", b"a\nb\n\xe1", "utf8", 3),
+]
+NO_COLUMN = [
+    ("name,city\nAda,Bath\n", "names", 1, "['name', 'city']"),
+    ("\n\nname,city\n", "Name", 3, "['name', 'city']"),
+    ("name;city\nAda;Bath\n", "name", 1, "['name;city']"),
+    ("name,city\nAda,Bath\nBob\n", "city", 3, "a row of length 1"),
+    ('id,"a\nb",name\n1,"c\nd",Ada\n"2\n3",x\n', "name", 5, "a row of length 2"),
+    ("a,b\n", 2, 1, "a row of length 2"),
+    ("a,b\n", -1, 1, "a row of length 2"),
+]
+NO_ARGUMENT = [
+    ("a.txt", {"column": "name"}),
+    ("a.txt", {"column": 0}),
+    ("a.txt", {"label": "ORG"}),
+    ("a.csv", {"label": "ORG"}),
+    ("a.jsonl", {"column": 0}),
+    ("a.txt", {"encoding": "utf9"}),
+    ("a.txt", {"encoding": "hex"}),
+]
+# Without an error the second one would swallow the rest of the file.
+NO_PAIR = '"Weird Al" Yankovic,1', '"never closed,1\nAda,2\nBath,3'
+
+
 @pytest.mark.parametrize(
-    "name, content, arguments",
+    "name, content, arguments, parts",
     [
-        ("a.txt", "", {}),
-        ("a.txt", "\ufeff\n \n", {}),
-        ("a.jsonl", "\n", {}),
-        ("a.jsonl", as_jsonl({**APPLE, "pattern": " "}), {}),
-        ("a.jsonl", as_jsonl(APPLE), {"label": "GPE"}),
-        ("a.csv", "", {}),
-        ("a.csv", "", {"column": "name"}),
-        ("a.csv", "name,city\n", {"column": "name"}),
-        ("a.csv", "1,\n2, \n", {"column": 1}),
+        *((name, "Ada", {}, ["HS081"]) for name in OTHER_SUFFIXES),
+        *((*case, ["HS082"]) for case in NO_ENTRY),
+        *(
+            (name, data, {"encoding": encoding}, ["HS083", f"line {line} has"])
+            for name, data, encoding, line in OTHER_ENCODING
+        ),
+        *(
+            (
+                "a.csv",
+                data,
+                {"column": x},
+                ["HS084", f"{n} has no column {x!r};", y],
+            )
+            for data, x, n, y in NO_COLUMN
+        ),
+        *((x, "Ada", y, [f"[HS086] {next(iter(y))} is "]) for x, y in NO_ARGUMENT),
+        *(
+            ("a.csv", f'Ada,1\n"two\nlines",2\n{row}\n', {}, ["HS088", "in line 4 "])
+            for row in NO_PAIR
+        ),
     ],
 )
-def test_no_entry(write, name, content, arguments):
-    assert "HS082" in message(write(name, content), **arguments)
-
-
-@pytest.mark.parametrize(
-    "content, encoding, line",
-    [
-        (b"\xff", "utf8", 1),
-        (b"Ada\n\xc3", "utf8", 2),
-        (b"Ada\nM\xe1laga\nBath\n", "utf8", 2),
-        (b"\xef\xbb\xbfAda\nBath\n\xff\n", "utf8", 3),
-        (b"Ada\r\nBath\rEly\n\xff", "utf8", 4),
-        (b"Ada\n" * 5000 + b"M\xe1laga\n" + b"Ada\n" * 5000, "utf8", 5001),
-        (b"Ada\n" * 5000 + b"x" * 20_000 + b"\xff\n", "utf8", 5001),
-        (b"Ada\n\xc3\xa4\n", "ascii", 2),
-        (b"Ada\nBath\n\x81", "cp1252", 3),
-        ("Ada\nBath\n".encode("utf-16") + b"\x00\xdcxx", "utf-16", 3),
-        ("ä\n".encode("utf-16-le") * 9000 + b"\x00\xdcxx", "utf-16-le", 9001),
-        (gzip.compress(b"Ada"), "utf8", 1),
-    ],
-)
-def test_other_encoding(write, content, encoding, line):
-    text = message(write("a.txt", content), encoding=encoding)
-    assert "HS083" in text
-    assert f"line {line} has" in text
-
-
-@pytest.mark.parametrize(
-    "name, content", [("a.jsonl", as_jsonl(APPLE, APPLE)), ("a.csv", "a\nb\n")]
-)
-def test_other_encoding_in_other_files(write, name, content):
-    text = message(write(name, content.encode() + b"\xe1"))
-    assert "HS083" in text and "line 3 has" in text
-
-
-@pytest.mark.parametrize(
-    "content, column, line, found",
-    [
-        ("name,city\nAda,Bath\n", "names", 1, "['name', 'city']"),
-        ("\n\nname,city\n", "Name", 3, "['name', 'city']"),
-        ("name;city\nAda;Bath\n", "name", 1, "['name;city']"),
-        ("name,city\nAda,Bath\nBob\n", "city", 3, "a row of length 1"),
-        ('id,"a\nb",name\n1,"c\nd",Ada\n"2\n3",x\n', "name", 5, "a row of length 2"),
-        ("a,b\n", 2, 1, "a row of length 2"),
-        ("a,b\n", -1, 1, "a row of length 2"),
-    ],
-)
-def test_no_such_column(write, content, column, line, found):
-    text = message(write("a.csv", content), column=column)
-    assert "HS084" in text
-    assert f"line {line} has no column {column!r}; found" in text
-    assert found in text
+def test_what_cannot_be_read(write, name, content, arguments, parts):
+    text = message(write(name, content), **arguments)
+    assert all(part in text for part in parts)
 
 
 TOKENS = (
@@ -252,23 +259,6 @@ def test_patterns_that_cannot_be_read(write, line, found):
     assert "'LEMMA'" in str(info.value)
 
 
-@pytest.mark.parametrize(
-    "name, arguments",
-    [
-        ("a.txt", {"column": "name"}),
-        ("a.txt", {"column": 0}),
-        ("a.txt", {"label": "ORG"}),
-        ("a.csv", {"label": "ORG"}),
-        ("a.jsonl", {"column": 0}),
-        ("a.txt", {"encoding": "utf9"}),
-        ("a.txt", {"encoding": "hex"}),
-    ],
-)
-def test_arguments_that_do_not_fit(write, name, arguments):
-    text = message(write(name, "Ada"), **arguments)
-    assert text.startswith(f"[HS086] {list(arguments)[0]} is ")
-
-
 PACKED = gzip.compress(b"Ada\nBath\n")
 
 
@@ -282,17 +272,6 @@ def test_damaged_gzip(tmp_path, name, content):
     path = tmp_path / name
     path.write_bytes(content)
     assert "HS087" in message(path)
-
-
-@pytest.mark.parametrize(
-    "row",
-    ['"Weird Al" Yankovic,1', '"never closed,1\nAda,2\nBath,3'],
-)
-def test_quotes_that_do_not_pair(write, row):
-    # without an error the second one would swallow the rest of the file
-    text = message(write("a.csv", f'Ada,1\n"two\nlines",2\n{row}\n'))
-    assert "HS088" in text
-    assert "begins in line 4 " in text
 
 
 def test_a_folder_has_a_file_for_each_list(tmp_path):

@@ -40,9 +40,6 @@ class Colour(enum.IntEnum):
     RED = 1
 
 
-# --- values -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "values, expected",
     [
@@ -133,9 +130,6 @@ def test_a_method_is_no_value():
     Token.set_extension("topic", method=lambda token: "a", force=True)
     with pytest.raises(TypeError, match="HS048.*of type functools.partial"):
         Extensions().values(make_doc(NLP, "a"), "topic")
-
-
-# --- templates --------------------------------------------------------------------
 
 
 def test_names():

@@ -29,9 +29,6 @@ NLP = spacy.blank("en")
 KEY_ADA, KEY_MET = 13_359_791_049_826_450_833, 18_364_268_105_451_219_304
 
 
-# --- templates --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "text, expected",
     [
@@ -149,9 +146,6 @@ def test_on_tokens():
     assert merged.on_tokens().roles == merged.roles
 
 
-# --- attributes -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n_tokens", [0, 1, 2, 3, 5, 6, 7, 30, 1000])
 def test_position(n_tokens):
     found = position(make_doc(NLP, *["x"] * n_tokens)).tolist()
@@ -164,8 +158,6 @@ def test_position(n_tokens):
     assert middle == sorted(middle)
     assert len(set(middle)) <= 10
 
-
-# --- keys and names ---------------------------------------------------------------
 
 FEATURES = FeatureSet(
     inside=["BIAS", "LOWER[-2:2]", "SHORT_SHAPE & LOWER[1]", "POSITION[-2:2]"],

@@ -14,7 +14,6 @@ from spacy_hosemi.features import Extractor, FeatureSet, Gazetteers, make_gazett
 from spacy_hosemi.features.gazetteers.fuzzy import (
     Fuzzy,
     FuzzyIndex,
-    grams,
     make_fuzzy,
 )
 from spacy_hosemi.features.naming import feature_names
@@ -96,14 +95,6 @@ def test_every_segment(settings, texts, words, excluded):
         rivals = {k: x for (i, j, k), x in expected.items() if (i, j) == span}
         assert s == pytest.approx(max(rivals.values()))
         assert rivals[e] == pytest.approx(s)
-
-
-def test_grams():
-    a, b, c, space = (ord(x) for x in "abc ")
-    codes = [x | y << 21 | z << 42 for x, y, z in [(space, a, b), (a, b, space)]]
-    assert grams(["ab", "", "ab"]).tolist() == codes * 2
-    assert len(grams([])) == 0
-    assert len(set(grams(["\ud800x\U0010ffff"]).tolist())) == 3
 
 
 # --- in lists ---------------------------------------------------------------------
@@ -236,9 +227,6 @@ def test_an_entry_longer_than_any_document(fuzzy):
     assert find(lists, NLP("one word")) == {"word": 1.0}
 
 
-# --- features ---------------------------------------------------------------------
-
-
 def test_features():
     lists = make_lists(JOURNALS, {"threshold": 0.8})
     extractor = Extractor(FeatureSet(min_count=1).with_lists(["x"], fuzzy=["x"]), lists)
@@ -264,9 +252,6 @@ def test_fuzzy_features_of_fuzzy_lists_only():
         FeatureSet(inside=["x:FUZZY_IN"]).with_lists(["x", "y"], fuzzy=["y"])
     with pytest.raises(ValueError, match="HS031.*x:SIMILARITY"):
         FeatureSet(whole=["x:SIMILARITY"]).with_lists(["x"])
-
-
-# --- settings ---------------------------------------------------------------------
 
 
 def test_settings():

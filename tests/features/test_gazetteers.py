@@ -307,9 +307,6 @@ def test_dropout_is_the_same_in_every_process():
     assert "".join(map(str, map(int, found))) == "1111111100011100"
 
 
-# --- settings and copies ----------------------------------------------------------
-
-
 def test_settings():
     assert make_gazetteer() == Gazetteer("ALNUM", "feature", 0.0)
     assert make_gazetteer("NORM", dropout=0.999) == Gazetteer("NORM", dropout=0.999)
@@ -480,9 +477,6 @@ def test_on_tokens_leaves_out_features_of_segments():
     assert merged.roles["whole"] == merged.roles["start"] == ()
     texts = set(map(str, merged.roles["inside"]))
     assert {"x:IN", "x:BEGIN", "x:BEGIN[-1]", "x:END[1]"} <= texts
-
-
-# --- reading ----------------------------------------------------------------------
 
 
 def test_names():

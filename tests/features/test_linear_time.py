@@ -59,9 +59,6 @@ def read_form(index, text):
     Spellings([text]).texts(index)
 
 
-# --- lists, tables and functions --------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def extractor():
     """Templates for all kinds of lists and tables, and of segments."""

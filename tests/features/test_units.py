@@ -40,9 +40,6 @@ def names_of(text, *words, **settings) -> dict[str, str]:
     return {doc[i:j].text: name.partition("=")[2] for i, j, name in spans}
 
 
-# --- templates --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("role", ["inside", "start", "end"])
 @pytest.mark.parametrize(
     "text, reason",

@@ -97,8 +97,6 @@ def assert_learnt(nlp, lines=MARKED):
     assert spans == gold(nlp, lines)
 
 
-# --- predictions ------------------------------------------------------------------
-
 PARTIAL = (
     *MARKED,
     "[? Ada met] [PER/last Babbage] [? in London .]",
@@ -272,9 +270,6 @@ def test_blocked_tokens(trained):
     doc.set_ents([], blocked=[doc[0:1]], default="missing")
     found = triples(trained.get_pipe("hosemi")(doc).ents)
     assert found == [(2, 3, "PER/last")]
-
-
-# --- training ---------------------------------------------------------------------
 
 
 def test_sentences():

@@ -3,7 +3,7 @@ leaves for labels, by enumeration."""
 
 from dataclasses import replace
 from functools import cache
-from itertools import chain, combinations, product
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -293,9 +293,6 @@ def found_segments(case, solved, values) -> list[dict[tuple, float]]:
     return found
 
 
-# --- prediction -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_with_threshold_0_it_is_exact(seed):
     case = random_case(seed)
@@ -468,34 +465,6 @@ def test_spans_with_the_highest_expected_f1(seed):
         assert found in {oracles.spans(s) for s in oracles.possible(scores)}
         best = max(map(gain, oracles.possible(scores)))
         assert gain(found) == pytest.approx(best, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", SEEDS[::2])
-def test_outside_where_the_threshold_left_none(seed):
-    """Of what is left, all spans that pay and do not overlap."""
-    case = random_case(seed)
-    solved = case.descend(threshold=0.3)
-    n = sum(x.n_tokens for x in case.problems)
-    solved = replace(solved, is_open=np.ones(n, bool))
-    prob, places_ = solved.solution[0], places(solved.candidates)
-    spans = [k for k, (*_, v) in enumerate(places_) if v >= 0 and prob[k] > 0.0]
-
-    def apart(some):
-        tokens = [(places_[k][0], t) for k in some for t in range(*places_[k][1:3])]
-        return len({*tokens}) == len(tokens)
-
-    def gain(some):
-        return sum(2.0 * prob[k] - 0.9 for k in some)
-
-    paying = [k for k in spans if 2.0 * prob[k] > 0.9]
-    sizes = range(len(paying) + 1)
-    subsets = chain.from_iterable(combinations(paying, size) for size in sizes)
-    found = mbr_spans(solved, 0.9).tolist()
-    assert apart(found)
-    assert gain(found) == pytest.approx(max(map(gain, filter(apart, subsets))))
-
-
-# --- training ---------------------------------------------------------------------
 
 
 def possible_case(seed, is_partial):

@@ -61,9 +61,6 @@ def online():
     return nlp
 
 
-# --- what is learnt ---------------------------------------------------------------
-
-
 def test_the_training_documents(online, tmp_path):
     assert_learnt(online)
     online.to_disk(tmp_path)

@@ -25,9 +25,6 @@ def way_up(name, parents) -> list[str]:
     return found[::-1]
 
 
-# --- by hand ----------------------------------------------------------------------
-
-
 def test_nodes_level_by_level():
     tree = LabelTree(["artist", "poet", "author", "city"], PEOPLE)
     # "place" has one child, so it is no node of its own
@@ -54,9 +51,6 @@ def test_split_labels():
     assert "d" not in found and "/e" not in found
     assert way_up("f//g", found) == ["f", "f/", "f//g"]
     assert split_labels(["a -> b"], " -> ") == {"a -> b": "a"}
-
-
-# --- by property ------------------------------------------------------------------
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 14), st.integers(1, 5))
@@ -111,9 +105,6 @@ def test_what_is_needed_makes_the_same_tree(seed):
     assert other.names == tree.names and other.leaf == tree.leaf
     assert other.first_child.tolist() == tree.first_child.tolist()
     assert {*needed} == {name for name in on_ways(tree) if name in parents}
-
-
-# --- files ------------------------------------------------------------------------
 
 
 def write(path, text):

@@ -52,9 +52,6 @@ def make_pipe(marked=TRAIN, **config):
     return nlp, nlp.get_pipe("hosemi"), make_examples(nlp, marked)
 
 
-# --- scores -----------------------------------------------------------------------
-
-
 def test_potentials_are_sums_of_rows():
     nlp, pipe, _ = make_pipe(explicit_length=2)
     weights = pipe.weights
@@ -87,9 +84,6 @@ def test_line_breaks_in_names():
     assert len(copied.names) == len(pipe.weights.matrix)
 
 
-# --- gradients --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "config",
     [
@@ -106,9 +100,6 @@ def test_gradient_of_all_weights(config):
     features = {"preset": "none", "inside": ["LOWER"], "start": ["BIAS"]}
     nlp, pipe, examples = make_pipe(marked, features=features, **config)
     assert_gradient(pipe, examples)
-
-
-# --- updates ----------------------------------------------------------------------
 
 
 def simulate(pipe, batches, rates, l2):
@@ -206,9 +197,6 @@ def test_unannotated_and_empty_docs_in_a_batch(explicit_length):
     assert value == pytest.approx(pipe.value_and_gradient(examples)[0])
 
 
-# --- averages ---------------------------------------------------------------------
-
-
 def train_with_averages(nlp, pipe, examples, n_steps):
     """Steps, and the averages by Thinc's formula after each of them."""
     optimizer = Adam(0.002, use_averages=True)
@@ -265,9 +253,6 @@ def test_values_by_penalty_group():
     assert by_penalty_group("l2", {"end": 2}) == expected
     with pytest.raises(ValueError, match="HS054.*l2.*'begin'"):
         build_span_scorer(l2={"begin": 1.0})
-
-
-# --- persistence ------------------------------------------------------------------
 
 
 def same_weights(left, right):

@@ -121,9 +121,6 @@ def test_the_loss_must_stay_a_number():
         initialize(nlp, fit=lbfgs())
 
 
-# --- what it says -----------------------------------------------------------------
-
-
 def test_it_says_why_it_stopped(capfd):
     fit_anew(fit={"progress": True, "max_iter": 3})
     out, err = capfd.readouterr()
@@ -136,9 +133,6 @@ def test_it_says_why_it_stopped(capfd):
 def test_without_progress_it_is_silent(capfd):
     fit_anew(fit={"progress": False})
     assert capfd.readouterr() == ("", "")
-
-
-# --- what it refuses --------------------------------------------------------------
 
 
 def test_no_text():
@@ -227,9 +221,6 @@ def test_a_loaded_component_learns_on(tmp_path):
         losses = nlp.update(examples, sgd=optimizer)
     assert losses["hosemi"] > 0.0
     assert pipe.value_and_gradient(examples)[0] < before
-
-
-# --- L1 ---------------------------------------------------------------------------
 
 
 def test_no_threads_of_blas():

@@ -145,9 +145,6 @@ def test_iterations_left():
     assert iterations_left(changes, 0.0) is None  # it will never be
 
 
-# --- loudly -------------------------------------------------------------------------
-
-
 def test_the_limit_of_iterations():
     with pytest.warns(UserWarning, match=r"HSW61.* 5 iter.*fit\.max_iter = 10\.$"):
         report = make_lbfgs(max_iter=5, progress=False)(first_batch())

@@ -191,9 +191,6 @@ def test_each_level_of_a_tree_is_a_part(tmp_path):
     assert third.loss == second.loss
 
 
-# --- the averaged perceptron ---------------------------------------------------------
-
-
 def test_the_average_so_far():
     config = {"objective": {"@misc": "spacy_hosemi.perceptron.v1"}}
     nlp, expected = make_nlp(**config), make_nlp(**config)
@@ -212,9 +209,6 @@ def test_the_average_so_far():
 def fit_averaged(nlp, n_passes):
     function = make_averaged(n_passes, progress=False)
     nlp.get_pipe("hosemi").fit(PAIRS, nlp=nlp, fit=function)
-
-
-# --- spacy train ---------------------------------------------------------------------
 
 
 def test_spacy_train_saves_what_was_interrupted(tmp_path, monkeypatch):
