@@ -53,8 +53,8 @@ class FlatTree:
         weights: WeightState,
     ) -> None:
         self._tree, self.automaton, self.weights = tree, automaton, weights
-        self._leaves = cache(tree.leaves)  # below a node
-        self._places = cache(self._find_places)
+        self._leaves = leaves = cache(tree.leaves)  # below a node
+        self._places: dict[str, list[tuple[str, list[int]]]] = {}
         self._ways = {label: tree.path(tree.leaf[label]) for label in labels}
         self.unknown: dict[str, Path] = {
             label: tuple((name, None) for name, _ in way)
@@ -62,11 +62,13 @@ class FlatTree:
         }
         names = {name for way in self._ways.values() for name, _ in way}
         self.projection = Projection(labels, names)
-        self.inventory = LabelInventory(labels, "segments", outside, self._labels_below)
 
-    def _labels_below(self, name: str) -> Sequence[str]:
-        node = self._tree.node_of(name)
-        return () if node is None else self._leaves(node)
+        # No method: a cycle would keep the weights until garbage is collected.
+        def labels_below(name: str) -> Sequence[str]:
+            node = tree.node_of(name)
+            return () if node is None else leaves(node)
+
+        self.inventory = LabelInventory(labels, "segments", outside, labels_below)
 
     def family(self, span: Span) -> list[Span]:
         """Returns the same tokens with each leaf below the same node at the top."""
@@ -82,7 +84,9 @@ class FlatTree:
         names above it, have probability 1."""
         n_sure = self._tree.n_sure(label, kept)
         path: list[tuple[str, float]] = []
-        for k, (name, places) in enumerate(self._places(label)):
+        if label not in self._places:
+            self._places[label] = self._find_places(label)
+        for k, (name, places) in enumerate(self._places[label]):
             p = math.fsum([probabilities[i] for i in places])
             path.append((name, 1.0 if k < n_sure else min(p, 1.0)))
         return path
