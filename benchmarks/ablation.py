@@ -1,10 +1,6 @@
 """What each family of features, and each order of label patterns, is worth.
 
     python benchmarks/ablation.py ../data/cora
-    python benchmarks/ablation.py ../data/cora --cv 5 --repeats 2 --variants affixes
-    python benchmarks/ablation.py ../data/anystyle --dev \\
-        --config benchmarks/configs/references.cfg \\
-        --overrides paths.gazetteers=../data/gazetteers
 
 The config is trained as it is, then without one family of features at a time, then with
 other orders of patterns, all on the same folds of train. A family is a set of templates

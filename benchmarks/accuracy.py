@@ -1,9 +1,6 @@
 """How exact a config is on a data set, and what it costs.
 
     python benchmarks/accuracy.py ../data/cora
-    python benchmarks/accuracy.py ../data/cora --peer crfsuite
-    python benchmarks/accuracy.py ../data/cora --cv 3 --repeats 2 \\
-        --overrides components.hosemi.max_order=3
 
 The config is trained by `spacy train` in a process of its own, on one thread, and its
 model is applied to test. Printed are:

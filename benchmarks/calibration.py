@@ -1,8 +1,6 @@
 """How far confidences can be trusted, before and after calibration.
 
     python benchmarks/calibration.py ../data/anystyle
-    python benchmarks/calibration.py ../data/wnut17 --overrides \\
-        components.hosemi.decoding=mbr components.hosemi.model.features.preset=names
 
 A config is trained by `spacy train`, and all entities that it predicts are judged, as
 by `spacy hosemi calibrate`. On dev, the settings for one half of the documents are

@@ -1,7 +1,6 @@
 """What makes a linear chain better, or worse, than segments: one change at a time.
 
     python benchmarks/clauses.py DATA --cv 2 --l2 0.1 1
-    python benchmarks/clauses.py DATA --dev --variants order encoding
 
 The config is trained as it is, then with single changes: the encoding, the order of
 label patterns, what each role reads, how text outside spans is cut. A chain of BIO tags

@@ -1,8 +1,6 @@
 """How much dirt in the text costs: what a PDF, a web page or a font leaves in it.
 
     python benchmarks/dirty_text.py corpus
-    python benchmarks/dirty_text.py ../data/anystyle --only "no dirt" ligatures
-    python benchmarks/dirty_text.py corpus --tokenizer spacy --raw --no-pieces
 
 A component with the default settings, and `pieces = true` as in the configs of `hosemi
 init`, is trained on clean texts, by `hosemi.fit`, and then reads test.jsonl (with

@@ -1,7 +1,6 @@
 """What `hosemi check` says a training will take, beside what it took.
 
     python benchmarks/estimates.py corpus ../data/cora ../data/anystyle
-    python benchmarks/estimates.py ../data/snips_original --max-train 2000
 
 For each data set `hosemi check` says which kind of config fits, and estimates the time
 and memory of a training with it; then `spacy train` is run with that config, dev.jsonl

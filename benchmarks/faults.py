@@ -1,7 +1,6 @@
 """What kill -9 while saving, and corrupted files, leave of a saved pipeline.
 
     python benchmarks/faults.py corpus
-    python benchmarks/faults.py corpus --kills 20 --corruptions 100
 
 Two small models are trained on train; the labels of the second one have another name.
 

@@ -1,7 +1,6 @@
 """What strangers' bytes do to readers and to loading.
 
     python benchmarks/fuzz.py --runs 20000 --loads 2000
-    python benchmarks/fuzz.py --runs 300000 --only list format --loads 0
 
 - **Readers**: each gets `--runs` inputs of atheris (libFuzzer), which begins with tiny
   seeds and the words of a format (`fuzz_targets.py`) and keeps each input that takes a

@@ -1,8 +1,6 @@
 """What a list of names costs: time to build and to load, memory, matching.
 
     python benchmarks/gazetteers.py --lists ../data/gazetteers
-    python benchmarks/gazetteers.py --lists ../data/gazetteers --sizes 1000000
-    python benchmarks/gazetteers.py --attrs LOWER --peer-max 0
 
 Entries are the distinct lines of all .txt files of a folder; without one, the spans of
 corpus/train.jsonl. A list of N entries is drawn by a fixed seed, and contains the

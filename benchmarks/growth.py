@@ -1,7 +1,6 @@
 """How time and memory grow with the length of a document.
 
     python benchmarks/growth.py ../data/cora
-    python benchmarks/growth.py ../data/cora --models runs/model-last --sizes 25 20000
 
 Documents of 5,000, 10,000 and 20,000 tokens are made of the token sequences of
 test.jsonl, one after the other, again from the first where they do not suffice. What is

@@ -1,12 +1,6 @@
 """What a label tree brings: the same model with and without one.
 
     python benchmarks/hierarchy.py ../data/multiconer2_en --max-train 1500
-    python benchmarks/hierarchy.py ../data/semcor --separator .
-    python benchmarks/hierarchy.py ../data/semcor --field synsets \\
-        --tree hypernyms.tsv --systems tree --max-iter 40 --threshold 0.01 \\
-        --overrides components.hosemi.hierarchy.l2_growth=0.3
-    python benchmarks/hierarchy.py ../data/semcor --field synsets \\
-        --tree hypernyms.tsv --growth 100 1000 10000 --picture growth
 
 Labels are paths, such as Person/Artist with --separator /, or stand in a tree: --tree
 is a file of the data folder, child and parent in two columns; of a child with two

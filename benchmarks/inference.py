@@ -1,8 +1,6 @@
 """What exact inference costs: speed, growth and memory of `spacy_hosemi.core`.
 
     python benchmarks/inference.py ../data/grobid_citation
-    python benchmarks/inference.py --only growth memory
-    python benchmarks/inference.py ../data/grobid_citation --quick
 
 No features and no weights: the potentials are random (normal, by a fixed seed). The
 operations are `log_partition`, `marginals` (log Z and gradient) and `viterbi`.

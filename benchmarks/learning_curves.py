@@ -1,9 +1,6 @@
 """How exact systems are after little training data, and after more.
 
     python benchmarks/learning_curves.py ../data/cora
-    python benchmarks/learning_curves.py ../data/usaddress --dev --repeats 3
-    python benchmarks/learning_curves.py ../data/cora --systems hosemi crfsuite \\
-        --sizes 25 50 --peer-settings 0.05 0.1
 
 The systems:
 

@@ -1,9 +1,6 @@
 """hosemi with a shared tok2vec beside spaCy's `ner` with the same: F1 and speed.
 
     python benchmarks/neural.py ../data/wnut17
-    python benchmarks/neural.py ../data/cora --dev --steps 500
-    python benchmarks/neural.py ../data/wnut17 --overrides \\
-        components.hosemi.decoding=mbr components.hosemi.expected_f1=0.2
 
 The systems:
 

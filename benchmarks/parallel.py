@@ -1,7 +1,6 @@
 """Two ways to use two cores: threads of the component, and processes of the pipeline.
 
     python benchmarks/parallel.py ../data/anystyle
-    python benchmarks/parallel.py ../data/anystyle --models MODEL --joined 12
 
 Documents are those of train.jsonl, repeated until there are --documents of them; with
 --joined N, each is N of them concatenated. They are made before the clock runs. What

@@ -1,8 +1,6 @@
 """What training on partial annotation gives: some spans were never looked at.
 
     python benchmarks/partial_annotation.py ../data/cora
-    python benchmarks/partial_annotation.py ../data/cora --missing 0.5 --dev --repeats 3
-    python benchmarks/partial_annotation.py ../data/anystyle --max-train 400
 
 Of the annotated spans of the training documents a share is taken away, drawn by a fixed
 seed; what a smaller share takes away a larger one does, too. All other tokens keep what

@@ -1,7 +1,6 @@
 """Which label patterns are worth their cost: none, all, the most frequent.
 
     python benchmarks/patterns.py ../data/cora --cv 3
-    python benchmarks/patterns.py ../data/anystyle --sizes 50 200
 
 One config is trained again and again, with other label patterns:
 

@@ -1,8 +1,6 @@
 """How the time of prediction grows: with labels, lists, and words that come.
 
     python benchmarks/prediction_growth.py ../data/anystyle --lists ../data/gazetteers
-    python benchmarks/prediction_growth.py ../data/anystyle --only stream \\
-        --more ../data/multiconer2_en ../data/semcor
 
 - Labels: those of the spans of DATA are merged, or divided by the first word of a span,
   until there are N. What is learnt means little; the time is that of N labels.

@@ -1,10 +1,6 @@
 """What `hosemi init` writes, with l2 = "auto", beside a chain with its best penalty.
 
     python benchmarks/settings.py ../data/cora --kind references
-    python benchmarks/settings.py ../data/wnut17 --kind names --max-train 1500
-    python benchmarks/settings.py ../data/cora --kind references --tune 10 \\
-        --lists ../data/gazetteers --by-hand benchmarks/configs/references.cfg \\
-        --overrides paths.gazetteers=../data/gazetteers
 
 Both learn from the same documents of train and read the same features. Ours chooses l2,
 border weights held three times as strongly, and the decoding, on dev, or on folds of

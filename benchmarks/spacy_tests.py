@@ -1,7 +1,6 @@
 """spaCy's own tests of `ner`, with hosemi in its place.
 
     python benchmarks/spacy_tests.py
-    python benchmarks/spacy_tests.py --modules parser.test_ner --verbose
 
 The tests come with spaCy, in `spacy.tests`. Wherever one of them makes a component by
 the factory "ner", it gets hosemi, without the settings that only `ner` has; a test

@@ -1,7 +1,6 @@
 """When a fit may end: by its objective, by scores on dev, by predictions on train.
 
     python benchmarks/stopping.py ../data/ncbi_disease --kind names --max-train 2000
-    python benchmarks/stopping.py ../data/anystyle --kind references --max-train 400
 
 One fit with --l2 goes on until nothing changes; after each iteration the weights
 predict train, dev and test. Each row is where one rule would have ended it:

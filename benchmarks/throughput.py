@@ -1,9 +1,6 @@
 """How many tokens a second systems predict, at first sight and again, on one thread.
 
     python benchmarks/throughput.py ../data/anystyle --kind references
-    python benchmarks/throughput.py ../data/usaddress --kind addresses \\
-        --systems hosemi crfsuite usaddress --ways text-extract --other-digits 100000
-    python benchmarks/throughput.py ../data/cora --models M1/model-last M2/model-last
 
 "First sight" is what a stranger gets: a pipeline that was just loaded, and has seen a
 few documents of train only, meets each document once, with words as they come. "Again"

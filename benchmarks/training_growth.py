@@ -1,7 +1,6 @@
 """How the time and memory of batch training grow with documents and with labels.
 
     python benchmarks/training_growth.py ../data/ncbi_disease
-    python benchmarks/training_growth.py ../data/ncbi_disease --labels --max-iter 10
 
 - Documents: those of train.jsonl, again and again until there are enough. In each copy
   the words that are in train once or twice are spelt with other letters, others in each

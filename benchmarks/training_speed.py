@@ -2,8 +2,6 @@
 
     python benchmarks/training_speed.py ../data/anystyle --max-train 400 \\
         --config benchmarks/configs/references.cfg
-    python benchmarks/training_speed.py ../data/wnut17 \\
-        --config benchmarks/configs/names.cfg
 
 CRFsuite's c2 multiplies the squared norm, our l2 half of it: c2 = l2 / 2. Each training
 has a process of its own; the systems take turns, and the medians of --rounds count.

@@ -2,7 +2,6 @@
 Non-Negative Weighted Higher Order Features".
 
     python benchmarks/papers/chinese_pos.py --data ../data
-    python benchmarks/papers/chinese_pos.py --data ../data --quick
 
 A tag for each word. The model of order 1 reads, as theirs, the words around, pairs of
 words, the first and last character of the word and its length, and has weights for

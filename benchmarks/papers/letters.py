@@ -2,7 +2,6 @@
 with Non-Negative Weighted Higher Order Features".
 
     python benchmarks/papers/letters.py --data ../data
-    python benchmarks/papers/letters.py --data ../data --quick
 
 A word is a sequence of pictures of 16 x 8 pixels, each a letter. A model reads which
 pixels are set, and which pairs that touch, and has label patterns up to an order:
