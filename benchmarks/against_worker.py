@@ -227,25 +227,6 @@ class Tasks:
         seconds, _ = timed(update)
         return seconds, ([], numbers(nlp.get_pipe(NAME).get_weights()))
 
-    def online_memory(self, reads: bool) -> dict[str, float]:
-        """What a model takes, in MB as Python and NumPy report it, that is loaded,
-        updated and, if it reads, asked for confidences after each update; and its
-        weights alone."""
-        tracemalloc.start()
-        nlp = load(self.folder)
-        optimizer = nlp.resume_training()
-        given, docs = cycle(self.train), cycle(self.test)
-        for _ in range(self.n_steps):
-            batch = [make_example(nlp, x) for x in islice(given, 4)]
-            nlp.update(batch, sgd=optimizer)
-            if reads:
-                doc = nlp(make_doc(nlp, next(docs)))
-                [ent._.confidence for ent in doc.ents]
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        weights = nlp.get_pipe(NAME).get_weights()
-        return {"weights": weights.nbytes / 1e6, "peak": peak / 1e6}
-
 
 # ----------------------------------------------------------------------------- requests
 
@@ -289,8 +270,22 @@ class Worker:
         """What a model takes, in MB as Python and NumPy report it, that is loaded,
         updated and, if it reads, asked for confidences after each update; and its
         weights alone."""
-        assert self.tasks is not None
-        return self.tasks.online_memory(reads)
+        tasks = self.tasks
+        assert tasks is not None
+        tracemalloc.start()
+        nlp = load(tasks.folder)
+        optimizer = nlp.resume_training()
+        given, docs = cycle(tasks.train), cycle(tasks.test)
+        for _ in range(tasks.n_steps):
+            batch = [make_example(nlp, x) for x in islice(given, 4)]
+            nlp.update(batch, sgd=optimizer)
+            if reads:
+                doc = nlp(make_doc(nlp, next(docs)))
+                [ent._.confidence for ent in doc.ents]
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        weights = nlp.get_pipe(NAME).get_weights()
+        return {"weights": weights.nbytes / 1e6, "peak": peak / 1e6}
 
     def task(self, name: str) -> tuple[float, str]:
         """Measure one task; seconds and a hash of what came out."""

@@ -47,21 +47,10 @@ def row_of(
     _, usage, _ = training.train(config, splits, [])
     cost = found["cost"]
     seconds, memory = cost["seconds"]["about"], cost["megabytes"]["about"]
-    return [
-        data.resolve().name,
-        kind,
-        splits.n_docs["train"],
-        splits.n_tokens["train"],
-        checking.cpu_s,
-        seconds,
-        usage.cpu_s,
-        seconds / usage.cpu_s,
-        memory,
-        usage.peak_mb,
-        memory / usage.peak_mb,
-        cost["n_evaluations"],
-        cost["n_weights"],
-    ]
+    row = [data.resolve().name, kind, splits.n_docs["train"], splits.n_tokens["train"]]
+    row += [checking.cpu_s, seconds, usage.cpu_s, seconds / usage.cpu_s]
+    row += [memory, usage.peak_mb, memory / usage.peak_mb]
+    return [*row, cost["n_evaluations"], cost["n_weights"]]
 
 
 def measure(args: argparse.Namespace, folder: Path) -> None:

@@ -181,6 +181,20 @@ def entities(doc: Doc) -> set[tuple[int, int, str]]:
     return {(ent.start, ent.end, ent.label_) for ent in doc.ents}
 
 
+def label_sequences(component: Any, docs: Sequence[Doc]) -> list[list[str]]:
+    """Labels of the segments of each document, outside too."""
+    inventory = component.inventory
+    known = set(inventory.labels)
+    spans = (
+        [(x.start, x.end, x.label_) for x in doc.ents if x.label_ in known]
+        for doc in docs
+    )
+    return [
+        [inventory.names[y] for *_, y in inventory.encode(x, len(doc))]
+        for x, doc in zip(spans, docs)
+    ]
+
+
 def right_labels(component: Any, docs: Sequence[Doc]) -> Bools:
     """Which tokens get their label, where each token is an entity."""
     pairs = zip(component.pipe(fresh(docs)), docs)

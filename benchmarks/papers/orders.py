@@ -21,6 +21,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import fitting
@@ -149,20 +150,6 @@ def _events(
             yield names[max(0, i - order) : i], names[i]
 
 
-def label_sequences(component: Any, docs: Sequence[Doc]) -> list[list[str]]:
-    """Labels of the segments of each document, outside too."""
-    inventory = component.inventory
-    known = set(inventory.labels)
-    spans = (
-        [(x.start, x.end, x.label_) for x in doc.ents if x.label_ in known]
-        for doc in docs
-    )
-    return [
-        [inventory.names[y] for *_, y in inventory.encode(x, len(doc))]
-        for x, doc in zip(spans, docs)
-    ]
-
-
 # ---------------------------------------------------------------------------- measuring
 
 
@@ -194,7 +181,9 @@ def measure_one(
     gold = [task.counted(doc) for doc in test]
     own = [task.counted(doc) for doc in map(fit.nlp, fitting.fresh(test))]
     is_right = [case in x for cases, x in zip(gold, own) for case in sorted(cases)]
-    known, asked = (label_sequences(fit.component, docs) for docs in (train, test))
+    known, asked = (
+        fitting.label_sequences(fit.component, docs) for docs in (train, test)
+    )
     bits = History(known, order).bits(asked)
     found = exactness(own, gold)
     records = found.records if task.has_records else None

@@ -39,6 +39,7 @@ from fitting import (
     by_lbfgs,
     entities,
     fresh,
+    label_sequences,
     make_docs,
     read_records,
     script,
@@ -127,11 +128,7 @@ def train_peer(
     from pycrfsuite import ItemSequence
 
     inventory, read = component.inventory, component.token_features
-    spans = ([(x.start, x.end, x.label_) for x in doc.ents] for doc in train)
-    tags = [
-        [inventory.names[y] for *_, y in inventory.encode(x, len(doc))]
-        for x, doc in zip(spans, train)
-    ]
+    tags = label_sequences(component, train)
     features = [read(doc) for doc in fresh(train)]
     counts = Counter(name for doc in features for token in doc for name in token)
     items = [
