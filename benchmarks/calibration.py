@@ -38,16 +38,7 @@ from training import entity_component, read_splits, train
 
 from spacy_hosemi.component.judging import JudgedSpans, judge_component, load_examples
 from spacy_hosemi.component.pipe import HighOrderSemiCRF
-from spacy_hosemi.explain.calibration import (
-    choose_temperature,
-    measure_reliability,
-    try_expected_f1,
-)
-from spacy_hosemi.explain.operating_points import (
-    choose_expected_f1,
-    merit,
-    try_thresholds,
-)
+from spacy_hosemi.explain import calibration, operating_points
 
 Settings = dict[str, Any]  # of the component
 COLUMNS = (
@@ -90,21 +81,15 @@ def figures(
     threshold: float,
 ) -> list[Any]:
     """A row of the table."""
-    reliability = measure_reliability(judged, 1.0)
-    left = try_thresholds(judged, threshold)
+    reliability = calibration.measure_reliability(judged, 1.0)
+    left = operating_points.try_thresholds(judged, threshold)
     n = len(judged.labels)
-    return [
-        part,
-        ", ".join(f"{one['temperature']:g}" for one in settings),
-        ", ".join(str(one["expected_f1"]) for one in settings),
-        n,
-        100 * try_thresholds(judged, 0.0).f1,
-        records,
-        reliability.error,
-        reliability.log_loss,
-        100 * left.n / max(n, 1),
-        100 * left.precision,
-    ]
+    temperatures = ", ".join(f"{one['temperature']:g}" for one in settings)
+    expected = ", ".join(str(one["expected_f1"]) for one in settings)
+    row = [part, temperatures, expected, n]
+    row += [100 * operating_points.try_thresholds(judged, 0.0).f1, records]
+    row += [reliability.error, reliability.log_loss]
+    return [*row, 100 * left.n / max(n, 1), 100 * left.precision]
 
 
 def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Settings]:
@@ -112,14 +97,20 @@ def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Settings
     by), and with an expected_f1."""
     judge = partial(judge_component, pipe, examples)
     before: Settings = {"temperature": 1.0, "expected_f1": pipe.expected_f1}
-    found = choose_temperature(lambda t: judge(temperature=t, decoding="viterbi"))
+    found = calibration.choose_temperature(
+        lambda t: judge(temperature=t, decoding="viterbi")
+    )
     after = before if found is None else {**before, "temperature": found}
     if pipe.decoding != "mbr":
         return [before, after]
     present = pipe.expected_f1
-    tried = try_expected_f1(lambda e: judge(**{**after, "expected_f1": e}), present)
-    merits = {value: merit(judged, 0.0) for value, judged in tried.items()}
-    expected = choose_expected_f1(merits, present)
+    tried = calibration.try_expected_f1(
+        lambda e: judge(**{**after, "expected_f1": e}), present
+    )
+    merits = {
+        value: operating_points.merit(judged, 0.0) for value, judged in tried.items()
+    }
+    expected = operating_points.choose_expected_f1(merits, present)
     return [before, after, {**after, "expected_f1": expected}]
 
 

@@ -24,8 +24,7 @@ processes of its own, one that builds and saves and one that loads and matches:
   train.jsonl, batch by batch as in prediction, the median of passes after a warm-up;
   matches: in 1,000 tokens.
 
-MB are 10^6 bytes. `!` marks what misses the limits for up to a million entries: built
-in 15 CPU s, loaded in 2. All on one thread.
+MB are 10^6 bytes. All on one thread.
 """
 
 from __future__ import annotations
@@ -50,8 +49,6 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from tqdm import tqdm
 
-LIMITS = {"build, CPU s|.2f": 15.0, "load, CPU s|.2f": 2.0}  # s, up to LIMITED entries
-LIMITED = 1_000_000
 LIST, LABEL = "names", "NAME"
 
 
@@ -188,10 +185,6 @@ def row(found: dict[str, Any]) -> list[Any]:
     cells = {name: found[key] for name, key in COLUMNS.items()}
     for name in ("B an entry, resident|,.0f", "B on disk|,.0f"):
         cells[name] *= harness.MB / found["entries"]
-    if found["system"] == "hosemi" and found["entries"] <= LIMITED:
-        for name, limit in LIMITS.items():
-            is_late = cells[name] > limit
-            cells[name] = f"{cells[name]:.2f}{'!' * is_late}"
     return [*cells.values()]
 
 

@@ -46,19 +46,9 @@ from spacy.util import load_model_from_config
 from thinc.api import Config
 from training import make_splits, write_init
 
+from spacy_hosemi import core
 from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
-from spacy_hosemi.core import (
-    PatternAutomaton,
-    Potentials,
-    log_partition,
-    sample,
-    viterbi,
-)
-from spacy_hosemi.explain.guarantees import (
-    Chosen,
-    choose_for_records,
-    choose_for_spans,
-)
+from spacy_hosemi.explain import guarantees
 
 ERRORS = 0.01, 0.02, 0.05, 0.1
 Floats = NDArray[np.float64]
@@ -88,23 +78,23 @@ def known_model(n_docs: int, n_samples: int, seed: int = SEED) -> Known:
     rng = np.random.default_rng(seed)
     labels = "O", "A", "B"
     pairs = [(x, y) for x in labels for y in labels]
-    automaton = PatternAutomaton(labels, pairs)
+    automaton = core.PatternAutomaton(labels, pairs)
     confidence, doubled, drawn = [], [], []
     for k in range(n_docs):
         n = int(rng.integers(3, 9))
         size = np.exp(rng.normal(2.0, 0.7))  # some documents are clear, some are not
-        scores = Potentials.zeros(automaton, n)
+        scores = core.Potentials.zeros(automaton, n)
         scores.inside[:] = size * rng.normal(0, 1, scores.inside.shape)
         scores.start[:] = size * rng.normal(0, 1, scores.start.shape)
         scores.tail[:] = 0.0
         scores.pattern[:] = rng.normal(0, 1, scores.pattern.shape)
-        best, score = viterbi(automaton, scores)
-        confidence.append(np.exp(score - log_partition(automaton, scores)))
-        samples = sample(automaton, scores, n_samples, seed=k)
+        best, score = core.viterbi(automaton, scores)
+        confidence.append(np.exp(score - core.log_partition(automaton, scores)))
+        samples = core.sample(automaton, scores, n_samples, seed=k)
         drawn.append([[*one] != [*best] for one in samples])
         for name in ("inside", "start", "pattern"):
             getattr(scores, name)[:] *= 2
-        doubled.append(np.exp(2 * score - log_partition(automaton, scores)))
+        doubled.append(np.exp(2 * score - core.log_partition(automaton, scores)))
     found = np.array(confidence), np.array(doubled), np.array(drawn)
     return Known(*found)
 
@@ -119,7 +109,9 @@ def exceeded(
     for _ in range(n_draws):
         some = rng.integers(0, len(known.confidence), n_records)
         is_wrong = known.drawn[some, rng.integers(0, known.drawn.shape[1], n_records)]
-        found = choose_for_records(known.confidence[some], is_wrong, error, delta)
+        found = guarantees.choose_for_records(
+            known.confidence[some], is_wrong, error, delta
+        )
         accepted = known.confidence >= _least(found)
         doubled = known.risk(known.doubled >= _least(found))
         shares.append((known.risk(accepted) > error, doubled > error, accepted.mean()))
@@ -195,7 +187,7 @@ def judge_records(
 ) -> tuple[int, int, int]:
     """Returns how many there are in the other half: all, accepted, wrong ones."""
     args = found.confidence[is_first], found.is_wrong[is_first]
-    least = _least(choose_for_records(*args, error, delta))
+    least = _least(guarantees.choose_for_records(*args, error, delta))
     accepted = (found.confidence >= least) & ~is_first
     n_wrong = int((found.is_wrong & accepted).sum())
     return int((~is_first).sum()), int(accepted.sum()), n_wrong
@@ -209,7 +201,7 @@ def judge_spans(
     record = np.repeat(np.arange(len(some)), [len(p) for p, _ in some])
     confidence, is_wrong = (np.concatenate(x) for x in zip(*some))
     args = record, confidence, is_wrong, len(some)
-    chosen = choose_for_spans(*args, error, delta)
+    chosen = guarantees.choose_for_spans(*args, error, delta)
     least, n, n_accepted, n_wrong = _least(chosen), 0, 0, 0
     for (p, wrong), chooses in zip(found.spans, is_first):
         if not chooses:
@@ -220,7 +212,7 @@ def judge_spans(
     return n, n_accepted, n_wrong
 
 
-def _least(chosen: Chosen) -> float:
+def _least(chosen: guarantees.Chosen) -> float:
     return 2.0 if chosen.threshold is None else chosen.threshold
 
 

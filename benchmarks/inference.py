@@ -27,7 +27,7 @@ with imports, automaton and potentials made.
 Times are CPU seconds on one thread, medians of single calls; what is compared takes
 turns in one process. Only the threads are measured in wall time: the best of all calls.
 "!" marks what misses its target. inference.md and inference-growth.png are
-written to --output, not with --quick.
+written to --output.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ import harness
 from arguments import path_to, script, some_of
 from inference_growth import (
     OPERATIONS,
-    QUICK,
     Sizes,
     figure,
     measure_growth,
@@ -229,10 +228,8 @@ def growth(args: argparse.Namespace, sizes: Sizes) -> list[str]:
     """All curves, and their picture."""
     curves = measure_growth(sizes)
     parts = [part for one in curves for part in one.tables()]
-    if not args.quick:
-        path = args.output / "inference-growth"
-        parts.append(picture(path, [one.panel() for one in curves], (11, 6.4), 2))
-    return parts
+    path = args.output / "inference-growth"
+    return [*parts, picture(path, [one.panel() for one in curves], (11, 6.4), 2)]
 
 
 PARTS: dict[str, Callable[[argparse.Namespace, Sizes], list[str]]] = {
@@ -244,20 +241,17 @@ PARTS: dict[str, Callable[[argparse.Namespace, Sizes], list[str]]] = {
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Measure the parts, print and write the tables."""
-    sizes = QUICK if args.quick else Sizes()
-    harness.report(
-        args,
-        "What inference costs",
-        *(text for name in args.only for text in PARTS[name](args, sizes)),
-        path=None if args.quick else args.output / "inference.md",
-    )
+    sizes = Sizes()
+    texts = [text for name in args.only for text in PARTS[name](args, sizes)]
+    path = args.output / "inference.md"
+    harness.report(args, "What inference costs", *texts, path=path)
 
 
 OPTIONS = {
     "data": path_to("its label sequences are the patterns of speed (b)", nargs="?"),
     "--only": some_of(PARTS),
 }
-main = script(__doc__, measure, "--quick --output", OPTIONS)
+main = script(__doc__, measure, "--output", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

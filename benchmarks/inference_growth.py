@@ -32,7 +32,7 @@ MANY = {"marginals_many": core.marginals_many, "viterbi_many": core.viterbi_many
 
 @dataclass
 class Sizes:
-    """How large everything is; the defaults are those without --quick."""
+    """How large everything is."""
 
     rounds: int = 7
     seconds: float = 0.1  # the least time of each call in each round
@@ -43,18 +43,6 @@ class Sizes:
     threads: tuple[int, ...] = (1, 2, 4)
     documents: int = 64
     memory: int = 100_000
-
-
-QUICK = Sizes(
-    rounds=3,
-    seconds=0.02,
-    tokens=(1_000, 3_000, 10_000),
-    lengths=(4, 16, 64),
-    segments=(10, 100, 1_000),
-    patterns=(100, 300, 1_000),
-    documents=16,
-    memory=10_000,
-)
 
 
 def median_seconds(calls: dict[Any, Timed], sizes: Sizes) -> dict[Any, float]:

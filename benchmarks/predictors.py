@@ -73,10 +73,8 @@ def variants(path: Path) -> dict[str, dict[str, Any]]:
     """Returns settings of a trained hosemi by name: as it is, with confidences, and
     with the other decoding. A name has the number of lists and the decoding."""
     component = _hosemi(load_model(path))
-    n_lists, own = (
-        len(component.weights.extractor.gazetteers.settings),
-        component.decoding,
-    )
+    n_lists = len(component.weights.extractor.gazetteers.settings)
+    own = component.decoding
     lists = f"{n_lists} lists, " if n_lists else ""
     found = {f"{lists}{own}": {}, f"{lists}{own}, confidence": {"confidence": True}}
     if component.cfg["encoding"] == "segments":  # tags have no spans to choose

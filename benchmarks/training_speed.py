@@ -207,7 +207,7 @@ def compare(
     is_same, dev = name == "same", splits.test if splits.dev_is_train else splits.dev
     documents = splits.train, [str(dev), str(splits.test)]
     ours, theirs = [], []
-    for _ in range(1 if args.quick else args.rounds):
+    for _ in range(args.rounds):
         given = path, *documents, model, args.threads, is_same
         ours.append(in_process(fit_ours, *given)[0])
         theirs.append(in_process(fit_theirs, model, *documents, tagger, args.l2)[0])
@@ -264,7 +264,7 @@ OPTIONS = {
     "--rounds": number(3, "that the medians are of"),
     "--models-of": some_of(("same", "ours")),
 }
-main = script(__doc__, measure, "data --config --max-train --json --quick", OPTIONS)
+main = script(__doc__, measure, "data --config --max-train --json", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())
