@@ -63,7 +63,7 @@ RUNS = [
     "service MODEL DATA --clients 4 --seconds 2",
     "stopping DATA --kind names --max-train 9 --max-iter 3",
     "suspicious DATA --folds 2 --share .3 --max-docs 20",
-    "training_growth DATA --documents 12 --labels 3 --max-iter 1",
+    "estimates DATA --documents 12 --labels 3 --max-iter 1",
     "throughput DATA --systems hosemi crfsuite --ways doc-pipe text-extract --passes 1 "
     f"--other-digits 25 {FIT}",
     "fields --data PAPERS --quick",
