@@ -163,7 +163,6 @@ DIRT: dict[str, Dirt] = {
 
 def vancouver(n_most: int = 150) -> list[harness.Marked]:
     """References to articles in Vancouver style."""
-    sys.path.insert(0, str(harness.ROOT / "corpus"))
     import make
 
     splits = make.divide(

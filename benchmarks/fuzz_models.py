@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,8 @@ _FEATURES = {
     "min_count": 1,
 }
 _LIST = {"@misc": "spacy_hosemi.gazetteer.v1"}
+_ENTRIES = "Ada", "Bob in Ely", "Bob"
+_ROWS = ("Ada", "name"), ("Ely", "place")
 _KINDS: dict[str, dict[str, Any]] = {
     "plain": {"max_order": 2},
     "tags": {"encoding": "BILUO"},
@@ -99,8 +101,10 @@ def _make(config: dict[str, Any]) -> Model:
         examples.append(Example(Doc(nlp.vocab, words=[*words]), reference))
     fit = {"@misc": "spacy_hosemi.lbfgs.v1", "max_iter": 3, "progress": False}
     readers = {
-        "gazetteers": dict.fromkeys(model.get("gazetteers", {}), _entries),
-        "tables": dict.fromkeys(model.get("tables", {}), _rows),
+        "gazetteers": dict.fromkeys(
+            model.get("gazetteers", {}), lambda: iter(_ENTRIES)
+        ),
+        "tables": dict.fromkeys(model.get("tables", {}), lambda: iter(_ROWS)),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -115,14 +119,6 @@ def _make(config: dict[str, Any]) -> Model:
     inner = srsly.msgpack_loads(whole["model"])
     weights = [srsly.msgpack_loads(x) for x in inner["shims"][0]]
     return Model(nlp, cfg, inner, weights)
-
-
-def _entries() -> Iterator[str]:
-    return iter(["Ada", "Bob in Ely", "Bob"])
-
-
-def _rows() -> Iterator[tuple[str, str]]:
-    return iter([("Ada", "name"), ("Ely", "place")])
 
 
 def changed(model: Model, rng: random.Random) -> bytes:

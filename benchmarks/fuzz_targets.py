@@ -183,18 +183,6 @@ def _rules(data: bytes) -> object:
     return grammar.permits([0])
 
 
-def _automaton(data: bytes) -> object:
-    return PatternAutomaton.from_bytes(data)
-
-
-def _templates(data: bytes) -> object:
-    return parse_templates(_texts(data)[:20])
-
-
-def _columns(data: bytes) -> object:
-    return columns.read_columns(_texts(data)[0])
-
-
 # --- texts ----------------------------------------------------------------------------
 
 
@@ -211,15 +199,6 @@ def _tokenize(data: bytes) -> object:
         assert tokenizer(text).text == text
         tokenizer.explain(text)
     return clean_joined(text)
-
-
-@cache
-def _settings_reader() -> FieldTokenizer:
-    return FieldTokenizer(spacy.blank("en").vocab)
-
-
-def _tokenizer_settings(data: bytes) -> object:
-    return _settings_reader().from_bytes(data)
 
 
 _FIELDS = ("author", "date", "pages", "volume", "title", "editor", "doi", "journal")
@@ -308,7 +287,7 @@ def targets() -> dict[str, Target]:
             _rules, [b"O|A|B\nA at most once\nA or B never before B\n"], RULES
         ),
         "automaton": Target(
-            _automaton,
+            PatternAutomaton.from_bytes,
             [
                 b'{"labels": ["O", "A"], "patterns": [["O", "A"], ["^", "A"]], '
                 b'"observed": [["A", "O"]], "rules": ["A at most once"], '
@@ -317,14 +296,18 @@ def targets() -> dict[str, Target]:
             [*JSON, b'"^"', b'"$"', b'"O"', b'"A"'],
         ),
         "templates": Target(
-            _templates,
+            lambda data: parse_templates(_texts(data)[:20]),
             [
                 b"LOWER[-2:2]\nSHAPE & LOWER[1]\nLOWER{-3:3}\n"
                 b"list:MATCH\n_.topic\nLOWER*"
             ],
             [b"[", b"]", b"{", b"}", b":", b"&", b"-", b"9999", b"MATCH", b"*", b"+"],
         ),
-        "columns": Target(_columns, [b"token=1,tag=-1"], [b"token=", b",tag=", b"-"]),
+        "columns": Target(
+            lambda data: columns.read_columns(_texts(data)[0]),
+            [b"token=1,tag=-1"],
+            [b"token=", b",tag=", b"-"],
+        ),
         "tokenizer": Target(
             _tokenize,
             ["Ada-1975;18(6) \u0301\u200d\U0001f468 北京 \xad\r\n\u2028".encode()],
@@ -335,7 +318,9 @@ def targets() -> dict[str, Target]:
             0.1,
         ),
         "tokenizer: settings": Target(
-            _tokenizer_settings, [b"\x81\xacsplit_digits\xc3"], [b"\xc2", b"\xdd"]
+            FieldTokenizer(spacy.blank("en").vocab).from_bytes,
+            [b"\x81\xacsplit_digits\xc3"],
+            [b"\xc2", b"\xdd"],
         ),
         "reference": Target(
             _reference,

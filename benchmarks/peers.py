@@ -98,19 +98,9 @@ def words_of(doc: Doc) -> list[int]:
 def parts_of(doc: Doc, tags: Sequence[str | None]) -> list[tuple[list[int], Tags]]:
     """Cut a document at words of unknown tags. Returns tokens and tags of each part;
     none is empty."""
-    parts: list[tuple[list[int], Tags]] = []
-    is_new = True
-    for i in words_of(doc):
-        tag = tags[i]
-        if tag is None:
-            is_new = True
-            continue
-        if is_new:
-            parts.append(([], []))
-        is_new = False
-        parts[-1][0].append(i)
-        parts[-1][1].append(tag)
-    return parts
+    runs = itertools.groupby(words_of(doc), lambda i: tags[i] is not None)
+    known = [[*tokens] for is_known, tokens in runs if is_known]
+    return [(tokens, [tags[i] or "" for i in tokens]) for tokens in known]
 
 
 def spans_of_tags(tags: Sequence[str]) -> Spans:

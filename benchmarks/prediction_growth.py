@@ -21,8 +21,10 @@ import argparse
 import json
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -106,20 +108,13 @@ def sizes_table(
     return harness.table(columns, rows), {f"{title} {x}": y for x, y in us.items()}
 
 
-def cut(docs: Sequence[list[str]]) -> Iterator[list[list[str]]]:
+def cut(docs: Sequence[list[str]]) -> Iterator[Sequence[list[str]]]:
     """Yields documents in turn, until they have the tokens of each of STEPS, and those
     that are left."""
-    batch: list[list[str]] = []
-    steps, total = list(STEPS), 0
-    for doc in docs:
-        batch.append(doc)
-        total += len(doc)
-        if steps and total >= steps[0]:
-            steps.pop(0)
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    totals = list(accumulate(map(len, docs)))
+    ends = [bisect_left(totals, step) + 1 for step in STEPS if step <= totals[-1]]
+    for start, end in pairwise(sorted({0, *ends, len(docs)})):
+        yield docs[start:end]
 
 
 def stream_table(args: argparse.Namespace, folder: Path) -> tuple[str, dict[str, Any]]:
