@@ -24,12 +24,7 @@ from ..labels.partial import PartialLabels
 from ..prediction.existing_entities import is_blocked, limits_of, preset_entities
 from ..prediction.posterior_cache import CACHE, COMPONENTS
 from ..prediction.predictions import Prediction, Predictions
-from ..prediction.records import (
-    MARK,
-    NAME,
-    Record,
-    find_records,
-)
+from ..prediction.records import MARK, NAME, Record, find_records
 from .prediction_warnings import LAST
 from .token_labels import describe
 
@@ -69,11 +64,9 @@ def write_predictions(
     record: dict[str, Any],
 ) -> None:
     """Writes entities beside the preset ones, the record of the component of this name,
-    and the span group. Raises IndexError if a span is not within its document, or
-    tokens were merged or split since the documents were read.
-
-    record (Dict[str, Any]): What the records of all these documents have.
-    """
+    and the span group; record: what the records of all these documents have. Raises
+    IndexError if a span is not within its document, or tokens were merged or split
+    since the documents were read."""
     labels, first, spans = predictions.labels, docs.borders, predictions.spans.tolist()
     strings = docs[0].vocab.strings
     numbers = {y: _number(labels[y], strings) for y in {span[2] for span in spans}}

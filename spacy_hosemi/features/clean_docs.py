@@ -88,10 +88,8 @@ def _touched(
 
 
 def are_clean(docs: Sequence[Doc]) -> list[bool]:
-    """Whether all tokens of each document are words in their clean form.
-
-    docs (Sequence[Doc]): Documents of one vocabulary.
-    """
+    """Returns whether all tokens of each document, of one vocabulary, are words in
+    their clean form."""
     if not docs:
         return []
     tokens = docs if isinstance(docs, Instances) else Instances(docs)
@@ -105,12 +103,8 @@ def are_clean(docs: Sequence[Doc]) -> list[bool]:
 def are_clean_texts(
     vocab: Vocab, orths: Keys, first: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
-    """`are_clean` of concatenated texts, of n > 0 tokens together.
-
-    vocab (Vocab), orths (uint64 [n]): With the words, and the ORTH of each token.
-    first (int32 [D + 1]): The first token of each text, and n.
-    RETURNS (bool [D]): Of each text.
-    """
+    """Returns `are_clean` of concatenated texts, bool [D], from the ORTH of each token
+    (uint64 [n], n > 0) and the first token of each text, and n (int32 [D + 1])."""
     kinds, is_clean = _kinds_of(vocab, orths), np.ones(len(first) - 1, bool)
     if np.count_nonzero(kinds):  # not as of most documents
         is_clean[doc_of(np.flatnonzero(kinds), first)] = False

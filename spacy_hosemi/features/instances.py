@@ -143,13 +143,9 @@ def check_doc(value: Any) -> None:
 
 
 def divide(doc: Doc, scope: str) -> list[Instance]:
-    """The parts of a document that are segmented independently.
-
-    doc (Doc): n tokens.
-    scope (str): "doc" or "sents".
-    RETURNS (List[Instance]): From left to right; together they cover all tokens.
-    RAISES (ValueError): HS067 sentence starts are not set.
-    """
+    """Returns the parts of a document that are segmented independently, from left to
+    right; together they cover all tokens. Raises HS067 if the scope is "sents", and
+    sentence starts are not set."""
     if scope == "doc" or not len(doc):
         return [Instance(doc, 0)]
     if not doc.has_annotation(SENT_START):
@@ -167,12 +163,8 @@ def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def documents(parts: Iterable[Doc]) -> tuple[list[Doc], list[int]]:
-    """The documents of some instances.
-
-    parts (Iterable[Doc]): All instances of each document, document by document.
-    RETURNS (Tuple[List[Doc], List[int]]): The documents; the first token of each
-        instance in all concatenated documents, and the number of their tokens.
-    """
+    """Returns the documents of instances, which are all of each document; the first
+    token of each instance in all concatenated documents, and the number of these."""
     docs: list[Doc] = []
     borders = [0]
     last = None

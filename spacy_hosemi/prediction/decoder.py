@@ -82,11 +82,9 @@ class Decoder(Protocol):
     options: DecodingOptions
 
     def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
-        """RETURNS (List[Prediction]): Of each document; an untrained model finds none.
-
-        RAISES (ValueError): HS060 no segmentation is possible; HS067 sentence starts
-            are not set.
-        """
+        """Returns what is predicted in each document; nothing by an untrained model.
+        Raises HS060 if no segmentation is possible, HS067 if sentence starts are not
+        set."""
         return [
             prediction
             for batch in batches(docs)
@@ -97,11 +95,7 @@ class Decoder(Protocol):
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[Predictions]:
         """Does what `predict` does for documents of one vocabulary; jobs without the
-        GIL are given away.
-
-        corrections (Optional[PartialLabels]): What a user has corrected in the only
-            document.
-        """
+        GIL are given away. corrections: of a user, in the only document."""
         ...
 
     def posterior(self, doc: Doc) -> AnyPosterior:
@@ -115,12 +109,9 @@ class Decoder(Protocol):
 
 
 def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
-    """YIELDS (List[Doc]): Documents that are worked on together: at most `size`, of one
-    vocabulary and of at most BATCH_TOKENS tokens together, or one.
-
-    docs (Iterable[Doc]): A stream, which is read as far as needed.
-    RAISES (TypeError): HS230 one is no document.
-    """
+    """Yields documents of a stream that are worked on together: at most `size`, of one
+    vocabulary and of at most BATCH_TOKENS tokens together, or one. Raises HS230 (a
+    TypeError) if one is no document."""
     batch: list[Doc] = []
     n_tokens = 0
     for doc in docs:
@@ -159,13 +150,9 @@ def confident(
     options: DecodingOptions,
     corrections: PartialLabels,
 ) -> Prediction:
-    """RETURNS (Prediction): The spans of a document that are probable enough, each with
-    the deepest name of its path that is.
-
-    of_instances (Iterable[Tuple[Instance, Sequence[Span], Sequence[Path]]]): Of each
-        instance the spans in its tokens, and their paths with probabilities.
-    corrections (PartialLabels): Of a user, in tokens of the document as it is read.
-    """
+    """Returns the spans of a document that are probable enough, each with the deepest
+    name of its path that is, from the spans of each instance and their paths.
+    corrections: of a user, in tokens of the document as it is read."""
     prediction, paths, least = Prediction([], []), [], options.min_confidence
     assert prediction.scores is not None
     for instance, spans, of_spans in of_instances:
@@ -187,14 +174,9 @@ def surest_name(
     least: Thresholds,
     corrections: PartialLabels = NOTHING,
 ) -> tuple[str, float] | None:
-    """RETURNS (Optional[Tuple[str, float]]): The deepest name of a span that is
-    probable enough, and its probability; None if no name is.
-
-    place (Tuple[int, int]): Start and end of the span.
-    path (Path): Names from the top, with probabilities.
-    least (Union[float, Dict[str, float]]): See `min_confidence`.
-    corrections (PartialLabels): Names that it excludes at these tokens are skipped.
-    """
+    """Returns the deepest name of a span that is probable enough and that no correction
+    excludes there, with its probability; None if no name is. least: see
+    `min_confidence`."""
     for name, probability in reversed(path):
         assert probability is not None
         is_sure = probability >= least_of(least, name)

@@ -29,13 +29,9 @@ _ENTITIES: Any = ("ENT_IOB", "ENT_TYPE", "LENGTH", "SPACY")
 
 
 def read_existing(doc: Doc, name: str) -> PartialLabels | None:
-    """Existing entities and blocked tokens of a document.
-
-    doc (Doc): n tokens.
-    name (str): Of the component.
-    RETURNS (Optional[PartialLabels]): None if there are none, as in most documents. The
-        tokens of entities are blocked, whatever becomes of the entities.
-    """
+    """Returns existing entities and blocked tokens, for a component of this name; None
+    if there are none, as in most documents. The tokens of entities are blocked,
+    whatever becomes of the entities."""
     if not doc.has_annotation(ENT_IOB):
         return None
     blocked = is_blocked(doc)

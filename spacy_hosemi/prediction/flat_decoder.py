@@ -128,11 +128,8 @@ class FlatDecoder(Decoder):
             of_docs = [divide(doc, options.scope) for doc in docs]
             parts = [*chain(*of_docs)]
             borders = [0, *accumulate(map(len, of_docs))]
-            tokens, starts = (
-                Instances(x.tokens for x in parts),
-                [x.start for x in parts],
-            )
-            scores = yield from self.scorer.steps(tokens)
+            starts, tokens = [x.start for x in parts], [x.tokens for x in parts]
+            scores = yield from self.scorer.steps(Instances(tokens))
             of_instances = {
                 k: places
                 for d, places in words.items()

@@ -27,17 +27,11 @@ def limit_instance(
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> tuple[Potentials, Constraints | None, PartialLabels | None, PartialLabels]:
-    """Limits what may be predicted in an instance.
-
-    potentials (Potentials): Scores; those of whitespace are changed.
-    existing (Optional[PartialLabels]), corrections (PartialLabels): Of the whole
-        document; corrections override existing entities already.
-    matches (Iterable[Tuple[int, int, str]]): Those of hard lists in the instance.
-    RETURNS (Tuple[Potentials, Optional[Constraints], Optional, PartialLabels]):
-        Scores; constraints without the existing entities, blocked tokens and matches of
-        lists that make a segmentation impossible, such as by rules; the existing
-        entities and corrections of the instance.
-    """
+    """Limits what may be predicted in an instance. Existing entities and corrections
+    are those of the document, and matches those of hard lists in the instance. Returns
+    the scores, where those of whitespace are changed; constraints without the existing
+    entities, blocked tokens and matches that make a segmentation impossible, such as by
+    rules; the existing entities and the corrections of the instance."""
     tokens = instance.tokens
     if corrections:
         corrections = corrections.part(instance.start, instance.end)
@@ -147,14 +141,9 @@ def choose_spans(
     borders: Ints | None,
     n_tokens: int,
 ) -> list[Span]:
-    """Which matches of lists can be entities together.
-
-    spans (Iterable[Tuple[int, int, str]]): The first ones are preferred.
-    existing (Optional[PartialLabels]): No match covers a blocked token.
-    borders (Optional[int [K]]): No match crosses these.
-    n_tokens (int): n.
-    RETURNS (List[Tuple[int, int, str]]): In the given order; no two overlap.
-    """
+    """Returns the matches of lists that can be entities together, in their order: no
+    two overlap, where the first ones are preferred; none covers a blocked token or
+    crosses one of the borders, int [K]."""
     is_taken, crosses = np.zeros(n_tokens, bool), np.zeros(n_tokens, bool)
     if existing and existing.blocked is not None:
         is_taken |= existing.blocked

@@ -122,20 +122,14 @@ class _Trackers:
         self._goes_on = goes_on & (self._label[:, None] == self._tag_label)
 
     def closes_excluded(self, p: int, tracker: Ints) -> Bools:
-        """Whether a span that ends before token p is excluded.
-
-        tracker (int [K]): What the tokens before p have left open.
-        RETURNS (bool [K]): For each.
-        """
+        """Returns whether a span that ends before token p is excluded, bool [K], for
+        each tracker of what the tokens before p have left open."""
         end = int(self._last[p])
         return np.array([end in self._ends[k] for k in tracker.tolist()], bool)
 
     def after(self, p: int, tracker: Ints) -> tuple[Ints, Bools]:
-        """The tracker behind each tag at token p, and whether the tag is possible.
-
-        tracker (int [K]): Before the token.
-        RETURNS (Tuple[int [K, L], bool [K, L]])
-        """
+        """Returns the tracker behind each tag at token p, int [K, L], and whether the
+        tag is possible, from the trackers before the token."""
         goes_on = self._goes_on[tracker]
         is_possible = goes_on | ~self.closes_excluded(p, tracker)[:, None]
         # A span that is longer than all excluded ones need not be tracked any more.

@@ -23,13 +23,7 @@ from ..labels.inventory import Span as SpanTriple
 from .existing_entities import before_prediction
 from .posterior import AnyPosterior, Path, Posterior
 from .predictions import Predictions
-from .records import (
-    Record,
-    confidence,
-    find_span,
-    label_path,
-    record_confidence,
-)
+from .records import Record, confidence, find_span, label_path, record_confidence
 
 if TYPE_CHECKING:
     from .flat_decoder import FlatDecoder
@@ -91,11 +85,8 @@ class PosteriorCache:
         self, name: str, doc: Doc, as_predicted: Callable[[], Doc | None]
     ) -> tuple[Sequence[SpanTriple], Posterior] | None:
         """Returns the predicted spans of a document and its posterior; None if there is
-        no prediction, or no way to compute the posterior again.
-
-        as_predicted (Callable): Gives the document as it was before prediction, or None
-            if it has other tokens; it is called if the arrays were dropped.
-        """
+        no prediction, or no way to compute the posterior again. as_predicted: gives the
+        document as it was before, or None; called if the arrays were dropped."""
         entry = self._by_name.get(name, {}).get(ref(doc))
         if entry is None:
             return None
