@@ -34,8 +34,7 @@ class Case:
         self.grammar = compiled(tuple(rules), n_labels) if rules else None
         args = (self.grammar.permits,) if rules else ()
         self.expected = oracle(problem, *args)
-        self.settings = {"grammar": self.grammar, "tied": tied}
-        self.arguments = as_core(problem, **self.settings)
+        self.arguments = as_core(problem, grammar=self.grammar, tied=tied)
         self.automaton, self.potentials, self.constraints = self.arguments
         arrays = [getattr(problem, name) for name in DENSE]
         arrays += [[row[3] for row in (*problem.cells, *problem.entries)]]

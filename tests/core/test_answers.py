@@ -58,10 +58,8 @@ def assert_agrees(found: core.Marginals, expected: oracles.Marginals, tied=None)
     each group together."""
     assert relative_error(found.log_z, expected.log_z) < 1e-9
     fields = gradient_fields(found.gradient)
-    fields |= {
-        "tokens": found.tokens,
-        "segments": segments_of(found, *found.tokens.shape),
-    }
+    fields["tokens"] = found.tokens
+    fields["segments"] = segments_of(found, *found.tokens.shape)
     for name, counts in fields.items():
         values = getattr(expected, name)
         if name in ("inside", "start", "end"):  # columns that were not given
@@ -107,10 +105,8 @@ def marginals(case):
 def lanes(case):
     """Documents side by side: segments, log Z, paths, and what is probable."""
     automaton, potentials, constraints = case.arguments
-    expected, segments = (
-        case.expected.marginals,
-        all_segments(*case.problem.inside.shape[:1], case.problem.n_labels),
-    )
+    expected = case.expected.marginals
+    segments = all_segments(case.problem.n_tokens, case.problem.n_labels)
     together = [potentials] * 2, [segments] * 2, [constraints] * 2
     probs = [expected.segments[segment] for segment in segments]
     for found in segment_probabilities(automaton, *together):
