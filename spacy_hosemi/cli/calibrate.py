@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .common import (
     hosemi_cli,
     load_component,
@@ -26,6 +24,7 @@ from .options import (
     Overwrite,
     corpus_argument,
     folder_option,
+    option,
 )
 from .streams import clean, fail, failing, say, with_progress
 
@@ -40,78 +39,71 @@ def calibrate_cli(
     data: Annotated[
         Path,
         corpus_argument(
-            metavar="CORPUS",
-            help=".spacy file that the pipeline was not trained on; - reads one from "
+            "CORPUS",
+            ".spacy file that the pipeline was not trained on; - reads one from "
             "standard input.",
         ),
     ],
     output: Annotated[
         Path | None,
         folder_option(
-            help="Save the pipeline with the chosen settings; with --overwrite DIR may "
+            "Save the pipeline with the chosen settings; with --overwrite DIR may "
             "be MODEL."
         ),
     ] = None,
     precision: Annotated[
         float | None,
-        typer.Option(
-            "--precision",
+        option(
+            "--precision P",
+            "Choose the min_confidence and expected_f1 with the highest recall "
+            "that reach this precision, instead of those with the highest F1.",
             min=0,
             max=1,
-            metavar="P",
-            help="Choose the min_confidence and expected_f1 with the highest recall "
-            "that reach this precision, instead of those with the highest F1.",
         ),
     ] = None,
     recall: Annotated[
         float | None,
-        typer.Option(
-            "--recall",
+        option(
+            "--recall R",
+            "Choose those with the highest precision that reach this recall.",
             min=0,
             max=1,
-            metavar="R",
-            help="Choose those with the highest precision that reach this recall.",
         ),
     ] = None,
     per_label: Annotated[
-        bool,
-        typer.Option("--per-label", help="Choose a min_confidence for each label."),
+        bool, option("--per-label", "Choose a min_confidence for each label.")
     ] = False,
     with_threshold: Annotated[
         bool,
-        typer.Option(
+        option(
             "--min-confidence/--no-min-confidence",
-            help="Choose min_confidence; else it stays as it is.",
+            "Choose min_confidence; else it stays as it is.",
         ),
     ] = True,
     with_temperature: Annotated[
         bool,
-        typer.Option(
+        option(
             "--temperature/--no-temperature",
-            help="Choose temperature; else it stays as it is.",
+            "Choose temperature; else it stays as it is.",
         ),
     ] = True,
     with_expected_f1: Annotated[
         bool | None,
-        typer.Option(
+        option(
             "--expected-f1/--no-expected-f1",
-            help='Choose expected_f1, which a pipeline with decoding = "mbr" reads; '
+            'Choose expected_f1, which a pipeline with decoding = "mbr" reads; '
             "else it stays as it is.",
             show_default='with "mbr"',
         ),
     ] = None,
     n_bins: Annotated[
-        int,
-        typer.Option(
-            "--bins", min=1, metavar="N", help="Rows of the table of reliability."
-        ),
+        int, option("--bins N", "Rows of the table of reliability.", min=1)
     ] = 10,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Draw confidences, and what each min_confidence leaves, to this .png, "
+        option(
+            "--plot FILE",
+            "Draw confidences, and what each min_confidence leaves, to this .png, "
             ".svg or .pdf file.",
         ),
     ] = None,

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .common import hosemi_cli, print_json, print_table
-from .options import AsJson, CodePath, Config, Encoding
+from .options import AsJson, CodePath, Config, Encoding, argument, option
 from .streams import DONE, FAULTY, as_file, clean, fail
 
 if TYPE_CHECKING:
@@ -25,20 +23,17 @@ if TYPE_CHECKING:
 def check_cli(
     corpus: Annotated[
         str,
-        typer.Argument(
-            metavar="CORPUS",
-            help="Documents to train on: a .spacy file, a folder of them, or what "
+        argument(
+            "CORPUS",
+            "Documents to train on: a .spacy file, a folder of them, or what "
             "convert reads; -: standard input.",
         ),
     ],
-    dev: Annotated[
-        str | None,
-        typer.Option("--dev", metavar="CORPUS", help="Documents to judge by."),
-    ] = None,
+    dev: Annotated[str | None, option("--dev CORPUS", "Documents to judge by.")] = None,
     config: Config = None,
     encoding: Encoding = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Do not estimate what training takes.")
+        bool, option("--quick", "Do not estimate what training takes.")
     ] = False,
     as_json: AsJson = False,
     code_path: CodePath = None,

@@ -7,10 +7,8 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .common import hosemi_cli, print_json, print_table, read_answers
-from .options import AsJson, CodePath, corpus_argument
+from .options import AsJson, CodePath, argument, corpus_argument, option
 from .streams import failing, shortened
 
 if TYPE_CHECKING:
@@ -21,35 +19,23 @@ if TYPE_CHECKING:
 @hosemi_cli.command("compare", no_args_is_help=True)
 def compare_cli(
     first: Annotated[
-        str,
-        typer.Argument(
-            metavar="FIRST", help="Folder or package name of a trained pipeline."
-        ),
+        str, argument("FIRST", "Folder or package name of a trained pipeline.")
     ],
-    second: Annotated[
-        str, typer.Argument(metavar="SECOND", help="Another, perhaps a better one.")
-    ],
+    second: Annotated[str, argument("SECOND", "Another, perhaps a better one.")],
     data: Annotated[
         Path,
         corpus_argument(
-            metavar="GOLD",
-            help=".spacy file that neither was trained on; - reads one from standard "
-            "input.",
+            "GOLD",
+            ".spacy file that neither was trained on; - reads one from standard input.",
         ),
     ],
     n_draws: Annotated[
-        int,
-        typer.Option("--draws", min=100, metavar="N", help="Draws of the bootstrap."),
+        int, option("--draws N", "Draws of the bootstrap.", min=100)
     ] = 10_000,
     n_examples: Annotated[
-        int,
-        typer.Option(
-            "--examples", min=0, metavar="N", help="Changes to show of each kind."
-        ),
+        int, option("--examples N", "Changes to show of each kind.", min=0)
     ] = 10,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, metavar="N", help="Of the draws.")
-    ] = 0,
+    seed: Annotated[int, option("--seed N", "Of the draws.", min=0)] = 0,
     as_json: AsJson = False,
     code_path: CodePath = None,
 ) -> None:

@@ -8,10 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .common import hosemi_cli, print_json
-from .options import CodePath, Encoding, Overwrite
+from .options import CodePath, Encoding, Overwrite, argument, option
 from .streams import (
     DONE,
     FAULTY,
@@ -34,135 +32,104 @@ if TYPE_CHECKING:
 
 @hosemi_cli.command("convert", no_args_is_help=True)
 def convert_cli(
-    source: Annotated[
-        str, typer.Argument(metavar="IN", help="A file, a folder, or - (stdin).")
-    ],
-    output: Annotated[
-        Path, typer.Argument(metavar="OUT.spacy", help="The file to write.")
-    ],
+    source: Annotated[str, argument("IN", "A file, a folder, or - (stdin).")],
+    output: Annotated[Path, argument("OUT.spacy", "The file to write.")],
     format: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="jsonl, doccano, prodigy, label-studio, spacy, brat, columns, csv or "
+        option(
+            "--format NAME",
+            "jsonl, doccano, prodigy, label-studio, spacy, brat, columns, csv or "
             "xml; auto: recognized by the content.",
         ),
     ] = "auto",
     config: Annotated[
         Path | None,
-        typer.Option(
-            "--config",
-            metavar="FILE",
-            help="Config whose tokenizer cuts the texts. Default: the field tokenizer.",
+        option(
+            "--config FILE",
+            "Config whose tokenizer cuts the texts. Default: the field tokenizer.",
         ),
     ] = None,
-    lang: Annotated[
-        str,
-        typer.Option("--lang", metavar="CODE", help="Language, without --config."),
-    ] = "en",
+    lang: Annotated[str, option("--lang CODE", "Language, without --config.")] = "en",
     text_key: Annotated[
         str | None,
-        typer.Option(
-            "--text-key",
-            metavar="NAME",
-            help="The key, column or XML element that has a text. Default: text, or "
+        option(
+            "--text-key NAME",
+            "The key, column or XML element that has a text. Default: text, or "
             "what is usual for the format.",
         ),
     ] = None,
     fields: Annotated[
         str,
-        typer.Option(
-            "--fields",
-            metavar="A,B",
-            help="csv: the columns that are fields. Default: all others.",
+        option(
+            "--fields A,B", "csv: the columns that are fields. Default: all others."
         ),
     ] = "",
     columns: Annotated[
         str | None,
-        typer.Option(
-            "--columns",
-            metavar="token=N,tag=N",
-            help="columns: which column has the tokens, which the tags, from 1; -1 is "
+        option(
+            "--columns token=N,tag=N",
+            "columns: which column has the tokens, which the tags, from 1; -1 is "
             "the last. Default: as the file looks.",
         ),
     ] = None,
     encoding: Encoding = None,
     ends: Annotated[
         str | None,
-        typer.Option(
-            "--ends",
-            metavar="KIND",
-            help="inclusive: the end of a span is its last character. Default: "
-            "exclusive.",
+        option(
+            "--ends KIND",
+            "inclusive: the end of a span is its last character. Default: exclusive.",
         ),
     ] = None,
     unit: Annotated[
         str | None,
-        typer.Option(
-            "--offsets",
-            metavar="UNIT",
-            help="What offsets count: characters, utf-16 or utf-8. Default: "
-            "characters.",
+        option(
+            "--offsets UNIT",
+            "What offsets count: characters, utf-16 or utf-8. Default: characters.",
         ),
     ] = None,
     shift: Annotated[
         int | None,
-        typer.Option(
-            "--shift",
-            metavar="N",
-            help="Add this to each offset; -1: the first character has number 1.",
+        option(
+            "--shift N",
+            "Add this to each offset; -1: the first character has number 1.",
         ),
     ] = None,
     overlaps: Annotated[
         str,
-        typer.Option(
-            "--overlaps",
-            metavar="KIND",
-            help="Of spans that overlap: fault, or longest: only that is read.",
+        option(
+            "--overlaps KIND",
+            "Of spans that overlap: fault, or longest: only that is read.",
         ),
     ] = "fault",
     binary: Annotated[
         bool,
-        typer.Option(
+        option(
             "--binary",
-            help="prodigy: tasks answer for their spans alone, as those of ner.teach. "
+            "prodigy: tasks answer for their spans alone, as those of ner.teach. "
             "Accepted spans are right, rejected ones wrong; nothing is known of the "
             "rest.",
         ),
     ] = False,
     dev: Annotated[
-        float | None,
-        typer.Option(
-            "--dev", metavar="SHARE", help="Share of the texts in a file of its own."
-        ),
+        float | None, option("--dev SHARE", "Share of the texts in a file of its own.")
     ] = None,
     dev_out: Annotated[
-        Path | None,
-        typer.Option(
-            "--dev-out", metavar="FILE", help="That file. Default: OUT-dev.spacy."
-        ),
+        Path | None, option("--dev-out FILE", "That file. Default: OUT-dev.spacy.")
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(
-            "--group",
-            metavar="KEY",
-            help="Texts with the same value of KEY come into the same file of --dev, "
+        option(
+            "--group KEY",
+            "Texts with the same value of KEY come into the same file of --dev, "
             "and keep it in doc.user_data, for the --group of other commands.",
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Chooses other texts for --dev.")
-    ] = 0,
+    seed: Annotated[int, option("--seed N", "Chooses other texts for --dev.")] = 0,
     faults: Annotated[
-        Path | None,
-        typer.Option("--faults", metavar="FILE", help="Write all faults there: JSONL."),
+        Path | None, option("--faults FILE", "Write all faults there: JSONL.")
     ] = None,
     overwrite: Overwrite = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON.")
-    ] = False,
+    as_json: Annotated[bool, option("--json", "Print the summary as JSON.")] = False,
     code_path: CodePath = None,
 ) -> None:
     """

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .common import hosemi_cli, print_json, print_table, read_answers, reading
 from .options import (
     AsJson,
@@ -17,6 +15,7 @@ from .options import (
     Overwrite,
     corpus_argument,
     corpus_option,
+    option,
 )
 from .streams import check_outputs, clean, fail, shortened, write_text
 
@@ -34,35 +33,33 @@ def errors_cli(
     data: Annotated[
         Path,
         corpus_argument(
-            metavar="GOLD",
-            help=".spacy file that the pipeline was not trained on; - reads one from "
+            "GOLD",
+            ".spacy file that the pipeline was not trained on; - reads one from "
             "standard input.",
         ),
     ],
     train: Annotated[
         Path | None,
         corpus_option(
-            "--train",
-            help=".spacy file that it was trained on: says how it does on words and "
+            "--train FILE",
+            ".spacy file that it was trained on: says how it does on words and "
             "lengths of spans that training has not shown.",
         ),
     ] = None,
     n_examples: Annotated[
         int | None,
-        typer.Option(
-            "--examples",
+        option(
+            "--examples N",
+            "Mistakes to show of each kind.",
             min=0,
-            metavar="N",
-            help="Mistakes to show of each kind.",
             show_default="5, in a page 50",
         ),
     ] = None,
     html: Annotated[
         str | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Write a page to look at instead, with the text around each mistake; "
+        option(
+            "--html FILE",
+            "Write a page to look at instead, with the text around each mistake; "
             "- for standard output.",
         ),
     ] = None,

@@ -9,11 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .common import hosemi_cli, load_component, print_json
 from .explain_output import print_explanations, to_json
-from .options import AsJson, CodePath, Component, Encoding, Model, Overwrite
+from .options import (
+    AsJson,
+    CodePath,
+    Component,
+    Encoding,
+    Model,
+    Overwrite,
+    argument,
+    option,
+)
 from .streams import (
     FAULTY,
     FaultLog,
@@ -55,18 +62,17 @@ def explain_cli(
     model: Model,
     text: Annotated[
         str,
-        typer.Argument(
-            metavar="TEXT|FILE",
-            help="A text; or a file or named pipe with a text on each line, - for "
+        argument(
+            "TEXT|FILE",
+            "A text; or a file or named pipe with a text on each line, - for "
             "standard input.",
         ),
     ],
     span: Annotated[
         str | None,
-        typer.Option(
-            "--span",
-            metavar="START:END:LABEL",
-            help="Explain only this span, predicted or not: its characters, the end "
+        option(
+            "--span START:END:LABEL",
+            "Explain only this span, predicted or not: its characters, the end "
             "exclusive, and its label; or, with --label, its text, where that first "
             "stands in whole tokens.",
             show_default="all spans that are predicted",
@@ -74,33 +80,27 @@ def explain_cli(
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(
-            "--label",
-            "-l",
-            metavar="LABEL",
-            help="Of --span; without that, explain predicted spans of this label.",
+        option(
+            "--label -l LABEL",
+            "Of --span; without that, explain predicted spans of this label.",
         ),
     ] = None,
     top: Annotated[
-        int,
-        typer.Option(
-            "--top", min=1, metavar="N", help="Contributions to show of each."
-        ),
+        int, option("--top N", "Contributions to show of each.", min=1)
     ] = 10,
     changes: Annotated[
         bool,
-        typer.Option(
+        option(
             "--changes",
-            help="Look for what would change the answer: an entry more or less of a "
+            "Look for what would change the answer: an entry more or less of a "
             "list, a rule more or less. Each is tried by a prediction.",
         ),
     ] = False,
     html: Annotated[
         str | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Write a page to look at instead: texts with their spans, what else "
+        option(
+            "--html FILE",
+            "Write a page to look at instead: texts with their spans, what else "
             "was likely, and why; - for standard output.",
         ),
     ] = None,

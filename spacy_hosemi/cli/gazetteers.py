@@ -15,7 +15,16 @@ from .common import (
     print_table,
     save_pipeline,
 )
-from .options import AsJson, CodePath, Component, Model, Overwrite, folder_option
+from .options import (
+    AsJson,
+    CodePath,
+    Component,
+    Model,
+    Overwrite,
+    argument,
+    folder_option,
+    option,
+)
 from .streams import as_file, clean, fail, say
 
 if TYPE_CHECKING:
@@ -33,9 +42,7 @@ gazetteer_cli = typer.Typer(
 )
 hosemi_cli.add_typer(gazetteer_cli)
 
-ListName = Annotated[
-    str, typer.Argument(metavar="NAME", help="The list, as the config names it.")
-]
+ListName = Annotated[str, argument("NAME", "The list, as the config names it.")]
 
 
 @gazetteer_cli.command("info", no_args_is_help=True)
@@ -73,41 +80,34 @@ def gazetteer_replace_cli(
     name: ListName,
     path: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE",
-            help="The new entries: .txt, .jsonl (patterns of the EntityRuler), .csv "
+        argument(
+            "FILE",
+            "The new entries: .txt, .jsonl (patterns of the EntityRuler), .csv "
             "or .tsv; each also with .gz; - reads lines from standard input.",
         ),
     ],
     output: Annotated[
         Path,
-        folder_option(
-            help="Where to save the pipeline; with --overwrite it may be MODEL."
-        ),
+        folder_option("Where to save the pipeline; with --overwrite it may be MODEL."),
     ],
     column: Annotated[
         str | None,
-        typer.Option(
-            "--column",
-            metavar="COLUMN",
-            help="Of a table: the name of the column in the first row, or its index "
+        option(
+            "--column COLUMN",
+            "Of a table: the name of the column in the first row, or its index "
             "from 0 if there is no such row.",
             show_default="0",
         ),
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(
-            "--label",
-            "-l",
-            metavar="LABEL",
-            help="Of patterns: only those with this label.",
+        option(
+            "--label -l LABEL",
+            "Of patterns: only those with this label.",
             show_default="all",
         ),
     ] = None,
-    encoding: Annotated[
-        str, typer.Option("--encoding", metavar="NAME", help="Of the file.")
-    ] = "utf8",
+    encoding: Annotated[str, option("--encoding NAME", "Of the file.")] = "utf8",
     overwrite: Overwrite = False,
     component: Component = None,
     code_path: CodePath = None,
@@ -144,7 +144,7 @@ def gazetteer_replace_cli(
 def gazetteer_find_cli(
     model: Model,
     name: ListName,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Where to look.")],
+    text: Annotated[str, argument("TEXT", "Where to look.")],
     component: Component = None,
     as_json: AsJson = False,
     code_path: CodePath = None,

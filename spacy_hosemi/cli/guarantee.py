@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .common import (
     hosemi_cli,
     labels_of,
@@ -24,6 +22,7 @@ from .options import (
     Overwrite,
     corpus_argument,
     folder_option,
+    option,
 )
 from .streams import fail, failing, say
 
@@ -38,55 +37,50 @@ def guarantee_cli(
     data: Annotated[
         Path,
         corpus_argument(
-            metavar="DEV",
-            help=".spacy file of documents that neither training nor calibration has "
+            "DEV",
+            ".spacy file of documents that neither training nor calibration has "
             "seen; - reads one from standard input.",
         ),
     ],
     record_error: Annotated[
         float | None,
-        typer.Option(
-            "--record-error",
-            metavar="SHARE",
-            help="At most this share of the accepted records is wrong.",
+        option(
+            "--record-error SHARE",
+            "At most this share of the accepted records is wrong.",
         ),
     ] = None,
     span_error: Annotated[
         float | None,
-        typer.Option(
-            "--span-error",
-            metavar="SHARE",
-            help="At most this share of the accepted spans is wrong.",
+        option(
+            "--span-error SHARE", "At most this share of the accepted spans is wrong."
         ),
     ] = None,
     delta: Annotated[
         float,
-        typer.Option(
-            "--delta",
-            metavar="P",
-            help="The probability that the promise is not kept, because DEV was lucky.",
+        option(
+            "--delta P",
+            "The probability that the promise is not kept, because DEV was lucky.",
         ),
     ] = 0.05,
     per_label: Annotated[
         bool,
-        typer.Option(
+        option(
             "--per-label",
-            help="Keep --span-error for each label, with a threshold of its own.",
+            "Keep --span-error for each label, with a threshold of its own.",
         ),
     ] = False,
     group: Annotated[
         str | None,
-        typer.Option(
-            "--group",
-            metavar="KEY",
-            help="Documents of one source, which have the same value under this key of "
+        option(
+            "--group KEY",
+            "Documents of one source, which have the same value under this key of "
             "doc.user_data, count as one.",
         ),
     ] = None,
     output: Annotated[
         Path | None,
         folder_option(
-            help="Save the pipeline with the threshold, for `hosemi parse`; with "
+            "Save the pipeline with the threshold, for `hosemi parse`; with "
             "--overwrite DIR may be MODEL."
         ),
     ] = None,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from .common import hosemi_cli
-from .options import Overwrite
+from .options import Overwrite, argument, option
 from .streams import FAULTY, check_file, fail, open_output, say
 
 if TYPE_CHECKING:
@@ -20,36 +18,30 @@ PACKAGES = "packages"
 @hosemi_cli.command("init", no_args_is_help=True)
 def init_cli(
     output: Annotated[
-        str,
-        typer.Argument(
-            metavar="OUT.cfg", help='The config; "-" writes to standard output.'
-        ),
+        str, argument("OUT.cfg", 'The config; "-" writes to standard output.')
     ],
     kind: Annotated[
         str,
-        typer.Option(
-            "--for",
-            metavar="KIND",
-            help="What the texts are: fields, references, affiliations, addresses, "
+        option(
+            "--for KIND",
+            "What the texts are: fields, references, affiliations, addresses, "
             "names, requests or characters.",
         ),
     ] = "fields",
     lists: Annotated[
         list[str] | None,
-        typer.Option(
-            "--lists",
-            metavar="DIR",
-            help="A folder with lists of names: all files in it that can be read; or "
+        option(
+            "--lists DIR",
+            "A folder with lists of names: all files in it that can be read; or "
             '"packages": those of installed packages that help. Repeatable.',
             show_default="none",
         ),
     ] = None,
     lang: Annotated[
         str | None,
-        typer.Option(
-            "--lang",
-            metavar="CODE",
-            help="Language of the texts, as spaCy names it.",
+        option(
+            "--lang CODE",
+            "Language of the texts, as spaCy names it.",
             show_default='"en"; for characters "zh"',
         ),
     ] = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,20 @@ from .streams import as_file, fail, refuse_existing
 
 # The format of files that `spacy train` reads.
 SPACY = "spacy"
+
+
+def argument(name: str, help: str, **more: Any) -> Any:
+    """Declares an argument by the name that its help has for it."""
+    return typer.Argument(metavar=name, help=help, **more)
+
+
+def option(usage: str, help: str | None = None, **more: Any) -> Any:
+    """Declares an option as its help shows it: "--top -n N" has two names and takes an
+    N, "--json" is a flag."""
+    words = usage.split()
+    names = [word for word in words if word.startswith("-")]
+    metavar = " ".join(word for word in words if not word.startswith("-"))
+    return typer.Option(*names, metavar=metavar or None, help=help, **more)
 
 
 def _read_corpus(param: typer.CallbackParam, path: Path | None) -> Path | None:
@@ -32,8 +46,8 @@ def _read_corpus(param: typer.CallbackParam, path: Path | None) -> Path | None:
 
 
 # Declare an argument, or an option, that is a .spacy file, or - for standard input.
-corpus_argument = partial(typer.Argument, callback=_read_corpus)
-corpus_option = partial(typer.Option, metavar="FILE", callback=_read_corpus)
+corpus_argument = partial(argument, callback=_read_corpus)
+corpus_option = partial(option, callback=_read_corpus)
 
 
 def check_output_folder(context: typer.Context, path: Path | None) -> Path | None:
@@ -46,9 +60,7 @@ def check_output_folder(context: typer.Context, path: Path | None) -> Path | Non
 
 
 # Declares the option of a folder to save a pipeline in; goes with `Overwrite`.
-folder_option = partial(
-    typer.Option, "--output", "-o", metavar="DIR", callback=check_output_folder
-)
+folder_option = partial(option, "--output -o DIR", callback=check_output_folder)
 
 
 def check_task_format(form: str, output: Path | str | None, name: str) -> None:
@@ -78,69 +90,47 @@ def import_code(path: Path | None) -> None:
 
 
 Model = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL", help="Folder or package name of a trained pipeline."
-    ),
+    str, argument("MODEL", "Folder or package name of a trained pipeline.")
 ]
 TrainingCorpus = Annotated[
     str,
-    typer.Argument(
-        metavar="TRAIN",
-        help="Documents with gold: a .spacy file, a folder of them, or what convert "
-        "reads.",
+    argument(
+        "TRAIN",
+        "Documents with gold: a .spacy file, a folder of them, or what convert reads.",
     ),
 ]
 Component = Annotated[
     str | None,
-    typer.Option(
-        "--component",
-        metavar="NAME",
-        help="Name in the pipeline, if it has several hosemi components.",
+    option(
+        "--component NAME", "Name in the pipeline, if it has several hosemi components."
     ),
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="Config to train with. Default: what init writes for such texts.",
+    option(
+        "--config FILE",
+        "Config to train with. Default: what init writes for such texts.",
     ),
 ]
 Overwrite = Annotated[
-    bool,
-    typer.Option(
-        "--overwrite",
-        "-f",
-        help="Write there even if it exists.",
-        is_eager=True,  # before the checks of outputs, which look at it
-    ),
+    bool, option("--overwrite -f", "Write there even if it exists.", is_eager=True)
 ]
 Encoding = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding",
-        metavar="NAME",
-        help="Of texts, such as latin-1. Default: utf-8.",
-    ),
+    str | None, option("--encoding NAME", "Of texts, such as latin-1. Default: utf-8.")
 ]
 TaskFormat = Annotated[
     str,
-    typer.Option(
-        "--format",
-        "-F",
-        metavar="NAME",
-        help="Of the file that is written: spacy; or {tools}: tasks for that tool.",
+    option(
+        "--format -F NAME",
+        "Of the file that is written: spacy; or {tools}: tasks for that tool.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+AsJson = Annotated[bool, option("--json", "Print JSON instead of tables.")]
 CodePath = Annotated[
     Path | None,
-    typer.Option(
-        "--code",
-        "-c",
-        metavar="FILE",
-        help="Python file to import first: functions that the config names.",
-        callback=import_code,  # before the command begins
+    option(
+        "--code -c FILE",
+        "Python file to import first: functions that the config names.",
+        callback=import_code,
     ),
 ]

@@ -9,10 +9,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .common import hosemi_cli, labels_of, load_component, version_of
-from .options import CodePath, Component, Model, Overwrite
+from .options import CodePath, Component, Model, Overwrite, argument, option
 from .streams import (
     FAULTY,
     FaultLog,
@@ -44,82 +42,63 @@ def parse_cli(
     model: Model,
     files: Annotated[
         list[str],
-        typer.Argument(
-            metavar="FILES",
-            help="Lines of text, named pipes, too; .jsonl: JSON lines; .csv, .tsv: a "
+        argument(
+            "FILES",
+            "Lines of text, named pipes, too; .jsonl: JSON lines; .csv, .tsv: a "
             "table; -: standard input.",
         ),
     ],
-    form: Annotated[
-        str,
-        typer.Option("--format", "-F", metavar="NAME", help="{formats}."),
-    ] = "csv",
+    form: Annotated[str, option("--format -F NAME", "{formats}.")] = "csv",
     output: Annotated[
         str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to write, as a whole or not at all.",
+        option(
+            "--output -o FILE",
+            "Where to write, as a whole or not at all.",
             show_default="standard output",
         ),
     ] = "-",
     errors: Annotated[
         Path | None,
-        typer.Option(
-            "--errors",
-            metavar="FILE",
-            help="Write all bad lines to this file, as JSON lines with path, line and "
+        option(
+            "--errors FILE",
+            "Write all bad lines to this file, as JSON lines with path, line and "
             "message.",
             show_default="standard error, twenty of them",
         ),
     ] = None,
     column: Annotated[
         str | None,
-        typer.Option(
-            "--column",
-            metavar="NAME",
-            help="FILES are tables; texts are in this column.",
-        ),
+        option("--column NAME", "FILES are tables; texts are in this column."),
     ] = None,
     text_key: Annotated[
         str | None,
-        typer.Option(
-            "--text-key",
-            metavar="KEY",
-            help="FILES are JSON lines; texts are under this key.",
+        option(
+            "--text-key KEY",
+            "FILES are JSON lines; texts are under this key.",
             show_default='"text" in .jsonl',
         ),
     ] = None,
     encoding: Annotated[
-        str,
-        typer.Option("--encoding", metavar="NAME", help="Of FILES, such as latin-1."),
+        str, option("--encoding NAME", "Of FILES, such as latin-1.")
     ] = "utf-8",
     k: Annotated[
         int,
-        typer.Option(
-            "-k",
-            min=1,
-            metavar="N",
-            help="Also write the N - 1 most probable other segmentations.",
+        option(
+            "-k N", "Also write the N - 1 most probable other segmentations.", min=1
         ),
     ] = 1,
     threads: Annotated[
         int | None,
-        typer.Option(
-            "--threads",
+        option(
+            "--threads N",
+            "Threads of the component.",
             min=1,
             max=1024,
-            metavar="N",
-            help="Threads of the component.",
             show_default="as in its settings",
         ),
     ] = None,
     max_chars: Annotated[
-        int,
-        typer.Option(
-            "--max-chars", min=1, metavar="N", help="Longer lines are bad lines."
-        ),
+        int, option("--max-chars N", "Longer lines are bad lines.", min=1)
     ] = 1_000_000,
     overwrite: Overwrite = False,
     component: Component = None,

@@ -6,8 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from .common import (
     hosemi_cli,
     load_component,
@@ -21,8 +19,10 @@ from .options import (
     Component,
     Model,
     Overwrite,
+    argument,
     check_output_folder,
     corpus_option,
+    option,
 )
 from .streams import fail, failing
 
@@ -35,40 +35,33 @@ def prune_cli(
     model: Model,
     output: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[OUTPUT]",
-            help="Where to save what is left; with --overwrite it may be MODEL.",
+        argument(
+            "[OUTPUT]",
+            "Where to save what is left; with --overwrite it may be MODEL.",
             callback=check_output_folder,
         ),
     ] = None,
     data: Annotated[
         Path | None,
         corpus_option(
-            "--data",
-            "-d",
-            help=".spacy file on which F1 is measured; - is standard input.",
+            "--data -d FILE",
+            ".spacy file on which F1 is measured; - is standard input.",
         ),
     ] = None,
     keep: Annotated[
         float | None,
-        typer.Option(
-            "--keep", min=0, max=1, metavar="P", help="Keep this share of all weights."
-        ),
+        option("--keep P", "Keep this share of all weights.", min=0, max=1),
     ] = None,
     below: Annotated[
-        float | None,
-        typer.Option(
-            "--below", min=0, metavar="W", help="Drop weights from -W up to W."
-        ),
+        float | None, option("--below W", "Drop weights from -W up to W.", min=0)
     ] = None,
     max_loss: Annotated[
         float | None,
-        typer.Option(
-            "--max-loss",
-            min=0,
-            metavar="X",
-            help="Choose the smallest that loses at most X points of F1 (0.1: from "
+        option(
+            "--max-loss X",
+            "Choose the smallest that loses at most X points of F1 (0.1: from "
             "91.3 to 91.2) on --data.",
+            min=0,
         ),
     ] = None,
     overwrite: Overwrite = False,

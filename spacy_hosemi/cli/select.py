@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from .common import (
     hosemi_cli,
     load_component,
@@ -27,6 +25,7 @@ from .options import (
     TaskFormat,
     check_task_format,
     corpus_argument,
+    option,
 )
 from .streams import check_outputs, fail, failing, with_progress
 
@@ -44,55 +43,48 @@ def select_cli(
     data: Annotated[
         Path,
         corpus_argument(
-            metavar="CORPUS",
-            help=".spacy file of documents; - reads one from standard input.",
+            "CORPUS", ".spacy file of documents; - reads one from standard input."
         ),
     ],
-    n: Annotated[
-        int, typer.Option("--n", "-n", min=1, metavar="N", help="How many to choose.")
-    ] = 10,
+    n: Annotated[int, option("--n -n N", "How many to choose.", min=1)] = 10,
     by: Annotated[
         str,
-        typer.Option(
-            "--by",
-            metavar="MEASURE",
-            help="entropy: of the distribution over segmentations; least-confident: "
+        option(
+            "--by MEASURE",
+            "entropy: of the distribution over segmentations; least-confident: "
             "minus the log probability of the best one. Both in nats.",
         ),
     ] = "entropy",
     total: Annotated[
         bool,
-        typer.Option(
+        option(
             "--total/--per-token",
-            help="Compare the sums of documents, not the means per token: if a long "
+            "Compare the sums of documents, not the means per token: if a long "
             "document costs no more to annotate than a short one.",
         ),
     ] = False,
     diverse: Annotated[
         bool,
-        typer.Option(
+        option(
             "--diverse/--no-diverse",
-            help="Multiply uncertainty by how much the words of a document differ from "
+            "Multiply uncertainty by how much the words of a document differ from "
             "those of the most similar one chosen so far.",
         ),
     ] = True,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write the chosen documents to this file, the first one first.",
+        option(
+            "--out -o FILE",
+            "Write the chosen documents to this file, the first one first.",
         ),
     ] = None,
     form: TaskFormat = SPACY,
     k: Annotated[
         int,
-        typer.Option(
-            "-k",
+        option(
+            "-k N",
+            "Segmentations in each task, with the predicted one: N most probable.",
             min=1,
-            metavar="N",
-            help="Segmentations in each task, with the predicted one: N most probable.",
         ),
     ] = 1,
     overwrite: Overwrite = False,

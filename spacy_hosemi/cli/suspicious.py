@@ -8,8 +8,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from .common import (
     hosemi_cli,
     open_training,
@@ -27,6 +25,7 @@ from .options import (
     TaskFormat,
     TrainingCorpus,
     check_task_format,
+    option,
 )
 from .streams import check_outputs, fail, say, shortened, with_progress
 
@@ -46,45 +45,33 @@ SHOWN = 50
 def suspicious_cli(
     train: TrainingCorpus,
     config: Config = None,
-    top: Annotated[
-        int,
-        typer.Option("--top", "-n", min=1, metavar="N", help="Records to show."),
-    ] = 50,
+    top: Annotated[int, option("--top -n N", "Records to show.", min=1)] = 50,
     folds: Annotated[
         int,
-        typer.Option(
-            "--folds",
-            min=2,
-            metavar="K",
-            help="Parts; each is judged by a model of the others.",
-        ),
+        option("--folds K", "Parts; each is judged by a model of the others.", min=2),
     ] = 5,
     rounds: Annotated[
         int,
-        typer.Option(
-            "--rounds",
-            min=1,
-            metavar="N",
-            help="Divide the documents N times, each time otherwise, and take the mean "
+        option(
+            "--rounds N",
+            "Divide the documents N times, each time otherwise, and take the mean "
             "of the evidence: a little better, and N times as long.",
+            min=1,
         ),
     ] = 1,
     group: Annotated[
         str | None,
-        typer.Option(
-            "--group",
-            metavar="KEY",
-            help="Documents with the same value under this key of doc.user_data are in "
+        option(
+            "--group KEY",
+            "Documents with the same value under this key of doc.user_data are in "
             "one part. Those with the same words always are.",
         ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the shown records to a file, the most suspicious one first, "
+        option(
+            "--output -o FILE",
+            "Write the shown records to a file, the most suspicious one first, "
             "with the gold that they have.",
         ),
     ] = None,

@@ -7,10 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .common import hosemi_cli, open_training
-from .options import CodePath, Config, Encoding, Overwrite, TrainingCorpus
+from .options import (
+    CodePath,
+    Config,
+    Encoding,
+    Overwrite,
+    TrainingCorpus,
+    argument,
+    option,
+)
 from .streams import (
     STOPPED,
     check_different,
@@ -37,27 +43,16 @@ def _refuse_resume(path: Path | None) -> None:
 def tune_cli(
     train: TrainingCorpus,
     output: Annotated[
-        str,
-        typer.Argument(
-            metavar="OUT.cfg", help='The config; "-" writes to standard output.'
-        ),
+        str, argument("OUT.cfg", 'The config; "-" writes to standard output.')
     ] = "tuned.cfg",
     minutes: Annotated[
-        float,
-        typer.Option(
-            "--minutes",
-            metavar="N",
-            min=0,
-            help="No candidate is begun after this time.",
-        ),
+        float, option("--minutes N", "No candidate is begun after this time.", min=0)
     ] = 10.0,
     config: Config = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Of the folds of documents.")
-    ] = 0,
+    seed: Annotated[int, option("--seed N", "Of the folds of documents.")] = 0,
     encoding: Encoding = None,
     resume: Annotated[
-        Path | None, typer.Option("--resume", hidden=True, callback=_refuse_resume)
+        Path | None, option("--resume", hidden=True, callback=_refuse_resume)
     ] = None,
     overwrite: Overwrite = False,
     code_path: CodePath = None,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .common import hosemi_cli, load_component, print_json, print_table
-from .options import AsJson, CodePath, Component, Model
+from .options import AsJson, CodePath, Component, Model, option
 from .streams import clean, fail
 
 if TYPE_CHECKING:
@@ -22,61 +20,48 @@ LEAST = 0.01
 def weights_cli(
     model: Model,
     top: Annotated[
-        int,
-        typer.Option(
-            "--top",
-            "-n",
-            min=1,
-            metavar="N",
-            help="How many in each list; of families all.",
-        ),
+        int, option("--top -n N", "How many in each list; of families all.", min=1)
     ] = 10,
     label: Annotated[
         list[str] | None,
-        typer.Option(
-            "--label",
-            "-l",
-            metavar="LABEL",
-            help='Only this label ("O": outside), tag such as B-PER, or name of a '
+        option(
+            "--label -l LABEL",
+            'Only this label ("O": outside), tag such as B-PER, or name of a '
             "label tree. Repeatable.",
             show_default="all",
         ),
     ] = None,
     role: Annotated[
         str | None,
-        typer.Option(
-            "--role",
-            metavar="ROLE",
-            help="Only features read in this role: inside, start, end, ...",
+        option(
+            "--role ROLE",
+            "Only features read in this role: inside, start, end, ...",
             show_default="all",
         ),
     ] = None,
     feature: Annotated[
         str,
-        typer.Option(
-            "--feature",
-            "-f",
-            metavar="TEXT",
-            help="Only features with TEXT in their name, with the weights of all "
+        option(
+            "--feature -f TEXT",
+            "Only features with TEXT in their name, with the weights of all "
             "labels: LOWER=in, start:SHAPE, ...",
             show_default=False,
         ),
     ] = "",
     negative: Annotated[
-        bool, typer.Option("--negative", help="Also the lowest weights of a label.")
+        bool, option("--negative", "Also the lowest weights of a label.")
     ] = False,
     patterns: Annotated[
         bool,
-        typer.Option(
+        option(
             "--patterns/--no-patterns",
-            help="List label patterns too, unless only some features are asked for.",
+            "List label patterns too, unless only some features are asked for.",
         ),
     ] = True,
     families: Annotated[
         bool,
-        typer.Option(
-            "--families",
-            help="Instead of single features: how much each template weighs.",
+        option(
+            "--families", "Instead of single features: how much each template weighs."
         ),
     ] = False,
     component: Component = None,
