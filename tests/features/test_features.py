@@ -18,7 +18,6 @@ from spacy_hosemi.features import (
     make_features,
     make_gazetteer,
 )
-from spacy_hosemi.features import extractor as extract
 from spacy_hosemi.features.attributes import position
 from spacy_hosemi.features.naming import feature_names
 from spacy_hosemi.features.templates import parse_templates
@@ -219,14 +218,6 @@ def test_cached_equals_fresh(docs):
     copy = pickle.loads(pickle.dumps(extractor))
     for doc in docs:
         assert_as_fresh(copy, doc)
-
-
-def test_cache_overflow(monkeypatch):
-    monkeypatch.setattr(extract, "CACHE_BYTES", 1000)
-    extractor = Extractor(FEATURES)
-    for first in range(0, 100, 7):
-        words = [f"w{k}" for k in range(first, first + 15)]
-        assert_as_fresh(extractor, make_doc(NLP, *words, "w0", "w50"))
 
 
 def test_more_words_than_the_first_table():

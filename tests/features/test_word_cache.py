@@ -8,7 +8,7 @@ import pytest
 import spacy
 from hypothesis import given
 
-from spacy_hosemi.features import Extractor, WordCache, make_features
+from spacy_hosemi.features import WordCache
 from spacy_hosemi.features.lexemes import LexemeReader
 from spacy_hosemi.features.word_cache import WORD_BYTES
 
@@ -93,17 +93,6 @@ def test_attributes_are_computed_once(monkeypatch):
     seen.clear()
     nlp.get_pipe("hosemi")(doc)
     assert doc[2].orth in seen and len(seen) == len(set(seen))
-
-
-@given(st.lists(words_n.filter(len), min_size=1, max_size=4))
-def test_values_without_a_cache(words):
-    docs = [make_doc(NLP, *of_doc) for of_doc in words]
-    extractor = Extractor(make_features("default"))
-    expected = [extractor.read(docs).values for _ in range(2)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(WordCache, "is_on", False)
-        np.testing.assert_array_equal(extractor.read(docs).values, expected[0])
-    np.testing.assert_array_equal(*expected)
 
 
 def test_predictions_without_a_cache(monkeypatch):

@@ -234,13 +234,19 @@ def test_temperature_and_collective_and_spans(trained):
 # --- preset entities --------------------------------------------------------------
 
 
+def predict_around(nlp, text, *place, label):
+    """A document that has an entity already."""
+    doc = make_doc(nlp, *text.split())
+    doc.set_ents([Span(doc, *place, label=label)], default="missing")
+    return nlp.get_pipe("hosemi")(doc)
+
+
 @MANY_EXISTING
 @pytest.mark.parametrize("label", [*LABELS, "PER", "LOC", "unknown"])
 @pytest.mark.parametrize("place", [(1, 2), (0, 1), (3, 6)])
 def test_preset_entities_are_kept(trained, label, place):
-    doc = make_doc(trained, *"Ada met Babbage in New York .".split())
-    doc.set_ents([Span(doc, *place, label=label)], default="missing")
-    doc = trained.get_pipe("hosemi")(doc)
+    text = "Ada met Babbage in New York ."
+    doc = predict_around(trained, text, *place, label=label)
     assert (*place, label) in triples(doc.ents)
     assert len(doc.ents) >= 2
     assert trained.get_pipe("hosemi").labels == tuple(LABELS)
@@ -248,9 +254,7 @@ def test_preset_entities_are_kept(trained, label, place):
 
 def test_a_preset_entity_speaks_for_what_stands_beside_it(trained):
     """Only segmentations with it count, and it is not written again."""
-    doc = make_doc(trained, *"Ada met Ada .".split())
-    doc.set_ents([Span(doc, 0, 1, label="LOC/land")], default="missing")
-    doc = trained.get_pipe("hosemi")(doc)
+    doc = predict_around(trained, "Ada met Ada .", 0, 1, label="LOC/land")
     assert triples(doc.ents)[0] == (0, 1, "LOC/land")
     assert doc.ents[0]._.confidence is None
     assert doc.ents[1]._.confidence is not None
@@ -258,10 +262,9 @@ def test_a_preset_entity_speaks_for_what_stands_beside_it(trained):
 
 def test_a_preset_entity_that_cannot_be():
     """Longer than any may be: it stays, and all else is found as ever."""
-    nlp = make_tree_nlp(max_length=2)
-    doc = make_doc(nlp, *"a letter to the Mary from Ada in London .".split())
-    doc.set_ents([Span(doc, 0, 4, label="PER/last")], default="missing")
-    found = triples(nlp.get_pipe("hosemi")(doc).ents)
+    text = "a letter to the Mary from Ada in London ."
+    doc = predict_around(make_tree_nlp(max_length=2), text, 0, 4, label="PER/last")
+    found = triples(doc.ents)
     assert (0, 4, "PER/last") in found and (8, 9, "LOC/city") in found
 
 
@@ -335,9 +338,8 @@ def test_a_label_that_is_never_seen(never, tmp_path):
 def test_a_label_that_is_never_seen_can_be_predicted():
     """Where its only sibling is known to be wrong, through what stands above both."""
     nlp = make_tree_nlp(settings={"labels": ["PER/middle", *LABELS]})
-    doc = make_doc(nlp, "Ada", "wrote", ".")
-    doc.set_ents([Span(doc, 0, 1, label="PER/middle")], default="missing")
-    assert triples(nlp.get_pipe("hosemi")(doc).ents) == [(0, 1, "PER/middle")]
+    doc = predict_around(nlp, "Ada wrote .", 0, 1, label="PER/middle")
+    assert triples(doc.ents) == [(0, 1, "PER/middle")]
     pipe = nlp.get_pipe("hosemi")
     assert pipe.predict([make_doc(nlp, "Ada", "wrote", ".")])[0].paths
 

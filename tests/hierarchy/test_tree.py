@@ -25,26 +25,6 @@ def way_up(name, parents) -> list[str]:
     return found[::-1]
 
 
-def test_nodes_level_by_level():
-    tree = LabelTree(["artist", "poet", "author", "city"], PEOPLE)
-    # "place" has one child, so it is no node of its own
-    assert tree.names == ["person", "city", "artist", "author", "author", "poet"]
-    assert tree.parent.tolist() == [-1, -1, 0, 0, 3, 3]
-    assert tree.level.tolist() == [1, 1, 2, 2, 3, 3]
-    assert tree.first_child.tolist() == [2, 4, 4, 4, 6, 6, 6]
-    assert tree.leaf == {"artist": 2, "city": 1, "author": 4, "poet": 5}
-    assert (tree.n_levels, tree.top) == (3, ["person", "city"])
-    assert tree.path(5) == [("person", 0), ("author", 3), ("poet", 5)]
-    # an inner label, and its own leaf
-    assert tree.path(4) == [("person", 0), ("author", 3), ("author", 4)]
-    assert tree.path(3) == [("person", 0), ("author", 3)]
-    assert tree.path(1) == [("place", 1), ("city", 1)]
-    assert tree.at_level(2).tolist() == [0, 1, 2, 3, 3, 3]
-    assert tree.frontier(1) == [0, 1]
-    assert tree.frontier(3) == [1, 2, 4, 5]
-    assert tree.n_children(np.array([-1, 0, 1], np.int32)).tolist() == [0, 2, 0]
-
-
 def test_split_labels():
     found = split_labels(["a/b/c", "a/b", "d", "/e", "f//g"], "/")
     assert found["a/b/c"] == "a/b" and found["a/b"] == "a"
@@ -67,6 +47,7 @@ def test_any_tree(seed, size, deepest):
         above = tree.parent[v]
         assert tree.level[v] == (1 if above < 0 else tree.level[above] + 1)
     assert (np.diff(tree.level) >= 0).all()
+    assert tree.top == [tree.names[v] for v in nodes if tree.parent[v] < 0]
     for label, v in tree.leaf.items():
         way = tree.ways(v)
         assert tree.names[v] == label
