@@ -15,7 +15,7 @@ from ..formats.documents import INCORRECT_SPANS
 from ..formats.texts import shown
 from ..labels.alignment import out_of_reach
 from ..labels.partial import PartialLabels
-from ..training.data_checks import compare_given
+from ..training.data_checks import other_tokens
 from .corpus import CorpusPart, PlacedSpan, in_spans
 from .findings import Finding, count, fault, listed, remark, share
 
@@ -58,15 +58,15 @@ def judge_tokens(
         )
         spans = [f"{place}: {e.label_} {shown(e.text)}" for place, e in missed]
         yield fault("inside-tokens", text, len(missed), total, spans)
-    tokens = compare_given(examples, nlp)
-    if tokens.are_many:
+    if (others := other_tokens(examples, nlp)) is not None:
+        n_tokens, n_other, first, pieces = others
         text = (
             f"the corpus gives tokens without a text; of the first ones, "
-            f"{share(tokens.n_other, tokens.n_tokens)} are not what the tokenizer "
-            "makes of them: predict documents whose tokens you give, or train on texts"
+            f"{share(n_other, n_tokens)} are not what the tokenizer makes of them: "
+            "predict documents whose tokens you give, or train on texts"
         )
-        words = [f"{shown(tokens.shown)} becomes {tokens.made}"]
-        yield remark("given-tokens", text, tokens.n_other, tokens.n_tokens, words)
+        words = [f"{shown(first)} becomes {pieces}"]
+        yield remark("given-tokens", text, n_other, n_tokens, words)
 
 
 def _named(span: PlacedSpan) -> str:

@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, islice
-from typing import NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -45,52 +44,37 @@ def check_corpus_ends(nlp: Language | None, name: str) -> None:
         raise ValueError(Errors.HS052.format(name=name))
 
 
-class GivenTokens(NamedTuple):
-    """Compares tokens that a corpus gives without a text with those of a tokenizer.
-
-    n_tokens, n_other (int): Tokens that were compared, and those that it does not make.
-    shown (str), made (List[str]): The first of these, and what becomes of it.
-    """
-
-    n_tokens: int = 0
-    n_other: int = 0
-    shown: str = ""
-    made: Sequence[str] = ()
-
-    @property
-    def are_many(self) -> bool:
-        """Whether so many differ that it is worth a warning."""
-        return self.n_other > max(MIN_OTHER, MAX_OTHER * self.n_tokens)
-
-
-def compare_given(examples: Iterable[Example], nlp: Language) -> GivenTokens:
-    """Compares the first N_COMPARED documents."""
-    result = GivenTokens()
+def other_tokens(
+    examples: Iterable[Example], nlp: Language
+) -> tuple[int, int, str, list[str]] | None:
+    """Compares tokens that a corpus gives without a text, in its first N_COMPARED
+    documents, with those of the tokenizer. Returns how many were compared, how many it
+    does not make, the first of these, and what becomes of that; None unless so many
+    differ that it is worth a warning."""
+    n_tokens = n_other = 0
+    first, pieces = "", list[str]()
     for example in islice(examples, N_COMPARED):
-        words = given_tokens(example)
-        if words is None:
+        words = [x for x in given_tokens(example) or () if not x.isspace()]
+        if not words:
             continue
-        words = [word for word in words if not word.isspace()]
-        text = " ".join(words)
-        tokens = {(x.idx, x.text) for x in nlp.make_doc(text)}
+        tokens = {(x.idx, x.text) for x in nlp.make_doc(" ".join(words))}
         starts = accumulate((len(word) + 1 for word in words), initial=0)
         other = [pair for pair in zip(starts, words) if pair not in tokens]
-        n = result.n_tokens + len(words), result.n_other + len(other)
-        result = result._replace(n_tokens=n[0], n_other=n[1])
-        if other and not result.shown:
-            start, shown = other[0]
-            pieces = sorted(x for x in tokens if start <= x[0] < start + len(shown))
-            result = result._replace(shown=shown, made=[text for _, text in pieces])
-    return result
+        n_tokens, n_other = n_tokens + len(words), n_other + len(other)
+        if other and not first:
+            start, first = other[0]
+            here = range(start, start + len(first))
+            pieces = [text for at, text in sorted(tokens) if at in here]
+    are_many = n_other > max(MIN_OTHER, MAX_OTHER * n_tokens)
+    return (n_tokens, n_other, first, pieces) if are_many else None
 
 
 def warn_given_tokens(examples: Iterable[Example], nlp: Language | None) -> None:
     """Warns by HSW12 if the tokens of the corpus are not those that the tokenizer makes
     of its texts."""
-    tokens = GivenTokens() if nlp is None else compare_given(examples, nlp)
-    if tokens.are_many:
-        share = 100 * tokens.n_other / tokens.n_tokens
-        args = {"share": share, "given": tokens.shown, "made": tokens.made}
+    if nlp is not None and (others := other_tokens(examples, nlp)) is not None:
+        n_tokens, n_other, first, pieces = others
+        args = {"share": 100 * n_other / n_tokens, "given": first, "made": pieces}
         warnings.warn(Warnings.HSW12.format(**args), stacklevel=3)
 
 
