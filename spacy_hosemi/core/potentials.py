@@ -143,17 +143,13 @@ class ManyPotentials(Sequence[Potentials]):
     def __getitem__(self, k: Any) -> Any:
         if isinstance(k, slice):
             return [self[d] for d in range(*k.indices(len(self)))]
-        k = range(len(self))[k]
+        k = range(len(self.borders) - 1)[k]
         i, j = self.borders[k : k + 2]
         scored = self.inside[i:j], self.start[i:j], self.end[i:j]
-        cells = self.cells_of(k)
+        cells = self.cells
+        if self.cell_borders is not None:
+            cells = cells[self.cell_borders[k] : self.cell_borders[k + 1]]
         return Potentials(*scored, self.length, self.tail, cells, self.pattern)
-
-    def cells_of(self, k: int) -> NDArray[Any]:
-        """RETURNS (CELLS): Those of document k."""
-        if self.cell_borders is None:
-            return self.cells
-        return self.cells[self.cell_borders[k] : self.cell_borders[k + 1]]
 
 
 def without_entries(potentials: Potentials, pattern: Floats) -> Potentials:

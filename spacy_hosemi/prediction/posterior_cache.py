@@ -92,8 +92,8 @@ class PosteriorCache:
             return None
         predictions, k, source = entry
         spans = predictions.spans_of(k)
-        if (batch := predictions.batch) is not None:
-            return spans, Posterior.of(batch, predictions.place(k))
+        if (posterior := predictions.posterior(k)) is not None:
+            return spans, posterior
         before = as_predicted()
         return None if before is None else (spans, source.posterior(before))
 

@@ -111,25 +111,25 @@ class Predictions(Sequence[Prediction]):
         first = int(self.n_spans[:k].sum())
         return self._spans(first, first + int(self.n_spans[k]))
 
-    def place(self, k: int) -> int:
-        """RETURNS (int): That of a document in the batch."""
-        return k if self.places is None else self.places[k]
+    def posterior(self, k: int) -> Posterior | None:
+        """RETURNS (Optional[Posterior]): That of a document; None: all is known."""
+        if self.batch is None:
+            return None
+        return Posterior.of(self.batch, k if self.places is None else self.places[k])
 
     def _spans(self, first: int, last: int) -> list[Span]:
         labels = self.labels
         return [(i, j, labels[y]) for i, j, y in self.spans[first:last].tolist()]
 
     def _row(self, k: int, first: int, last: int) -> Prediction:
-        scores, posterior = None, None
+        scores = None
         if self.confidence is not None:
             scores = self.confidence[first:last].tolist()
-        if self.batch is not None:
-            posterior = Posterior.of(self.batch, self.place(k))
         return Prediction(
             self._spans(first, last),
             scores,
             None if self.listed is None else self.listed[k],
             None if self.paths is None else self.paths[k],
-            posterior,
+            self.posterior(k),
             self.whole[k],
         )

