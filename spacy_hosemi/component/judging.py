@@ -19,8 +19,6 @@ from spacy.scorer import PRFScore
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
-from ..core import Potentials
-from ..core.parallel.coroutines import Steps
 from ..errors import Errors
 from ..features.instances import divide
 from ..hierarchy.decoder import make_decoder
@@ -35,9 +33,9 @@ from ..labels.alignment import (
 from ..labels.inventory import Span as LabeledTokens
 from ..labels.partial import PartialLabels
 from ..model.active_features import Rows, read_docs
-from ..model.weights.potentials import score_rows
+from ..model.weights.doc_scorer import DocScorer
 from ..model.weights.state import WeightState
-from ..prediction.decoder import Decoder, DecodingOptions, Scorer
+from ..prediction.decoder import Decoder, DecodingOptions
 from ..prediction.existing_entities import entities_by_origin
 from ..prediction.flat_decoder import FlatDecoder
 from ..training.trainer import Trainer
@@ -230,26 +228,14 @@ class HeldOut(NamedTuple):
         state = trainer.publish()
         decoder: Decoder
         if state.levels is None:
-            decoder = FlatDecoder(state, options, _RowScorer(state.weights, self.rows))
+            scorer = DocScorer(state.weights, is_single=False, rows=self.rows)
+            decoder = FlatDecoder(state, options, scorer)
         else:
             decoder = make_decoder(state, options, trainer.model)
         predictions = decoder.predict(gold.doc for gold in self.docs)
         for gold, prediction in zip(self.docs, predictions):
             _, preset = entities_by_origin(gold.doc, options.name)
             yield [*preset, *prediction.spans]
-
-
-class _RowScorer(Scorer):
-    """Scores instances, whose features have been read, in their order."""
-
-    def __init__(self, state: WeightState, rows: Iterable[Rows]) -> None:
-        self._state, self._rows = state, iter(rows)
-
-    def steps(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
-        """Returns the potentials of the next instances."""
-        yield from ()
-        pairs = zip(docs, self._rows)
-        return [score_rows(self._state, rows, len(doc)) for doc, rows in pairs]
 
 
 def read_held_out(state: WeightState, docs: Sequence[GoldDoc], scope: str) -> HeldOut:

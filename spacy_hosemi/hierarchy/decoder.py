@@ -23,7 +23,6 @@ from ..prediction.batch import Batch
 from ..prediction.decoder import (
     Decoder,
     DecodingOptions,
-    Scorer,
     confident,
     list_spans,
     untrained,
@@ -85,7 +84,7 @@ class LevelDecoder(Decoder):
     """Decodes trees of any size level by level, see `descend`."""
 
     def __init__(
-        self, state: ModelState, options: DecodingOptions, scorer: Scorer
+        self, state: ModelState, options: DecodingOptions, scorer: DocScorer
     ) -> None:
         self.state, self.options = state, options
         self._settings: Hierarchy = options.hierarchy

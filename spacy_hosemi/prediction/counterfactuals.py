@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from spacy.tokens import Doc
 
@@ -21,7 +20,6 @@ from ..features.gazetteers.list_edits import (
     without_entry,
 )
 from ..labels.inventory import Span
-from ..model.weights.doc_scorer import DocScorer
 from .best_with_and_without import below
 from .flat_decoder import FlatDecoder
 from .posterior import Posterior
@@ -138,7 +136,7 @@ def _list_changes(
 
 def with_lists(decoder: FlatDecoder, lists: Gazetteers) -> FlatDecoder:
     """RETURNS (FlatDecoder): The same that reads other lists."""
-    state, scorer = decoder.state, cast(DocScorer, decoder.scorer)
+    state, scorer = decoder.state, decoder.scorer
     extractor = state.weights.extractor
     read = Extractor(extractor.features, lists, extractor.tables, extractor.extensions)
     other = replace(state, weights=replace(state.weights, extractor=read))

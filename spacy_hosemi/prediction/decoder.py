@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol
 
 from spacy.tokens import Doc
 
-from ..core import Potentials
 from ..core.parallel.coroutines import Steps, finish
 from ..features.instances import Instance, check_doc
 from ..labels.inventory import Span
@@ -58,17 +57,6 @@ class DecodingOptions(NamedTuple):
     def chooses_by_probability(self) -> bool:
         """Whether the probabilities of spans decide which are predicted or listed."""
         return bool(self.min_confidence) or self.spans_threshold is not None
-
-
-class Scorer(Protocol):
-    """From instances to potentials; has_encoder (bool): Whether a tok2vec reads the
-    documents, too."""
-
-    has_encoder: bool = False
-
-    def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
-        """RETURNS (Sequence[Potentials]): Of instances of the same vocabulary."""
-        ...
 
 
 class Decoder(Protocol):

@@ -17,13 +17,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Any, cast
+from typing import Any
 
 from spacy.tokens import Doc
 
 from ..core.parallel.coroutines import finish
 from ..labels.inventory import Span
-from ..model.weights.doc_scorer import DocScorer
 from .batch import Batch
 from .best_with_and_without import (
     ScoredSegments,
@@ -158,7 +157,7 @@ def _explained(
 
 def _scorings(decoder: FlatDecoder, doc: Doc, batch: Batch) -> list[Scoring]:
     """RETURNS (List[Scoring]): What the scores of each instance are made of."""
-    options, scorer = decoder.options, cast(DocScorer, decoder.scorer)
+    options, scorer = decoder.options, decoder.scorer
     encoder = scorer.of_encoder([*batch.tokens])
     alone: Batch | None = None
     if options.collective:

@@ -18,12 +18,12 @@ from ..labels.inventory import OUTSIDE, Segment, Span
 from ..labels.partial import NOTHING, PartialLabels
 from ..labels.projection import Projection
 from ..model.state import ModelState
+from ..model.weights.doc_scorer import DocScorer
 from .batch import Batch
 from .collective import agree
 from .decoder import (
     Decoder,
     DecodingOptions,
-    Scorer,
     confident,
     list_spans,
     untrained,
@@ -40,7 +40,7 @@ from .predictions import Prediction, Predictions
 class FlatDecoder(Decoder):
     """Decodes all labels of segments at once, see `Decoder`.
 
-    scorer (Scorer): Gives the potentials of instances.
+    scorer (DocScorer): Gives the potentials of instances.
     tree (Optional[FlatTree]): The leaves of a label tree, which segments have for
         labels, see `hierarchy.flatten`; None: they have those of the schema.
     """
@@ -49,7 +49,7 @@ class FlatDecoder(Decoder):
         self,
         state: ModelState,
         options: DecodingOptions,
-        scorer: Scorer,
+        scorer: DocScorer,
         tree: Any = None,
     ) -> None:
         labels: Any = tree or state.schema

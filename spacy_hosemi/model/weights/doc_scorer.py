@@ -21,6 +21,7 @@ from ...features.kernels.word_index import take_columns
 from .. import tok2vec
 from ..active_features import (
     NO_ROWS,
+    Rows,
     SegmentRows,
     known_segments,
     no_rows,
@@ -60,6 +61,8 @@ class DocScorer:
     is_single (bool): Whether a saved model has these weights. If they are sums of what
         it has, only those of tokens are in single precision.
     model (Optional[Model]): A span scorer, whose tok2vec adds its scores if it has one.
+    rows (Optional[Iterable[Rows]]): The features of all documents to come, if they have
+        been read.
     """
 
     def __init__(
@@ -67,8 +70,11 @@ class DocScorer:
         state: WeightState,
         is_single: bool = True,
         model: Model[list[Doc], list[Potentials]] | None = None,
+        rows: Iterable[Rows] | None = None,
     ) -> None:
-        self._of_tokens = state.cached(_token_scores) if state.is_trained else None
+        self._rows = None if rows is None else iter(rows)
+        sums_words = state.is_trained and rows is None
+        self._of_tokens = state.cached(_token_scores) if sums_words else None
         self._is_single = is_single
         self._neural = model if model is not None and model.layers else None
         self.has_encoder = self._neural is not None
@@ -82,8 +88,8 @@ class DocScorer:
         """Returns the potentials of documents of the same vocabulary."""
         state, of_tokens = self.state, self._of_tokens
         if of_tokens is None or not docs or not CACHES_WORDS:
-            rows = [read_docs(state, [doc]) for doc in docs]
-            each = [score_rows(state, x, len(doc)) for x, doc in zip(rows, docs)]
+            rows = self._rows or (read_docs(state, [doc]) for doc in docs)
+            each = [score_rows(state, x, len(doc)) for doc, x in zip(docs, rows)]
             return self._add_neural(docs, each) if self.has_encoder else each
         extractor, table, roles = state.extractor, state.table, of_tokens.roles
         # Roles of transitions read all attributes.
