@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from .common import hosemi_cli
 from .options import Overwrite, argument, option
-from .streams import FAULTY, check_file, fail, open_output, say
+from .streams import FAULTY, check_outputs, fail, open_output, say
 
 if TYPE_CHECKING:
     from ..configs import NamedList
@@ -68,8 +68,7 @@ def init_cli(
         fail(f"No kind {kind!r}", f"Expected as --for one of: {', '.join(KINDS)}.")
     lang = lang or DEFAULT_LANGUAGES.get(kind, "en")
     _check_language(lang)
-    if output != "-":
-        check_file(output, overwrite)
+    check_outputs({}, {"OUT.cfg": output}, overwrite)
     folders = [name for name in lists or [] if name != PACKAGES]
     if len(folders) > 1:
         fail(f"{len(folders)} folders are given", "Expected at most one as --lists.")

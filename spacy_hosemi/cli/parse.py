@@ -14,7 +14,6 @@ from .options import CodePath, Component, Model, Overwrite, argument, option
 from .streams import (
     FAULTY,
     FaultLog,
-    check_different,
     check_outputs,
     fail,
     is_file,
@@ -135,8 +134,8 @@ def parse_cli(
     check_encoding(encoding)
     readers = [(path, _reader_of(path, column, text_key, max_chars)) for path in files]
     for path in files:
-        check_different({"FILE": path, "--output": output, "--errors": errors})
-    check_outputs({}, {"--output": output}, overwrite)
+        outputs = {"--output": output, "--errors": errors}
+        check_outputs({"FILE": path}, outputs, overwrite)
     nlp, pipe = load_component(model, component)
     nlp.max_length = max(nlp.max_length, max_chars)
     fields, labels = _export_fields(chosen, pipe), labels_of(nlp, pipe)

@@ -275,7 +275,7 @@ def open_output(
     if str(path) == "-":
         yield _standard_output(binary)
         return
-    check_file(path, overwrite)
+    _check_file(path, overwrite)
     target = Path(path).resolve()  # a link stays a link
     if target.exists() and not target.is_file():  # such as /dev/null or a pipe
         with _opened(target, path, binary) as file:
@@ -291,28 +291,6 @@ def open_output(
             beside.unlink()
 
 
-def check_file(path: str | Path, overwrite: bool) -> None:
-    """Exits with a message if nothing may be written to a file."""
-    if Path(path).is_dir():
-        fail(f"{str(path)!r} is a folder", "Expected a file to write to.")
-    if Path(path).is_file() and not overwrite:
-        refuse_existing(path)
-
-
-def check_different(paths: Mapping[str, str | Path | None]) -> None:
-    """Exits with a message if two arguments or options name one file, and it would be
-    written to."""
-    names: dict[Path, str] = {}
-    for name, path in paths.items():
-        if path is None or str(path) == "-":
-            continue
-        target = Path(path).resolve()
-        if target in names and (target.is_file() or not target.exists()):
-            title = f"{names[target]} and {name} are the same file, {str(path)!r}"
-            fail(title, "Expected two files.")
-        names[target] = name
-
-
 def check_outputs(
     inputs: Mapping[str, str | Path | None],
     outputs: Mapping[str, str | Path | None],
@@ -320,10 +298,25 @@ def check_outputs(
 ) -> None:
     """Exits with a message if an output, by its option, is an input or another output,
     or nothing may be written to it. "-" is a standard stream; None is left out."""
-    check_different({**inputs, **outputs})
+    names: dict[Path, str] = {}
+    for name, path in {**inputs, **outputs}.items():
+        if path is None or str(path) == "-":
+            continue
+        target = Path(path).resolve()
+        if target in names and (target.is_file() or not target.exists()):
+            title = f"{names[target]} and {name} are the same file, {str(path)!r}"
+            fail(title, "Expected two files.")
+        names[target] = name
     for path in outputs.values():
         if path is not None and str(path) != "-":
-            check_file(path, overwrite)
+            _check_file(path, overwrite)
+
+
+def _check_file(path: str | Path, overwrite: bool) -> None:
+    if Path(path).is_dir():
+        fail(f"{str(path)!r} is a folder", "Expected a file to write to.")
+    if Path(path).is_file() and not overwrite:
+        refuse_existing(path)
 
 
 def refuse_existing(path: str | Path) -> NoReturn:

@@ -19,7 +19,7 @@ from .options import (
 )
 from .streams import (
     STOPPED,
-    check_different,
+    check_outputs,
     clean,
     fail,
     open_output,
@@ -73,8 +73,8 @@ def tune_cli(
       python -m spacy hosemi tune train.spacy tuned.cfg --minutes 10
       python -m spacy hosemi tune export.jsonl tuned.cfg --config references.cfg
     """
-    check_different({"TRAIN": train, "OUT.cfg": output})
-    check_different({"--config": config, "OUT.cfg": output})
+    check_outputs({"TRAIN": train}, {"OUT.cfg": output}, overwrite)
+    check_outputs({"--config": config}, {"OUT.cfg": output}, overwrite)
     if minutes <= 0:
         fail(f"--minutes is {minutes:g}", "Expected a number above 0.")
     with open_output(output, overwrite) as file:  # what fails, fails now

@@ -73,7 +73,7 @@ CLUSTER = re.compile(r"\s+|\S[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\ufe20-\ufe
 
 
 def _fold(text: str) -> Iterator[tuple[str, int, int]]:
-    """Clusters of a text, folded, with their start and end."""
+    """Yields clusters of a text, folded, with their start and end."""
     for match in CLUSTER.finditer(text):
         cluster = match[0]
         folded = unicodedata.normalize("NFKC", cluster).casefold()

@@ -22,7 +22,7 @@ LONGEST = 1_000_000  # characters: spaCy's own limit, nlp.max_length
 def add_checked(
     annotations: Annotations, text: AnnotatedText, offsets: Offsets, overlaps: str
 ) -> None:
-    """Bring the spans of a text to characters, check them, and add the text with its
+    """Brings the spans of a text to characters, checks them, and adds the text with its
     spans sorted, or its faults. A span that is given twice is a fault, but the text
     stays, with one of the two; so does the rest of a partial annotation, where nothing
     follows from a span that is left out. Spans that are wrong may overlap others, but
@@ -120,7 +120,7 @@ def _as_given(span: LabeledSpan) -> str:
 
 
 def _starts(tokens: Sequence[str]) -> list[int]:
-    """Where tokens begin that are joined by blanks, and where one more would."""
+    """Returns where tokens joined by blanks begin, and where one more would."""
     return list(accumulate((len(token) + 1 for token in tokens), initial=0))
 
 
@@ -152,7 +152,7 @@ def _without_doubles(
 
 
 def _longest(spans: list[LabeledSpan]) -> list[LabeledSpan]:
-    """Spans that do not overlap, sorted: the longest ones, the first of equals."""
+    """Returns the longest spans that do not overlap, the first of equals, sorted."""
     chosen: list[LabeledSpan] = []
     for span in sorted(spans, key=lambda span: span.start - span.end):
         i = bisect_left(chosen, span.start, key=lambda x: x.start)

@@ -80,7 +80,8 @@ def _tokenized(text: AnnotatedText, nlp: Language) -> tuple[Doc, int]:
 
 
 def _cut(word: str, at: int, borders: set[int]) -> Iterator[str]:
-    """The parts of a token that begins at a character, cut at borders inside it."""
+    """Yields the parts of a token that begins at a character, cut at borders inside
+    it."""
     start = 0
     for inside in range(1, len(word)):
         if at + inside in borders:
@@ -95,8 +96,8 @@ def _tags(
     spans: Sequence[LabeledSpan],
     beside: str = "O",
 ) -> list[str]:
-    """The tag of each token; without `spaces` one blank stands after each of them.
-    beside: The tag of tokens that are in no span."""
+    """Returns the tag of each token, `beside` for those in no span; one blank stands
+    after each of them if no `spaces` are given."""
     tags: list[str] = []
     waiting, at = list(reversed(spans)), 0
     for i, word in enumerate(words):

@@ -50,9 +50,9 @@ def read_column(
     delimiter: str | None = None,
     max_chars: int = LONGEST_CELL,
 ) -> Iterator[Line | Fault]:
-    """Texts of one column of a table, whose first line has the names of the columns.
-    Yields the text of each row, with the line on which the row begins. Raises
-    ValueError HS162 if there is no such column."""
+    """Yields the texts of one column of a table, whose first line has the names of the
+    columns, with the line on which each row begins. Raises ValueError HS162 if there is
+    no such column."""
     source = _TableLines(lines)
     header = next(source, "")
     delimiter = delimiter or delimiter_of(header)

@@ -122,7 +122,7 @@ def _in_lines(source: SourceText) -> Iterator[tuple[int, Any]]:
 
 
 def _single_object(source: SourceText) -> Any:
-    """One object over several lines, if that is all there is."""
+    """Returns one object over several lines, if that is all there is."""
     first = source.text.strip().partition("\n")[0]
     if isinstance(parse_json(first, "", 0), Fault):
         whole = parse_json(source.text, "", 0)
@@ -147,7 +147,7 @@ def _not_json(error: JSONDecodeError, column: int) -> str:
 
 
 def _in_list(source: SourceText) -> Iterator[tuple[int, Any]]:
-    """The values of a list one by one, so that those before a fault are found."""
+    """Yields the values of a list one by one, also those before a fault."""
     text, decoder, n_lines, counted = source.text, json.JSONDecoder(), 1, 0
     at = text.index("[") + 1
     while True:

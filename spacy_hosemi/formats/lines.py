@@ -67,7 +67,8 @@ def read_lines(
 
 
 def _ends_lines_as_ascii(encoding: str) -> bool:
-    """Whether lines can be told apart before they are decoded; not so in UTF-16."""
+    """Returns whether lines can be told apart before they are decoded; not so in
+    UTF-16."""
     try:
         return "\n".encode(encoding) == b"\n"
     except UnicodeError:
@@ -75,7 +76,8 @@ def _ends_lines_as_ascii(encoding: str) -> bool:
 
 
 def _unlike_lines(data: bytes) -> str:
-    """Why a file with this first line has none that can be told apart, or ""."""
+    """Returns why a file with this first line has none that can be told apart, or
+    ""."""
     for mark, name in MARKS:
         if mark != codecs.BOM_UTF8 and data.startswith(mark):
             return f"has the byte order mark of {name.upper()}; give --encoding {name}"
@@ -93,8 +95,8 @@ def _read_text(
     on_read: Callable[[int], object],
     encoding: str,
 ) -> Iterator[Line | Fault]:
-    """As `read_lines`, of a file that is decoded before it is cut into lines. What
-    cannot be decoded ends it."""
+    """Yields what `read_lines` does, of a file that is decoded before it is cut into
+    lines. What cannot be decoded ends it."""
     n_bytes = len("xx".encode(encoding)) - len("x".encode(encoding))
     limit = max_chars + 3  # with a byte order mark and the end of the line
     decoded = io.TextIOWrapper(file, encoding, newline="\n")
@@ -120,7 +122,7 @@ def _read_text(
 
 
 def _skip(file: BinaryIO, on_read: Callable[[int], object]) -> None:
-    """Read up to the end of the line."""
+    """Reads up to the end of the line."""
     while data := file.readline(_PORTION):
         on_read(len(data))
         if data.endswith(b"\n"):

@@ -124,8 +124,8 @@ def _spans_to_tell_by(texts: Iterable[AnnotatedText]) -> Pairs:
 
 
 def _others(used: Offsets) -> list[Offsets]:
-    """Other ways of counting, the simplest first; units before shifts: a character of
-    two units at the begin of each text looks like a shift."""
+    """Returns other ways of counting, the simplest first; units before shifts: a
+    character of two units at the begin of each text looks like a shift."""
     ways = [Offsets(*x) for x in product(ENDS, UNITS, SHIFTS)]
     ways.sort(key=lambda x: (len(x.options().split()), bool(x.shift)))
     return [x for x in ways if x != used]
@@ -134,8 +134,8 @@ def _others(used: Offsets) -> list[Offsets]:
 def _tried(
     pairs: Pairs, used: Offsets, other: Offsets
 ) -> tuple[int, int, int, Offsets] | None:
-    """How many spans another way of counting concerns, how many of them do not fit now,
-    and how many would not then; None: it does not mend them."""
+    """Returns how many spans another way of counting concerns, how many of them do not
+    fit now, and how many would not then; None: it does not mend them."""
     n = n_wrong = n_after = 0
     for text, span in pairs:
         if used.mend(text, span)[:2] == other.mend(text, span)[:2]:

@@ -72,7 +72,7 @@ def _reader_of(
     annotations: Annotations,
     is_only: bool,
 ) -> FormatReader | None:
-    """The reader of a file; where it is one of several, none is a fault."""
+    """Returns the reader of a file; where it is one of several, none is a fault."""
     try:
         if settings.columns is not None:
             reader = _reader_of_columns(source, format)
@@ -91,8 +91,8 @@ def _reader_of(
 
 
 def _reader_of_columns(source: SourceText, format: str) -> FormatReader:
-    """The reader of columns. RAISES (ValueError): HS305 another format is given, or the
-    content has one."""
+    """Returns the reader of columns. Raises ValueError HS305 if another format is
+    given, or the content has one."""
     reader = columns.READER
     if format == reader.name or format == AUTO and reader.recognizes(source):
         return reader
@@ -130,7 +130,8 @@ def recognize(source: SourceText) -> FormatReader:
 def _beside(
     source: SourceText, reader: FormatReader, settings: ReaderSettings
 ) -> SourceText:
-    """Of brat the annotations, where the file with the text is given."""
+    """Returns, of brat, the annotations where the file with the text is given; else the
+    file itself."""
     path = Path(source.path)
     if reader.name != "brat" or path.suffix != ".txt":
         return source
@@ -141,7 +142,7 @@ def _beside(
 def _collect(
     annotations: Annotations, items: Iterator[Found], source: SourceText
 ) -> list[AnnotatedText]:
-    """The texts of a file; its faults, and what is set aside, are added."""
+    """Returns the texts of a file; adds its faults, and what is set aside."""
     texts: list[AnnotatedText] = []
     n_before = len(annotations.faults)
     for item in items:
@@ -166,7 +167,7 @@ def _add_texts(
     wanted: Offsets | None,
     overlaps: str,
 ) -> None:
-    """Add the good texts of a file. asked: How offsets count, if it is said."""
+    """Adds the good texts of a file; `wanted` says how offsets count, if anything."""
     offsets = wanted or Offsets()
     diagnosis = None if wanted else diagnose(texts, offsets)
     if diagnosis is not None:
@@ -184,7 +185,7 @@ def _differs(text: AnnotatedText, offsets: Offsets, other: Offsets) -> bool:
 
 
 def _fault_of(diagnosis: Diagnosis) -> Fault:
-    """What a file looks like, with the options that mend it."""
+    """Returns what a file looks like, with the options that mend it."""
     option = diagnosis.offsets.options() or "--ends exclusive"
     why = (
         "have another text than the file says"

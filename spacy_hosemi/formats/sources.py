@@ -84,7 +84,7 @@ def check_encoding(encoding: str) -> None:
 def _undecodable(
     raw: bytes, used: str, error: UnicodeDecodeError, is_given: bool
 ) -> str:
-    """What a file looks like whose bytes are not of its encoding."""
+    """Returns what a file looks like whose bytes are not of its encoding."""
     byte = raw[error.start]
     if is_given or used != "utf-8":
         return f"is not {used}: {error.reason} (byte 0x{byte:02x}); give --encoding"

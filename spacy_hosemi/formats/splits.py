@@ -45,7 +45,7 @@ def count_without(texts: Sequence[AnnotatedText], group: str) -> int:
 
 
 def _groups(texts: Sequence[AnnotatedText], group: str | None) -> list[list[int]]:
-    """The indices of texts that belong together, directly or through others."""
+    """Returns the indices of texts that belong together, directly or through others."""
     parent = list(range(len(texts)))
 
     def root(i: int) -> int:
@@ -68,7 +68,7 @@ def _groups(texts: Sequence[AnnotatedText], group: str | None) -> list[list[int]
 
 
 def _choose(groups: list[list[int]], n_wanted: float, seed: int) -> set[int]:
-    """Groups at random, none of them too large for what is left; never all of them."""
+    """Returns random groups, none too large for what is left, but never all."""
     shuffled = list(groups)
     random.Random(seed).shuffle(shuffled)
     chosen: set[int] = set()

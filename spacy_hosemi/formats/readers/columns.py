@@ -74,8 +74,8 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
 
 
 def _layout(text: str, places: tuple[int, int] | None) -> ColumnLayout:
-    """As was asked for; else tokens are in the first column, or in the second if the
-    first one counts them, and tags in the last."""
+    """Returns the layout that was asked for; else tokens are in the first column, or in
+    the second if the first one counts them, and tags in the last."""
     separator = re.compile(r"\t" if "\t" in text else "[ ]+")
     lines = (line.rstrip("\r").strip(" ") for line in text.split("\n"))
     rows = [separator.split(x) for x in lines if x.strip()]
@@ -95,12 +95,12 @@ def _layout(text: str, places: tuple[int, int] | None) -> ColumnLayout:
 
 
 def _width(columns: list[str]) -> int:
-    """How many columns a line has; an empty one at its end does not count."""
+    """Returns how many columns a line has; an empty one at its end does not count."""
     return len(columns) - (not columns[-1])
 
 
 def _cell(columns: list[str], index: int) -> str:
-    """A column; "" if there is none."""
+    """Returns a column; "" if there is none."""
     is_there = -len(columns) <= index < len(columns)
     return columns[index] if is_there else ""
 
@@ -110,7 +110,7 @@ def _is_tag(cell: str) -> bool:
 
 
 def _is_count(values: list[str]) -> bool:
-    """Whether values are 1, 2, 3 .. and then perhaps 1, 2, .. again."""
+    """Returns whether values are 1, 2, 3 .. and then perhaps 1, 2, .. again."""
     before, most = 0, 0
     for value in values:
         if value not in ("1", str(before + 1)):
@@ -121,7 +121,8 @@ def _is_count(values: list[str]) -> bool:
 
 
 def _blocks(source: SourceText, layout: ColumnLayout) -> Iterator[Block | Fault]:
-    """The texts of a file; one with a faulty line is a fault for each such line."""
+    """Yields the texts of a file; one with a faulty line is a fault for each such
+    line."""
     rows: list[Row] = []
     faults: list[Fault] = []
     comments: dict[str, str] = {}
@@ -149,7 +150,7 @@ def _blocks(source: SourceText, layout: ColumnLayout) -> Iterator[Block | Fault]
 
 
 def _row(line: str, columns: list[str], number: int, layout: ColumnLayout) -> Row | str:
-    """A token, or what is wrong with its line."""
+    """Returns a token, or what is wrong with its line."""
     if layout.n and len(columns) == layout.n + 1 and not columns[-1]:
         columns = columns[:-1]
     if layout.n and 1 < len(columns) != layout.n:
@@ -162,8 +163,9 @@ def _row(line: str, columns: list[str], number: int, layout: ColumnLayout) -> Ro
 
 
 def _is_comment(line: str, columns: list[str], layout: ColumnLayout) -> bool:
-    """Whether a line with # cannot be a row. `# id = 3` is none although it may have as
-    many blanks as rows have, nor is a line without a tag where all rows have one."""
+    """Returns whether a line with # cannot be a row. `# id = 3` is none although it may
+    have as many blanks as rows have, nor is a line without a tag where all rows have
+    one."""
     if not line.startswith("#"):
         return False
     has_tabs = layout.separator.pattern == r"\t"

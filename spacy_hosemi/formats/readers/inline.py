@@ -47,7 +47,7 @@ class Open:
     within: int = 0  # how many elements are open within a span, the span included
 
     def add(self, text: str) -> None:
-        """Append characters; white space becomes one blank, none at the begin."""
+        """Appends characters; white space becomes one blank, none at the begin."""
         blank = not self.pieces or self.pieces[-1].endswith(" ")
         text = re.sub(r"\s+", " ", text)
         text = text[1:] if blank and text.startswith(" ") else text
@@ -155,7 +155,7 @@ def label_of(name: str, attributes: dict[str, str]) -> str:
 
 
 def _same_lines(match: re.Match[str]) -> str:
-    """Nothing but the line breaks: a declared encoding has been read already."""
+    """Returns the line breaks alone: a declared encoding has been read already."""
     return "\n" * match[0].count("\n")
 
 

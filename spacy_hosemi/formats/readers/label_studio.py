@@ -36,7 +36,7 @@ def _is_minimal(record: dict[str, Any]) -> bool:
 
 
 def _control_of(record: dict[str, Any]) -> str | None:
-    """The key of JSON-MIN under which the regions stand."""
+    """Returns the key of JSON-MIN under which the regions stand."""
     for key, value in record.items():
         if isinstance(value, list) and value and all(map(_is_region, value)):
             return key
@@ -44,13 +44,13 @@ def _control_of(record: dict[str, Any]) -> str | None:
 
 
 def _is_region(value: Any) -> bool:
-    """Whether a value is a stretch of a text with labels; choices are none."""
+    """Returns whether a value is a stretch of a text with labels; choices are none."""
     is_part = isinstance(value, dict) and "start" in value
     return is_part and _labels_of(value) is not None
 
 
 def _labels_of(value: dict[str, Any]) -> Any:
-    """What stands under "labels", "hypertextlabels" or what else a control has."""
+    """Returns what stands under "labels", "hypertextlabels" or the like."""
     return next((x for key, x in value.items() if key.endswith("labels")), None)
 
 
@@ -87,8 +87,8 @@ def _from_task(
 
 
 def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped]]:
-    """The annotation of a task that counts: the ground truth, or the last one; and
-    what does not."""
+    """Returns the annotation of a task that counts: the ground truth, or the last one;
+    and what does not."""
     lists = (record[key] for key in ANNOTATIONS if isinstance(record.get(key), list))
     annotations = [x for x in next(lists, []) if isinstance(x, dict)]
     if not annotations:
@@ -128,8 +128,8 @@ def _span(value: dict[str, Any], line: int, text: str) -> LabeledSpan:
 
 
 def _text_key(data: dict[str, Any], regions: list[Any]) -> str:
-    """The key of the text: "text", the only one with a string, or the only one whose
-    string has what the regions say."""
+    """Returns the key of the text: "text", the only one with a string, or the only one
+    whose string has what the regions say."""
     if "text" in data:
         return "text"
     keys = strings = [key for key, value in data.items() if isinstance(value, str)]

@@ -66,8 +66,8 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
 
 
 def _own_answer(value: Any) -> str | None:
-    """The answer that a task, or a span, has itself. RAISES (ValueError): Another
-    word."""
+    """Returns the answer that a task, or a span, has itself. Raises ValueError if it is
+    another word."""
     if not isinstance(value, dict) or "answer" not in value:
         return None
     answer = value["answer"]
@@ -78,7 +78,7 @@ def _own_answer(value: Any) -> str | None:
 
 
 def _judged(text: AnnotatedText, answer: str, answers: list[str | None]) -> Found:
-    """What the answer to a task says of its spans."""
+    """Returns what the answer to a task says of its spans."""
     if answer == "reject" and len(answers) > 1 and None in answers:
         return Skipped("rejected with several spans")
     pairs = [*zip(text.spans, (its or answer for its in answers))]
@@ -90,7 +90,7 @@ def _judged(text: AnnotatedText, answer: str, answers: list[str | None]) -> Foun
 
 
 def _joined(items: Iterable[Found]) -> Iterator[Found]:
-    """Texts that are equal as one: each task answers for other spans of it."""
+    """Yields texts that are equal as one: each task answers for other spans of it."""
     texts: dict[tuple[str, bool], AnnotatedText] = {}
     for item in items:
         if isinstance(item, AnnotatedText):
@@ -110,8 +110,8 @@ def _with(text: AnnotatedText, other: AnnotatedText) -> AnnotatedText:
 def _spans(
     record: dict[str, Any], text: str, line: int
 ) -> tuple[tuple[LabeledSpan, ...], bool]:
-    """The spans of a task, and whether they are where their tokens are in the text,
-    not at their offsets."""
+    """Returns the spans of a task, and whether they are where their tokens are in the
+    text, not at their offsets."""
     # A task without spans was accepted with none in it.
     spans = spans_of(record.get("spans") or [], ("start", "end"), line)
     tokens = record.get("tokens")
@@ -135,7 +135,7 @@ def _is_token(value: Any) -> bool:
 
 
 def _places(words: list[str], text: str) -> list[tuple[int, int]]:
-    """Start and end of each word; nothing but white space stands between them."""
+    """Returns start and end of each word; only white space stands between them."""
     places, end = [], 0
     for word in words:
         start = text.find(word, end)
@@ -152,7 +152,7 @@ def _places(words: list[str], text: str) -> list[tuple[int, int]]:
 def _moved(
     span: LabeledSpan, value: dict[str, Any], places: list[tuple[int, int]]
 ) -> LabeledSpan:
-    """A span where its tokens stand in the text."""
+    """Returns a span where its tokens stand in the text."""
     first, last = value.get("token_start"), value.get("token_end")
     if type(first) is not int or type(last) is not int:
         raise ValueError(

@@ -44,7 +44,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _is_spans(value: Any) -> bool:
-    """Whether it is a list of `[start, end, label]`."""
+    """Returns whether it is a list of `[start, end, label]`."""
     return isinstance(value, list) and all(
         isinstance(span, list) and len(span) == 3 for span in value
     )

@@ -99,7 +99,7 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
 def _texts_of_fields(
     names: list[str], rows: Table, at: int, path: str, settings: ReaderSettings
 ) -> Iterator[Found]:
-    """Texts of a table with a column for each field."""
+    """Yields texts of a table with a column for each field."""
     fields = _fields(names, at, settings, path)
     placed = [(line, row, _place(row, at, fields, names)) for line, row in rows]
     silent = _never_found(placed, fields, names, settings)
@@ -147,7 +147,7 @@ Placed = tuple[list[LabeledSpan], list[tuple[str, str]]]
 
 
 def _place(row: list[str], text: int, fields: list[int], names: list[str]) -> Placed:
-    """The spans of a row, and (column, value) of what is not in the text."""
+    """Returns the spans of a row, and (column, value) of what is not in the text."""
     aligner = Aligner(row[text])
     spans: list[LabeledSpan] = []
     missed: list[tuple[str, str]] = []
@@ -167,7 +167,7 @@ def _never_found(
     names: list[str],
     settings: ReaderSettings,
 ) -> set[str]:
-    """Columns with values none of which is in its text: they are no fields."""
+    """Returns columns with values none of which is in its text: they are no fields."""
     found = {span.label for _, _, (spans, _) in placed for span in spans}
     missed = {name for _, _, (_, pairs) in placed for name, _ in pairs}
     return set() if settings.fields or not found else missed - found

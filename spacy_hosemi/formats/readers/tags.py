@@ -62,7 +62,7 @@ def split_tag(tag: str) -> tuple[str, str]:
 
 
 def _is_iob1(tags: Sequence[str]) -> bool:
-    """Whether B stands only where a span follows another one of its label."""
+    """Returns whether B stands only where a span follows another one of its label."""
     before = OUTSIDE
     for tag in tags:
         kind, label = split_tag(tag)
@@ -104,7 +104,7 @@ def text_of_rows(
 
 
 def _of_brackets(tags: Sequence[str]) -> list[tuple[str, str]]:
-    """Tags of BILUO for those with brackets."""
+    """Returns tags of BILUO for those with brackets."""
     pairs: list[tuple[str, str]] = []
     label = ""
     for tag in tags:
@@ -118,7 +118,7 @@ def _of_brackets(tags: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _runs(labels: list[str], begins: set[int]) -> list[LabeledSpan]:
-    """Equal labels side by side are one span, but where one begins."""
+    """Returns a span for equal labels side by side, but where another begins."""
     spans: list[LabeledSpan] = []
     for i, label in enumerate(labels):
         before = labels[i - 1] if i else ""
@@ -148,7 +148,7 @@ def _check_begins(pairs: list[tuple[str, str]]) -> None:
 
 
 def _closed(pairs: list[tuple[str, str]]) -> list[LabeledSpan]:
-    """Spans that have an end of their own."""
+    """Returns spans that have an end of their own."""
     spans: list[LabeledSpan] = []
     start, label = -1, ""
     for i, (kind, name) in enumerate(pairs):

@@ -157,8 +157,8 @@ def reference_of(
 
 
 def _clean(value: str, key: str | None) -> str:
-    """Without punctuation and quotation marks that stand around a field; the dot of an
-    abbreviation stays."""
+    """Returns a field without punctuation and quotation marks that stand around it; the
+    dot of an abbreviation stays."""
     value = value.strip(_ENDS)
     if len(value) > 1 and value[0] in _QUOTES and value[-1] in _QUOTES + ".":
         value = value.rstrip(".").strip(_QUOTES).strip(_ENDS)
@@ -169,7 +169,7 @@ def _clean(value: str, key: str | None) -> str:
 
 
 def _split_volume(reference: dict[str, str]) -> None:
-    """Volume and number are often one field, such as 41(6)."""
+    """Divides a volume that has the number, too, such as 41(6)."""
     match = _VOLUME.match(reference.get("volume", ""))
     if match and "number" not in reference:
         number = match[2].strip(" ().,")
@@ -221,7 +221,7 @@ def read_date(text: str) -> list[list[int]]:
 
 
 def _month(word: str) -> int | None:
-    """The number of an English month, or of its first letters."""
+    """Returns the number of an English month, or of its first letters."""
     month = _NAMES.get(word[:3].lower())
     is_named = month is not None and month_name[month].lower().startswith(word.lower())
     return month if is_named or word.lower() == "sept" else None

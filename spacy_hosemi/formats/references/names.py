@@ -76,7 +76,7 @@ def read_names(text: str) -> tuple[list[Name], bool]:
 
 
 def _without_end(text: str, end: re.Pattern[str], after: str = " ") -> str:
-    """A text without an end, what stands after it, and what stands before it."""
+    """Returns a text without an end, and what stands around that."""
     whole = text.rstrip(after)
     start = max(0, len(whole) - _END_LENGTH)
     match = end.search(whole[start:])
@@ -91,7 +91,7 @@ def _is_organization(text: str) -> bool:
 
 
 def _read_chunk(chunk: str) -> Iterable[Name]:
-    """The names between two separators: with commas between and within names."""
+    """Yields the names between two separators: with commas between and within names."""
     if not chunk:
         return
     if _is_organization(chunk):
@@ -126,8 +126,8 @@ def _n_given(parts: list[str], at: int) -> int:
 
 
 def _family_first(text: str) -> tuple[str, str] | None:
-    """The family name and the given names of a name that ends with initials, such as
-    "Smith J. P."; None: it is none."""
+    """Returns the family name and the given names of a name that ends with initials,
+    such as "Smith J. P."; None: it is none."""
     words = text.split()
     n_words = len(words)
     first = n_words
@@ -144,7 +144,8 @@ def _family_first(text: str) -> tuple[str, str] | None:
 
 
 def _has_initials(part: str) -> bool:
-    """Whether a part begins with initials, such as "J. Smith", but not "DE GROOT"."""
+    """Returns whether a part begins with initials, such as "J. Smith", but not "DE
+    GROOT"."""
     first, *rest = part.split()
     is_capitals = "." not in first and " ".join(rest).isupper()
     return bool(rest and _INITIALS.match(first)) and not is_capitals
@@ -157,7 +158,7 @@ def _with_capitals(text: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> Name | None:
-    """One name, in an order that BibTeX knows."""
+    """Returns one name, in an order that BibTeX knows."""
     from bibtexparser.middlewares.names import parse_single_name_into_parts
 
     parts = parse_single_name_into_parts(text, strict=False)

@@ -17,7 +17,7 @@ _FROM, _TO, _DATA = "label", "text", "text"
 def write_label_studio(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Write a list of tasks with predictions, the best one first."""
+    """Writes a list of tasks with predictions, the best one first."""
     write_list((_task(record, options) for record in records), file)
 
 
@@ -32,7 +32,7 @@ def _task(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
 
 
 def _notes(record: ExtractedRecord) -> dict[str, Any]:
-    """By these tools can sort and filter."""
+    """Returns what these tools can sort and filter by."""
     notes: dict[str, Any] = {"line": record.line} if record.line else {}
     if record.advice is not None:
         notes["verdict"] = record.advice
@@ -40,8 +40,8 @@ def _notes(record: ExtractedRecord) -> dict[str, Any]:
 
 
 def _meta(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
-    """What a tool shows beside a text that has a place for one segmentation alone: the
-    probability of the record, and the others in words."""
+    """Returns what a tool shows beside a text that has a place for one segmentation
+    alone: the probability of the record, and the others in words."""
     meta = {**_notes(record), "score": rounded(record.best.confidence)}
     for rank, other in enumerate(record.alternatives, start=1):
         name = options.alternative or f"runner-up {rank}"
@@ -50,7 +50,7 @@ def _meta(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
 
 
 def _in_words(best: Segmentation, other: Segmentation) -> str:
-    """How a segmentation differs from the best one, after its probability."""
+    """Returns how a segmentation differs from the best one, after its probability."""
     of_best = {x[:3] for x in best.fields}
     of_other = {x[:3] for x in other.fields}
     said = [f"not {_named(x)}" for x in best.fields if x[:3] not in of_other]
@@ -87,7 +87,7 @@ def _prediction(segmentation: Segmentation, name: str) -> dict[str, Any]:
 def write_prodigy(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Write a task a line, with tokens: spans fit those, not the ones of the pipeline
+    """Writes a task a line, with tokens: spans fit those, not the ones of the pipeline
     that Prodigy is started with."""
     for record in records:
         file.write(to_json(_prodigy_task(record, options)) + "\n")
@@ -124,7 +124,7 @@ def _prodigy_task(record: ExtractedRecord, options: WriterOptions) -> dict[str, 
 def write_doccano(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Write an object a line for a project of sequence labeling. Its labels have no
+    """Writes an object a line for a project of sequence labeling. Its labels have no
     place for scores: those stand beside them, in their order."""
     for record in records:
         labels = [[x.start, x.end, x.label] for x in record.best.fields]

@@ -26,7 +26,7 @@ def to_json(value: Any) -> str:
 def write_jsonl(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Write an object a line; see `as_object`."""
+    """Writes an object a line; see `as_object`."""
     for record in records:
         file.write(to_json(as_object(record)) + "\n")
 
@@ -34,12 +34,12 @@ def write_jsonl(
 def write_json(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Write a list of objects; see `as_object`."""
+    """Writes a list of objects; see `as_object`."""
     write_list(map(as_object, records), file)
 
 
 def write_list(objects: Iterable[Any], file: IO[Any]) -> None:
-    """Write a JSON list with one object a line, as they come."""
+    """Writes a JSON list with one object a line, as they come."""
     is_first = True
     for item in objects:
         file.write("[\n" if is_first else ",\n")

@@ -48,7 +48,7 @@ def check_libraries() -> None:
 def write_bibtex(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Write an entry for each record that has any field of a reference; its key is
+    """Writes an entry for each record that has any field of a reference; its key is
     "ref" and the number of the line. Raises ImportError: HS170 if a library is
     missing."""
     check_libraries()
@@ -121,7 +121,7 @@ def escape(value: str) -> str:
 def write_csl(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Write a list with an item for each record that has any field of a reference; its
+    """Writes a list with an item for each record that has any field of a reference; its
     id is "ref" and the number of the line. Raises ImportError: HS170 if a library is
     missing."""
     check_libraries()

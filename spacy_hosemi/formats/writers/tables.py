@@ -34,7 +34,7 @@ SEPARATOR = " | "
 def write_csv(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Write a row for each field; of a record without fields one with an empty
+    """Writes a row for each field; of a record without fields one with an empty
     label."""
     write_row = _row_writer(file)
     write_row((*COLUMNS, VERDICT) if options.has_verdicts else COLUMNS)
@@ -54,7 +54,7 @@ def write_csv(
 def write_table(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Write a row for each record, with a column for each of `options.labels`: its
+    """Writes a row for each record, with a column for each of `options.labels`: its
     values, joined by " | ", or nothing. Fields of other labels are left out. Verdicts
     of fields have no place."""
     write_row = _row_writer(file)
