@@ -275,8 +275,17 @@ def sharp_and_long(rng) -> Problem:
     return sharp(rng, random_problem(rng, kinds=EXACT, n_tokens=n_tokens, **given))
 
 
+def longest(rng) -> Problem:
+    given = {"n_labels": 2, "patterns": ((0, 0), ("^", 0, 0), (0, "$"))}
+    given["kinds"] = ("small",), ("spikes",), ("medium",), ("ties",)
+    given["kinds"] = given["kinds"][rng.integers(4)]
+    given["observed"] = () if rng.random() < 0.5 else (("^", 0), (0, 0))
+    return random_problem(rng, n_tokens=150, constrained=False, **given)
+
+
 LONG = {
     "longer": (100, longer),
+    "longest": (40, longest),
     "exact": (100, exact_sizes(random_problem)),
     "spikes": (200, lambda rng: random_problem(rng, kinds=("spikes",), n_tokens=7)),
     "observed": (100, lambda rng: at_starts(rng, n_tokens=25)),

@@ -9,7 +9,7 @@ import pytest
 
 from .. import oracles
 from ..oracles import Problem
-from ..strategies import EXACT, TRAITS, n_of, random_problem, traits
+from ..strategies import EXACT, KINDS, TRAITS, n_of, random_problem, traits
 
 INF = math.inf
 
@@ -119,45 +119,24 @@ def test_entries_are_the_same_as_dense_columns():
         assert oracles.scored(dense) == oracles.scored(problem)
 
 
-def test_references_agree():
+@pytest.mark.parametrize("kinds", [KINDS, EXACT], ids=["", "exact"])
+def test_references_agree(kinds):
+    """Where sums are exact, on the best and its ties, too."""
     rng = np.random.default_rng(1)
-    worst = 0.0
-    for _ in range(n_of(400)):
-        problem = random_problem(rng)
-        expected = oracles.marginals(problem, oracles.scored(problem))
-        found = oracles.reference_marginals(problem)
-        assert found.log_z == pytest.approx(expected.log_z, rel=1e-12, abs=1e-12)
+    for _ in range(n_of(300)):
+        problem = random_problem(rng, kinds=kinds)
+        expected, found = oracles.Enumerated(problem), oracles.Reference(problem)
+        close = {"rel": 1e-12, "abs": 1e-12}
+        assert found.log_z == pytest.approx(expected.log_z, **close)
         assert oracles.reference_log_z(problem) == found.log_z
-        for a, b in zip(found[1:], expected[1:], strict=True):
+        for a, b in zip(found.marginals[1:], expected.marginals[1:], strict=True):
             assert a.shape == b.shape
-            worst = max(worst, np.abs(a - b).max(initial=0.0))
-    assert worst < 1e-10
-
-
-def test_references_agree_on_the_entropy():
-    rng = np.random.default_rng(4)
-    for _ in range(n_of(200)):
-        problem = random_problem(rng)
-        expected = oracles.entropy(oracles.scored(problem))
-        found = oracles.reference_entropy(problem)
-        assert found == expected or found == pytest.approx(expected, abs=1e-9)
-
-
-def test_references_agree_on_the_best_scores():
-    rng = np.random.default_rng(5)
-    for _ in range(n_of(100)):
-        problem = random_problem(rng, kinds=EXACT)
-        expected = [value for _, value in oracles.ranked(oracles.scored(problem))]
-        for k in (1, 7):
-            assert oracles.reference_best_scores(problem, k) == expected[:k]
-
-
-def test_references_agree_on_the_best_segmentation_and_its_ties():
-    rng = np.random.default_rng(2)
-    for _ in range(n_of(400)):
-        problem = random_problem(rng, kinds=EXACT)
-        expected = oracles.best(oracles.scored(problem))
-        assert oracles.reference_best(problem) == expected
+            assert np.abs(a - b).max(initial=0.0) < 1e-10
+        assert found.entropy == pytest.approx(expected.entropy, abs=1e-9)
+        if kinds == EXACT:
+            assert found.best == expected.best
+            for k in (1, 7):
+                assert found.best_scores(k) == expected.best_scores(k)
 
 
 # --- what the enumeration also answers ---------------------------------------------
@@ -203,12 +182,6 @@ def test_expected_correct_by_its_definition():
             )
             found = oracles.expected_correct(of_spans, candidate)
             assert found == pytest.approx(expected, abs=1e-12)
-
-
-def test_filtered():
-    scores = {O_A: 0.0, A_A: 1.0, O_B: 2.0}
-    found = oracles.filtered(scores, lambda labels: labels.count(1) == 1)
-    assert found == {O_A: 0.0}
 
 
 # --- coverage ---------------------------------------------------------------------
