@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from itertools import accumulate, product
 
 from .align import cuts_word
-from .texts import AnnotatedText, LabeledSpan, same
+from .texts import AnnotatedText, Fault, LabeledSpan, same
 
 ENDS = ("exclusive", "inclusive")
 UNITS = ("characters", "utf-16", "utf-8")
@@ -55,20 +55,6 @@ class Offsets:
         return span._replace(start=start, end=end)
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """What offsets look like, and the path and line of the first span that does not
-    fit."""
-
-    offsets: Offsets  # the way of counting under which they fit
-    n_wrong: int  # spans that do not fit as they are
-    n_after: int  # spans that would not under `offsets`
-    n: int  # spans to tell by
-    by_value: bool  # whether the file has the texts of its spans to compare with
-    path: str
-    line: int
-
-
 @lru_cache(maxsize=16)  # `diagnose` asks again and again for one text
 def _places(text: str, encoding: str) -> tuple[int, ...]:
     widths = (_width(character, encoding) for character in text)
@@ -89,10 +75,13 @@ def _place(places: Sequence[int], at: int) -> int:
     return places[at] if 0 <= at < len(places) else -1
 
 
-def diagnose(texts: Iterable[AnnotatedText], used: Offsets) -> Diagnosis | None:
+def diagnose(
+    texts: Iterable[AnnotatedText], used: Offsets
+) -> tuple[Offsets, Fault] | None:
     """Looks for another way of counting than the one that is used, under which offsets
-    of texts, as the file has them, fit much better. Returns the simplest of the best;
-    None if they fit as they are, or under no other way either."""
+    of texts, as the file has them, fit much better. Returns the simplest of the best,
+    and a fault that says so at the first span that does not fit; None if they fit as
+    they are, or under no other way either."""
     pairs = _spans_to_tell_by(texts)
     by_value = any(span.value is not None for _, span in pairs)
     if by_value:
@@ -100,14 +89,21 @@ def diagnose(texts: Iterable[AnnotatedText], used: Offsets) -> Diagnosis | None:
     wrong = [(text, span) for text, span in pairs if not fits(text, span, used)]
     if len(wrong) < (1 if by_value else N_NEEDED):
         return None
-    diagnoses = (_tried(pairs, used, other) for other in _others(used))
-    good = [x for x in diagnoses if x is not None]
+    counts = (_tried(pairs, used, other) for other in _others(used))
+    good = [x for x in counts if x is not None]
     if not good:
         return None
     n, n_wrong, n_after, offsets = min(good, key=lambda x: x[2] - x[1])
+    why = "are outside the text, or cut a word, or end with white space"
+    if by_value:
+        why = "have another text than the file says"
+    option = offsets.options() or "--ends exclusive"
     text, span = wrong[0]
-    line = span.line or text.line
-    return Diagnosis(offsets, n_wrong, n_after, n, by_value, text.path, line)
+    message = (
+        f"{n_wrong} of {n} spans {why}, {n_after} would with {option}; give that, or "
+        "--shift 0 to read offsets as they are"
+    )
+    return offsets, Fault(text.path, span.line or text.line, message)
 
 
 Pairs = list[tuple[AnnotatedText, LabeledSpan]]

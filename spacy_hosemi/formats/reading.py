@@ -8,7 +8,7 @@ from pathlib import Path
 from ..errors import Errors
 from .checks import OVERLAPS, add_checked
 from .json_records import sample
-from .offsets import ENDS, UNITS, Diagnosis, Offsets, diagnose
+from .offsets import ENDS, UNITS, Offsets, diagnose
 from .readers import READERS, FormatReader, ReaderSettings, columns
 from .sources import SourceText, find_files, read_source
 from .texts import AnnotatedText, Annotations, Fault, Found, Skipped, shown
@@ -171,10 +171,10 @@ def _add_texts(
     offsets = wanted or Offsets()
     diagnosis = None if wanted else diagnose(texts, offsets)
     if diagnosis is not None:
-        annotations.faults.append(_fault_of(diagnosis))
+        better, fault = diagnosis
+        annotations.faults.append(fault)  # stands for all texts that differ
+        texts = [text for text in texts if not _differs(text, offsets, better)]
     for text in texts:
-        if diagnosis is not None and _differs(text, offsets, diagnosis.offsets):
-            continue  # one fault stands for all of them
         add_checked(annotations, text, offsets, overlaps)
 
 
@@ -182,18 +182,3 @@ def _differs(text: AnnotatedText, offsets: Offsets, other: Offsets) -> bool:
     return text.has_offsets and any(
         offsets.mend(text, span) != other.mend(text, span) for span in text.judged
     )
-
-
-def _fault_of(diagnosis: Diagnosis) -> Fault:
-    """Returns what a file looks like, with the options that mend it."""
-    option = diagnosis.offsets.options() or "--ends exclusive"
-    why = (
-        "have another text than the file says"
-        if diagnosis.by_value
-        else ("are outside the text, or cut a word, or end with white space")
-    )
-    message = (
-        f"{diagnosis.n_wrong} of {diagnosis.n} spans {why}, {diagnosis.n_after} would "
-        f"with {option}; give that, or --shift 0 to read offsets as they are"
-    )
-    return Fault(diagnosis.path, diagnosis.line, message)

@@ -54,8 +54,9 @@ def test_the_way_of_counting_is_seen(way, with_values):
     if way == Offsets():
         assert found is None
     else:
-        assert found.offsets == way and found.n_after == 0
-        assert found.by_value == with_values
+        offsets, fault = found
+        assert offsets == way and f", 0 would with {way.options()};" in fault.message
+        assert ("another text than the file" in fault.message) == with_values
     assert diagnose(texts, way) is None
 
 
