@@ -138,13 +138,10 @@ def explain_cli(
       python -m spacy hosemi explain m references.txt --json > why.json
       python -m spacy hosemi explain m references.txt --html why.html
     """
-    from ..explain.page import Page
-
     query = _read_query(span, label)
     if html is not None:
-        check_outputs(
-            {"FILE": text if is_file(text) else None}, {"--html": html}, overwrite
-        )
+        file = text if is_file(text) else None
+        check_outputs({"FILE": file}, {"--html": html}, overwrite)
         _check_page({"--span": span, "--label": label}, as_json)
     docs, numbers, report, n_explained = [], [], [], 0
     with log_faults(None) as log:
@@ -155,24 +152,24 @@ def explain_cli(
         for line in lines:
             with _leaving_out(line, log):
                 doc = nlp(line.text)
-                if html is not None:
+                explanations = []
+                if html is not None:  # the page explains all spans
                     docs.append(doc)
                     numbers.append(line.line or 1)
+                elif query is None:
+                    explanations = pipe.explain(doc, label=label, **how)
                 else:
-                    if query is None:
-                        explanations = pipe.explain(doc, label=label, **how)
-                    else:
-                        explanations = [
-                            pipe.explain(doc, _find_span(doc, query), **how)
-                        ]
-                    if as_json:
-                        report.append(to_json(doc, line, explanations, changes))
-                    else:
-                        print_explanations(doc, explanations, label, top, changes)
+                    explanations = [pipe.explain(doc, _find_span(doc, query), **how)]
+                if as_json:
+                    report.append(to_json(doc, line, explanations, changes))
+                elif html is None:
+                    print_explanations(doc, explanations, label, top, changes)
                 n_explained += 1
         if log.n and not n_explained:
             say("No line could be explained: nothing is written")
         elif html is not None:
+            from ..explain.page import Page
+
             page = Page(pipe, docs, numbers=numbers, **how)
             write_text(str(page), html, overwrite)
         elif as_json:
