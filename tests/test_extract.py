@@ -16,6 +16,7 @@ from spacy_hosemi import use_field_tokenizer
 from spacy_hosemi.component import chunks
 
 from .helpers import MANY_EXISTING, UNTRAINED, make_nlp, make_trained
+from .test_parse import fails_on_nobody
 
 pa = pytest.importorskip("pyarrow")
 from spacy_hosemi import arrow, extract  # noqa: E402
@@ -250,13 +251,6 @@ def test_explode(nlp):
     assert [row["doc_id"] for row in rows] == [*"aabcd"]
     assert [row["label"] for row in rows] == ["PER", "LOC", None, None, "PER"]
     assert [row["error"] is None for row in rows] == [True, True, True, False, True]
-
-
-@Language.component("fails_on_nobody")
-def fails_on_nobody(doc):
-    if "Nobody" in doc.text:
-        raise RuntimeError("nobody\nis here")
-    return doc
 
 
 class LosesNobody:

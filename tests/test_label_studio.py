@@ -340,7 +340,7 @@ def test_a_training_that_cannot_begin(make, training, tmp_path, monkeypatch):
         assert client.get("/health").json()["error"] == "hosemi convert has failed"
 
 
-def test_a_training_that_fails(make, training, tmp_path):
+def test_a_training_that_fails(make, training, in_process):
     training["config"].write_text("[nlp]\nlang = 'secret'\n")
     with TestClient(make(**training).app) as client:
         before = predict(client, TEXT)

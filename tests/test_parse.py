@@ -9,7 +9,6 @@ import pytest
 import spacy
 from spacy.language import Language
 
-from spacy_hosemi.component import chunks
 from spacy_hosemi.formats.writers import WRITERS
 from spacy_hosemi.prediction.ranked import RankedSegmentation
 
@@ -221,8 +220,8 @@ def test_encodings(model, tmp_path):
     assert "[HS161] encoding is 'base64'" in err
 
 
-@Language.component("fails_at_times")
-def fails_at_times(doc):
+@Language.component("fails_on_nobody")
+def fails_on_nobody(doc):
     if "Nobody" in doc.text:
         raise RuntimeError("nobody\nis here")
     return doc
@@ -230,11 +229,11 @@ def fails_at_times(doc):
 
 def test_a_component_that_fails(nlp, tmp_path, lines):
     other = spacy.load(nlp_folder(nlp, tmp_path))
-    other.add_pipe("fails_at_times", first=True)
+    other.add_pipe("fails_on_nobody", first=True)
     other.to_disk(tmp_path / "m")
     out, err = run(tmp_path / "m", lines, "-F", "jsonl", code=1)
     assert [json.loads(x)["line"] for x in out.splitlines()] == [1, 2, 4]
-    message = "fails_at_times failed: RuntimeError: nobody is here"
+    message = "fails_on_nobody failed: RuntimeError: nobody is here"
     assert f"{lines}:3: {message}" in err
 
 
@@ -259,14 +258,6 @@ def test_alternatives(nlp, model, lines):
                 answer.probability, rel=1e-5
             )
         assert triples(doc.ents) == answers[0].spans
-
-
-def test_chunks_and_threads_change_nothing(model, lines, monkeypatch):
-    found = objects(model, lines)
-    assert objects(model, lines, "--threads", 3) == found
-    for name, size in (("CHUNK", 1), ("CHUNK_CHARS", 50), ("N_CHUNKS", 1)):
-        monkeypatch.setattr(chunks, name, size)
-        assert objects(model, lines) == found
 
 
 def test_references_need_labels_and_libraries(model, lines, monkeypatch):

@@ -166,7 +166,7 @@ def test_what_is_left_equals_plain_counting(rows, missed, threshold):
     assert only.n == sum(x != "B" or p >= threshold for x, p, _ in rows)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     ROWS.filter(bool),
     st.integers(0, 3),

@@ -80,7 +80,7 @@ def test_chance_is_called_so():
     """Of two pipelines that are equally good, one is better in 1 of 20 comparisons."""
     p = [
         compare_results(*random_answers(seed, 60, (0.8, 0.8)), n_draws=400).f1.p
-        for seed in range(200)
+        for seed in range(100)
     ]
     assert 0.01 <= np.mean(np.array(p) < 0.05) <= 0.11
     assert compare_results(*random_answers(0, 60, (0.7, 0.9))).f1.p < 0.01

@@ -72,15 +72,6 @@ def page_of(nlp, texts, **settings):
     return Page(pipe, [nlp(text) for text in texts], **settings)
 
 
-def test_numbers_are_one_for_each_document():
-    nlp = make_trained()
-    docs, pipe = [nlp("Ada wrote."), nlp("Mary met Ada.")], nlp.get_pipe("hosemi")
-    assert "<h2>7 " in str(Page(pipe, docs, numbers=[3, 7]))
-    for numbers in ([3], [3, 7, 9]):
-        with pytest.raises(ValueError, match="argument 2 is"):
-            Page(pipe, docs, numbers=numbers)
-
-
 def test_texts_stay_as_they_are(nlp):
     found = Reader(str(page_of(nlp, TEXTS, threshold=0.01)))
     assert found.texts == TEXTS
@@ -164,6 +155,9 @@ def test_numbers(nlp):
     assert re.findall(r"<h2>(\d+)", str(page)) == ["3", "7"]
     assert "d7s1" in Reader(str(page)).ids
     assert re.findall(r"<h2>(\d+)", str(page_of(nlp, TEXTS[:2]))) == ["1", "2"]
+    for numbers in ([3], [3, 7, 9]):
+        with pytest.raises(ValueError, match="argument 2 is"):
+            page_of(nlp, TEXTS[:2], numbers=numbers)
 
 
 def test_a_document_that_was_not_predicted(nlp):
@@ -268,13 +262,10 @@ def test_in_a_browser(nlp, tmp_path):
     page = str(page_of(nlp, TEXTS, threshold=0.01))
     found = in_browser(page, FOCUS, tmp_path / "page.html")
     assert found == [0, 1, 1, 1, 1, 1, 0, True]
-    nlp = make_trained()
-    for seed in range(2):  # other weights, other spans
-        randomize(nlp.get_pipe("hosemi"), size=0.4, seed=seed)
-        page = str(page_of(nlp, [HEBREW, ARABIC, LATIN], threshold=0.03))
-        found = in_browser(page, BOXES, tmp_path / "page.html", "6000,800")
-        expected = [[is_rtl, True, True, []] for is_rtl in (True, True, False)]
-        assert found == expected
+    page = str(page_of(nlp, [HEBREW, ARABIC, LATIN], threshold=0.03))
+    found = in_browser(page, BOXES, tmp_path / "page.html", "6000,800")
+    expected = [[is_rtl, True, True, []] for is_rtl in (True, True, False)]
+    assert found == expected
 
 
 def test_no_text_and_no_span():

@@ -73,7 +73,7 @@ PREPARE = {
 
 
 @ALL
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(texts=st.lists(segments, min_size=1, max_size=4))
 def test_what_is_written_is_read(tmp_path_factory, name, texts):
     reader, write = WRITERS[name]

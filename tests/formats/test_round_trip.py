@@ -47,7 +47,7 @@ def annotated(text):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(st.lists(texts_and_spans(), min_size=1, max_size=4))
 def test_there_and_back(tmp_path_factory, name, made):
     text = write(name, [record_of(i, *x) for i, x in enumerate(made, start=1)])
@@ -57,9 +57,8 @@ def test_there_and_back(tmp_path_factory, name, made):
     assert [x.text for x in found.texts] == [x for x, _ in made]
     assert [spans(x) for x in found.texts] == [x for _, x in made]
     if name != "prodigy":
-        assert [int(x.meta["line"]) for x in found.texts] == list(
-            range(1, len(made) + 1)
-        )
+        lines = [int(x.meta["line"]) for x in found.texts]
+        assert lines == [*range(1, len(made) + 1)]
 
 
 def test_predictions_alone_are_no_annotations(tmp_path):
