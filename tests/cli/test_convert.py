@@ -35,9 +35,9 @@ def ents(doc):
     return [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", ["jsonl", "csv", "columns, BIO"])
 def test_spans_in_are_spans_out(tmp_path, name):
-    """Of an export of each format: no span is lost, no character moved."""
+    """No span is lost, no character moved; each format is read in test_readers.py."""
     printed, said, docs = convert(tmp_path, WRITERS[name][1](REFERENCES), "--json")
     report = json.loads(printed)
     assert report["formats"] == {WRITERS[name][0]: 1}
