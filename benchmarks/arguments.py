@@ -155,7 +155,7 @@ def run(args: argparse.Namespace, measure: Callable[..., Any]) -> int:
     what is wrong with files or data ends the script with one line. Returns the exit
     code, which measure may return."""
     try:
-        if getattr(args, "runs", None):
+        if isinstance(getattr(args, "runs", None), Path):
             name = f"{args.data.resolve().name}-{args.config.stem}"
             folder = args.runs / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
             folder.mkdir(parents=True)
