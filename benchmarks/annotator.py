@@ -215,9 +215,7 @@ def measure(args: argparse.Namespace, _: Path) -> None:
 
 NUMBERS = {"--seeds": number(10), "--first": number(20), "--least": number(150)}
 OPTIONS = NUMBERS | {
-    "--kind": dict(
-        nargs="+", choices=[*KINDS], default=["fields"], help="of each DATA"
-    ),
+    "--kind": dict(nargs="+", choices=KINDS, default=["fields"], help="of each DATA"),
     "--share": number(0.95, "of the F1 of all documents", 0.0),
     "--tolerance": number(1e-3, "of the fits", 0.0),
 }

@@ -34,6 +34,7 @@ import arguments
 import harness
 import numpy as np
 import training
+from arguments import number
 from scores import Counts, count, counted, differences, interval
 from spacy import registry
 from spacy.cli._util import parse_config_overrides
@@ -48,13 +49,10 @@ from spacy_hosemi.model.span_scorer import weights_of
 
 BASE = "as it is"
 SHARED = "data --config --overrides --cv --dev --test --repeats --max-train --max-iter"
+DECODINGS = "viterbi", "mbr"
 OPTIONS = {
-    "--l2": dict(
-        nargs="+", type=float, default=[None], metavar="X", help="not the config's"
-    ),
-    "--decodings": dict(
-        nargs="+", choices=("viterbi", "mbr"), help="test with these, not the config's"
-    ),
+    "--l2": number([None], "of the fit, not the config's", 0.0),
+    "--decodings": dict(nargs="+", choices=DECODINGS, help="not the config's"),
 }
 FIGURES = {"rows": ",.0f", "longer": ",.0f", "states": ",.0f", "iterations": ".0f"}
 FIGURES |= {"CPU s": ".1f", "tokens/s": ",.0f", "MB": ".2f"}

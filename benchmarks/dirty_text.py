@@ -127,10 +127,6 @@ def _around_words(before: str, after: str) -> Dirt:
     return add
 
 
-def _bom(text: str, _: random.Random) -> list[Piece]:
-    return [("\ufeff" if k == 0 else "", c, "") for k, c in enumerate(text)]
-
-
 def _ligatures(text: str, _: random.Random) -> list[Piece]:
     found = [("", c, "") for c in text]
     for letters, sign in (("ffi", "ﬃ"), ("ff", "ﬀ"), ("fi", "ﬁ"), ("fl", "ﬂ")):
@@ -154,7 +150,9 @@ DIRT: dict[str, Dirt] = {
     "soft hyphens": _within_words("\xad"),
     "zero-width spaces": _within_words("\u200b"),
     "marks of direction": _around_words("\u200e", "\u200f"),
-    "byte order mark": _bom,
+    "byte order mark": lambda text, _: [
+        ("" if k else "\ufeff", c, "") for k, c in enumerate(text)
+    ],
     "ligatures": _ligatures,
     "full width": each(lambda c: chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c),
     "decomposed accents": each(partial(unicodedata.normalize, "NFD")),

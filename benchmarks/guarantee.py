@@ -269,9 +269,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
             given = config, parts.train, parts.test, changes, args.max_iter
             systems[name] = as_arrays(fitted_answers(*given))
             right = 1 - systems[name].is_wrong.mean()
-            print(
-                f"{data.name}, {name}: {len(rest)} records, {100 * right:.1f} % exact"
-            )
+            print(f"{data.name}, {name}: {len(rest)}, {100 * right:.1f} % exact")
         rows += rows_of(data.name, systems, args)
         print(table(COLUMNS, rows[-len(args.errors) * len(args.what) :]), flush=True)
     report(args, "Promises on real data", table(COLUMNS, rows), rows=rows)

@@ -256,12 +256,8 @@ def compare(
     trees = [(x, y.predicted) for x, y in zip(thresholds, found) if x is not None]
     if len(trees) > 1:
         last = trees[-1][1]
-        shares = ((x, mean(a == b for a, b in zip(y, last))) for x, y in trees)
-        said.append(
-            harness.table(
-                ["threshold", "as the last|.2%"], ([f"{x}", y] for x, y in shares)
-            )
-        )
+        shares = [[f"{x}", mean(a == b for a, b in zip(y, last))] for x, y in trees]
+        said.append(harness.table(["threshold", "as the last|.2%"], shares))
     return said
 
 

@@ -119,10 +119,8 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     for name, (config, overrides) in todo:
         model, usage, _ = training.train(config, splits, overrides)
         nlp = load_model(model.rename(folder / name))
-        found[name] = {
-            **training.tested(nlp, splits.test)._asdict(),
-            "cpu_s": usage.cpu_s,
-        }
+        found[name] = training.tested(nlp, splits.test)._asdict()
+        found[name]["cpu_s"] = usage.cpu_s
         timed[name, "component"] = training.timed_component(nlp, splits.test)
         timed[name, "pipeline"] = training.timed_pipeline(nlp, splits.test)
     n_tokens = splits.n_tokens["test"]

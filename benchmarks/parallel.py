@@ -141,9 +141,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 OPTIONS = {
     "--documents": number(20_000, "how many documents"),
     "--joined": number(1, "documents of the data in each of them"),
-    "--counts": number(
-        [1, 2], "threads and processes; others are compared to the first"
-    ),
+    "--counts": number([1, 2], "threads and processes, beside the first"),
     "--threads-only": flag("no processes"),
 }
 SHARED = "data --config --overrides --models --passes --runs --json"

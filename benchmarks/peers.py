@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import training
 from harness import SEED, Timed, folds, take_turns
 from plain_features import plain_features
 from processes import Usage, in_process
@@ -34,12 +35,6 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import load_model
 from tqdm import tqdm
-from training import (
-    Splits,
-    entity_component,
-    fresh_docs,
-    fresh_examples,
-)
 
 from spacy_hosemi.labels.alignment import read_annotations
 
@@ -60,7 +55,7 @@ def feature_reader(nlp: Language, peer: str) -> Callable[[Doc, bool], Features]:
         sys.exit("CRFsuite is not installed: pip install python-crfsuite")
     if peer == "crfsuite-plain":
         return lambda doc, is_train: plain_features([token.text for token in doc])
-    name = entity_component(nlp)
+    name = training.entity_component(nlp)
     component: Any = nlp.get_pipe(name)
     if not hasattr(component, "token_features"):
         sys.exit(f"{peer} reads the features of hosemi; {name} has none")
@@ -136,7 +131,7 @@ def peer_data(
     import pycrfsuite
 
     read = feature_reader(nlp, peer)
-    examples = fresh_examples(nlp, entity_component(nlp), path)
+    examples = training.fresh_examples(nlp, training.entity_component(nlp), path)
     if sample is not None and sample < len(examples):
         examples = random.Random(SEED).sample(examples, sample)
     data = PeerData([], [], len(examples), 0)
@@ -261,24 +256,26 @@ class Peer:
 
     def predicted(self, test: Path) -> list[Example]:
         """The documents of a .spacy file, with predicted entities."""
-        examples = fresh_examples(self.nlp, entity_component(self.nlp), test)
+        examples = training.fresh_examples(
+            self.nlp, training.entity_component(self.nlp), test
+        )
         for example in examples:
             self.annotate(example.predicted)
         return examples
 
     def speed(self, test: Path, n_tokens: int) -> float:
         """Tokens per CPU second, the best of three passes."""
-        name = entity_component(self.nlp)
+        name = training.entity_component(self.nlp)
         timed = Timed(
             lambda docs: [self.annotate(doc) for doc in docs],
-            lambda: fresh_docs(self.nlp, name, test),
+            lambda: training.fresh_docs(self.nlp, name, test),
         )
         return n_tokens / min(take_turns({"": timed})[""])
 
 
 def fit_peer(
     model: Path,
-    splits: Splits,
+    splits: training.Splits,
     name: str = "crfsuite",
     given: Iterable[float] | None = None,
     sample: int | None = None,

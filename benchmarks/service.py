@@ -30,8 +30,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,16 +89,17 @@ class Server:
         finally:
             connection.close()
 
-    def wait(self) -> None:
-        """Until the model is loaded. RAISES (SystemExit): It does not come."""
+    def __enter__(self) -> Server:
+        """Wait until the model is loaded; exits if it does not come."""
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until and self._process.poll() is None:
             try:
                 if self.ask("GET", "/health")[0] == 200:
-                    return
+                    return self
             except OSError:
                 pass
             time.sleep(0.1)
+        self.__exit__()
         sys.exit(f"the service does not start: {self._log.read_text('utf-8')}")
 
     def metric(self, name: str) -> float:
@@ -113,35 +113,16 @@ class Server:
         """Returns its resident memory."""
         return self.metric("process_resident_memory_bytes") / harness.MB
 
-    def end(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ask it to end, as an operator would."""
         self._process.terminate()
         self._process.wait(30)
 
 
-@contextmanager
-def running(model: Path, folder: Path) -> Iterator[Server]:
-    """A server for a while."""
-    server = Server(model, folder / "service.log")
-    try:
-        server.wait()
-        yield server
-    finally:
-        server.end()
-
-
-@dataclass
-class Seen:
-    """What one client has seen."""
-
-    ms: dict[str, list[float]] = field(default_factory=lambda: {x: [] for x in KINDS})
-    errors: Counter[str] = field(default_factory=Counter)
-
-
 @dataclass
 class Client:
     """One of the clients, in a thread: texts and their spans, which are not compared
-    where n_new words are added."""
+    where n_new words are added; and what it has seen."""
 
     server: Server
     texts: Sequence[str]
@@ -149,7 +130,8 @@ class Client:
     n_new: int
     rng: random.Random
     until: float
-    seen: Seen = field(default_factory=Seen)
+    ms: dict[str, list[float]] = field(default_factory=lambda: {x: [] for x in KINDS})
+    errors: Counter[str] = field(default_factory=Counter)
 
     def run(self) -> None:
         """Send requests until it is time."""
@@ -164,12 +146,12 @@ class Client:
                 answer = connection.getresponse()
                 data = answer.read()
             except (OSError, http.client.HTTPException) as error:
-                self.seen.errors[f"{kind}: {type(error).__name__}"] += 1
+                self.errors[f"{kind}: {type(error).__name__}"] += 1
                 connection.close()
                 continue
-            self.seen.ms[kind].append(1e3 * (time.perf_counter() - began))
+            self.ms[kind].append(1e3 * (time.perf_counter() - began))
             if fault := self.fault(kind, chosen, answer.status, data):
-                self.seen.errors[f"{kind}: {fault}"] += 1
+                self.errors[f"{kind}: {fault}"] += 1
         connection.close()
 
     def request(self, kind: str, chosen: Sequence[int]) -> tuple[str, bytes]:
@@ -212,7 +194,7 @@ def load(
     args: argparse.Namespace,
     texts: Sequence[str],
     answers: Sequence[Any],
-) -> tuple[list[Seen], str]:
+) -> tuple[list[Client], str]:
     """Run all clients, and reload in the middle. Returns what they saw, and what the
     reload was."""
     until = time.monotonic() + args.seconds
@@ -230,8 +212,8 @@ def load(
     for thread in threads:
         thread.join()
     if status != 200:
-        clients[0].seen.errors[f"reload: status {status}"] += 1
-    return [client.seen for client in clients], f"reload in {seconds:.2f} s"
+        clients[0].errors[f"reload: status {status}"] += 1
+    return clients, f"reload in {seconds:.2f} s"
 
 
 def read_texts(path: Path, lang: str) -> list[str]:
@@ -251,7 +233,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         [[x.start_char, x.end_char, x.label_] for x in doc.ents]
         for doc in nlp.pipe(texts)
     ]
-    with running(args.model, folder) as server:
+    with Server(args.model, folder / "service.log") as server:
         before = server.mb(), server.metric("process_cpu_seconds_total")
         seen, reload = load(server, args, texts, answers)
         after = server.mb(), server.metric("process_cpu_seconds_total")

@@ -40,16 +40,15 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train both on train, test both on test, print everything."""
     init = training.write_init(folder / "init.cfg", args.kind, args.lists)
     splits = training.read_splits(args, folder, init)
-    systems = {
-        "hosemi": of_config(init, splits, [] if args.by_hand else args.overrides)
-    }
+    ours = of_config(init, splits, [] if args.by_hand else args.overrides)
+    systems = {"hosemi": ours}
     if args.tune:
         seconds = tune(init, splits, args.tune)
         tuned = of_config(folder / "tuned.cfg", splits, [])
         systems["tuned"] = tuned._replace(seconds=tuned.seconds + seconds)
     if args.by_hand:
         systems["by hand"] = of_config(args.by_hand, splits, args.overrides)
-    chain = fit_peer(systems["hosemi"].model, splits, grid=GRID)
+    chain = fit_peer(ours.model, splits, grid=GRID)
     theirs = count(chain.predicted(splits.test))
     rows = [row_of(name, system, theirs) for name, system in systems.items()]
     seconds = chain.choosing + chain.usage.cpu_s
@@ -62,7 +61,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         args,
         f"{args.data.resolve().name}, {args.kind}: {n_docs}",
         harness.table(columns, rows),
-        f"hosemi: chosen on {systems['hosemi'].judged_by}",
+        f"hosemi: chosen on {ours.judged_by}",
         f"CRFsuite: {chain.source}",
         (folder / "tuned.cfg").read_text("utf-8").partition("\n\n")[0]
         if args.tune

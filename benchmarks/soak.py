@@ -143,9 +143,8 @@ OPTIONS = {
     "--long-every": number(LONG_EVERY, "documents, one is long; 0: none", 0),
     "--ways": some_of(WAYS),
 }
-main = script(
-    __doc__, measure, "data --max-iter --output --json", OPTIONS, max_iter=100
-)
+SHARED = "data --max-iter --output --json"
+main = script(__doc__, measure, SHARED, OPTIONS, max_iter=100)
 
 if __name__ == "__main__":
     sys.exit(main())

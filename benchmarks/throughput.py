@@ -72,9 +72,8 @@ def make_systems(
     if "hosemi" in args.systems:
         for model in models:
             for name, settings in predictors.variants(model).items():
-                found[f"hosemi {name}"] = partial(
-                    predictors.pipeline, model, **settings
-                )
+                load = partial(predictors.pipeline, model, **settings)
+                found[f"hosemi {name}"] = load
     if "crfsuite" in args.systems:
         peer = fit_peer(models[0], splits, "crfsuite-plain", args.peer_settings)
         found["crfsuite"] = partial(predictors.chain, peer.path)
@@ -83,9 +82,8 @@ def make_systems(
     if "usaddress" in args.systems:
         found["usaddress"] = predictors.usaddress
     for name in {"ner", "spancat"}.intersection(args.systems):
-        model = few_steps(
-            name, splits, folder / name, training.config_lang(args.config)
-        )
+        lang = training.config_lang(args.config)
+        model = few_steps(name, splits, folder / name, lang)
         found[name] = partial(predictors.pipeline, model)
     return found
 

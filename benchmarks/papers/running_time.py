@@ -32,19 +32,7 @@ from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fitting import (
-    QUICK_DOCS,
-    QUICK_ITERATIONS,
-    Fitted,
-    by_lbfgs,
-    entities,
-    fresh,
-    label_sequences,
-    make_docs,
-    read_records,
-    script,
-    tell,
-)
+import fitting
 from harness import shuffled, table
 from peers import open_crfsuite, train_crfsuite
 from pictures import picture
@@ -73,7 +61,7 @@ class Measured:
     model: str
     cpu_s: float
     exact: Exactness
-    cost: Fitted | None = None
+    cost: fitting.Fitted | None = None
     n_weights: int | None = None
 
 
@@ -94,28 +82,34 @@ def compare(name: str, args: argparse.Namespace) -> Iterator[Measured]:
     `models` for each size."""
     folder = args.data / name
     train, test = (
-        make_docs(read_records(folder / part, args.quick))
+        fitting.make_docs(fitting.read_records(folder / part, args.quick))
         for part in ("train.jsonl", "test.jsonl")
     )
     train = shuffled(train)
     is_covered = all(token.ent_type for doc in train for token in doc)
     common = {"max_order": 1, "outside": "none" if is_covered else "run"}
-    by_lbfgs(train[:QUICK_DOCS], common, {}, FIT, quick=True)  # what is loaded once
+    fitting.by_lbfgs(
+        train[: fitting.QUICK_DOCS], common, {}, FIT, quick=True
+    )  # what is loaded once
     for size in sorted({min(size, len(train)) for size in SIZES[name]}):
         docs, chain = train[:size], None
         longest = max(len(ent) for doc in docs for ent in doc.ents)
         for model, (settings, features) in models(longest).items():
-            fit = by_lbfgs(docs, {**common, **settings}, features, FIT, args.quick)
+            fit = fitting.by_lbfgs(
+                docs, {**common, **settings}, features, FIT, args.quick
+            )
             chain = chain or fit.component
-            own = map(entities, map(fit.nlp, fresh(test)))
-            right = exactness(own, map(entities, test))
+            own = map(fitting.entities, map(fit.nlp, fitting.fresh(test)))
+            right = exactness(own, map(fitting.entities, test))
             n_weights = size_of(fit.component.weights)["weights"]
-            tell(f"{name} {size} {model}: {fit.cpu_s:.2f} CPU s, F1 {right.f1:.2f}")
+            fitting.tell(
+                f"{name} {size} {model}: {fit.cpu_s:.2f} CPU s, F1 {right.f1:.2f}"
+            )
             yield Measured(name, size, model, fit.cpu_s, right, fit, n_weights)
         if find_spec("pycrfsuite"):
-            n_iterations = QUICK_ITERATIONS if args.quick else FIT["max_iter"]
+            n_iterations = fitting.QUICK_ITERATIONS if args.quick else FIT["max_iter"]
             cpu_s, right = train_peer(chain, docs, test, n_iterations)
-            tell(f"{name} {size} {PEER}: {cpu_s:.2f} CPU s, F1 {right.f1:.2f}")
+            fitting.tell(f"{name} {size} {PEER}: {cpu_s:.2f} CPU s, F1 {right.f1:.2f}")
             yield Measured(name, size, PEER, cpu_s, right)
 
 
@@ -128,8 +122,8 @@ def train_peer(
     from pycrfsuite import ItemSequence
 
     inventory, read = component.inventory, component.token_features
-    tags = label_sequences(component, train)
-    features = [read(doc) for doc in fresh(train)]
+    tags = fitting.label_sequences(component, train)
+    features = [read(doc) for doc in fitting.fresh(train)]
     counts = Counter(name for doc in features for token in doc for name in token)
     items = [
         ItemSequence([[name for name in token if counts[name] > 1] for token in doc])
@@ -147,7 +141,9 @@ def train_peer(
         names = map(inventory.names.index, tagger.tag(read(doc)))
         return set(inventory.decode((i, i + 1, y) for i, y in enumerate(names)))
 
-    return cpu_s, exactness(map(found, fresh(test)), map(entities, test))
+    return cpu_s, exactness(
+        map(found, fitting.fresh(test)), map(fitting.entities, test)
+    )
 
 
 COLUMNS = (
@@ -209,7 +205,7 @@ def measure(args: argparse.Namespace) -> list[str]:
     return [*parts, picture(args.pictures / "running_time", panels, (9.6, 3.2))]
 
 
-main = script(__doc__, measure)
+main = fitting.script(__doc__, measure)
 
 if __name__ == "__main__":
     sys.exit(main())
