@@ -97,19 +97,14 @@ def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Settings
     by), and with an expected_f1."""
     judge = partial(judge_component, pipe, examples)
     before: Settings = {"temperature": 1.0, "expected_f1": pipe.expected_f1}
-    found = calibration.choose_temperature(
-        lambda t: judge(temperature=t, decoding="viterbi")
-    )
+    by_path = partial(judge, decoding="viterbi")
+    found = calibration.choose_temperature(lambda t: by_path(temperature=t))
     after = before if found is None else {**before, "temperature": found}
     if pipe.decoding != "mbr":
         return [before, after]
-    present = pipe.expected_f1
-    tried = calibration.try_expected_f1(
-        lambda e: judge(**{**after, "expected_f1": e}), present
-    )
-    merits = {
-        value: operating_points.merit(judged, 0.0) for value, judged in tried.items()
-    }
+    present, by_f1 = pipe.expected_f1, partial(judge, temperature=after["temperature"])
+    tried = calibration.try_expected_f1(lambda e: by_f1(expected_f1=e), present)
+    merits = {value: operating_points.merit(x, 0.0) for value, x in tried.items()}
     expected = operating_points.choose_expected_f1(merits, present)
     return [before, after, {**after, "expected_f1": expected}]
 

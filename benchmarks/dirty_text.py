@@ -246,9 +246,8 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         rows.append(["glued", *joined, joined.f1 - spaced.f1, None])
     columns = ["dirt", "F1|.2f", "records|.2f", "F1, difference|+.2f", "us|.0f"]
     about = f"Tokenizer: {args.tokenizer}; clean_text = {not args.raw}."
-    harness.report(
-        args, "Dirt in texts", about, harness.table(columns, rows), rows=rows
-    )
+    table = harness.table(columns, rows)
+    harness.report(args, "Dirt in texts", about, table, rows=rows)
 
 
 OPTIONS = {

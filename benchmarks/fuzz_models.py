@@ -101,10 +101,8 @@ def _make(config: dict[str, Any]) -> Model:
         examples.append(Example(Doc(nlp.vocab, words=[*words]), reference))
     fit = {"@misc": "spacy_hosemi.lbfgs.v1", "max_iter": 3, "progress": False}
     readers = {
-        "gazetteers": dict.fromkeys(
-            model.get("gazetteers", {}), lambda: iter(_ENTRIES)
-        ),
-        "tables": dict.fromkeys(model.get("tables", {}), lambda: iter(_ROWS)),
+        name: dict.fromkeys(model.get(name, {}), lambda rows=rows: iter(rows))
+        for name, rows in (("gazetteers", _ENTRIES), ("tables", _ROWS))
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -157,9 +157,8 @@ def load(system: str, saved: str, empty: str, data: str) -> dict[str, float]:
         n_matches.append,
     )
     thousands = sum(map(len, words)) / 1_000
-    found["ms"] = (
-        1_000 * median(harness.take_turns({system: timed})[system]) / thousands
-    )
+    seconds = median(harness.take_turns({system: timed})[system])
+    found["ms"] = 1_000 * seconds / thousands
     found["matches"] = n_matches[-1] / thousands
     return found
 

@@ -130,9 +130,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     )
 
 
-OPTIONS = {
-    "--sizes": number([5_000, 10_000, 20_000], "tokens of the documents"),
-}
+OPTIONS = {"--sizes": number([5_000, 10_000, 20_000], "tokens of the documents")}
 main = script(
     __doc__, measure, "data --config --overrides --models --runs --json", OPTIONS
 )

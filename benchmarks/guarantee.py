@@ -129,9 +129,8 @@ def measure_known(args: argparse.Namespace) -> None:
         rows.append([f"{error:g}", *(100 * share for share in shares)])
     columns = ("error", "% exceeded|.1f", "% exceeded, doubled|.1f", "% accepted|.1f")
     note = f"{args.draws} draws of {args.records} records, delta {args.delta:g}"
-    report(
-        args, "Promises where the truth is known", note, table(columns, rows), rows=rows
-    )
+    title = "Promises where the truth is known"
+    report(args, title, note, table(columns, rows), rows=rows)
 
 
 # ---------------------------------------------------------------------------- real data

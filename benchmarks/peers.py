@@ -256,9 +256,8 @@ class Peer:
 
     def predicted(self, test: Path) -> list[Example]:
         """The documents of a .spacy file, with predicted entities."""
-        examples = training.fresh_examples(
-            self.nlp, training.entity_component(self.nlp), test
-        )
+        name = training.entity_component(self.nlp)
+        examples = training.fresh_examples(self.nlp, name, test)
         for example in examples:
             self.annotate(example.predicted)
         return examples

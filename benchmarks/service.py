@@ -104,9 +104,8 @@ class Server:
 
     def metric(self, name: str) -> float:
         """Returns a number of /metrics."""
-        found = re.search(
-            rf"^{re.escape(name)} (\S+)$", self.ask("GET", "/metrics")[1], re.M
-        )
+        metrics = self.ask("GET", "/metrics")[1]
+        found = re.search(rf"^{re.escape(name)} (\S+)$", metrics, re.M)
         return float(found[1]) if found else 0.0
 
     def mb(self) -> float:

@@ -3,8 +3,7 @@
     python benchmarks/papers/run.py --data DATA [--quick]
     make papers DATA=DATA [QUICK=1]
 
-Prints the tables; results.md is edited by hand. The pictures are written beside it, but
-with --quick: a small part shows only that all runs.
+results.md is edited by hand; pictures are written beside it, but with --quick.
 """
 
 from __future__ import annotations
