@@ -42,8 +42,9 @@ def test_pixels_equal_a_loop(letters, seed):
     assert set(found) == expected
 
 
-def test_mc_nemar_by_hand(letters):
+def test_mc_nemar_by_hand(script):
+    mc_nemar = script("fitting").mc_nemar
     before, after = np.array([[1, 1, 0, 0, 0, 0], [1, 0, 1, 1, 1, 0]], bool)
     # p of 1 or fewer, or 3 or more, of 4 fair coins: 2 (1 + 4) / 16
-    assert letters.mc_nemar(before, after) == (1, 3, pytest.approx(0.625))
-    assert letters.mc_nemar(before, before) == (0, 0, 1.0)
+    assert mc_nemar(before, after) == (1, 3, pytest.approx(0.625))
+    assert mc_nemar(before, before) == (0, 0, 1.0)
