@@ -114,7 +114,7 @@ def read_as_documents(nlp, texts, **how):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=10)
+@settings(max_examples=7)
 @given(texts=st.lists(TEXTS, max_size=8))
 def test_the_same_bits(name, texts):
     nlp = made(name)

@@ -188,7 +188,7 @@ def test_equals_enumeration(name, parts, data):
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("features", FEATURES)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(parts=WORDS, seed=st.integers(0, 1), data=st.data())
 def test_contributions_are_what_is_lost_without_a_weight(
     features, name, parts, seed, data

@@ -23,7 +23,7 @@ from ..helpers import (
 pytestmark = MANY_EXISTING
 
 WORDS = "Ada met Charles in London and Paris today again .".split()
-FEW, MANY = 250, 4_000
+FEW, MANY = 200, 3_200
 
 
 @cache
