@@ -411,15 +411,3 @@ def test_a_threshold_that_nearly_all_spans_have(name, monkeypatch):
     assert group.attrs["scores"].tolist() == [every[span] for span in listed]
     others = [p for span, p in every.items() if span not in listed]
     assert max(others) <= min(group.attrs["scores"])
-
-
-@pytest.mark.parametrize(
-    "config, found",
-    [
-        ({}, "spans_key is None"),
-        ({"spans_key": "all", "encoding": "BIO"}, "encoding is 'BIO'"),
-    ],
-)
-def test_a_threshold_needs_a_key_and_segments(config, found):
-    with pytest.raises(ValueError, match=f"HS099.*{found}"):
-        make_nlp(spans_threshold=0.5, **config)

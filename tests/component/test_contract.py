@@ -13,7 +13,6 @@ import spacy
 import srsly
 from confection import ConfigValidationError
 from spacy.cli._util import app
-from spacy.cli.find_threshold import find_threshold
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import load_config
@@ -118,14 +117,6 @@ def test_evaluate(model, data, command, tmp_path):
     scores = srsly.read_json(tmp_path / "scores.json")
     assert scores["ents_f"] == 1.0
     assert set(scores["ents_per_type"]) == {"LOC", "PER"}
-
-
-def test_find_threshold(model, data):
-    threshold, f1, scores = find_threshold(
-        str(model), data, "hosemi", "min_confidence", "ents_f", n_trials=3
-    )
-    assert (threshold, f1) == (0.0, 1.0)
-    assert scores[1.0] == 0.0  # no entity is certain
 
 
 def test_debug_data(data, sourced):
@@ -251,14 +242,6 @@ def test_gradients_are_accumulated_as_spacy_does_it():
         pipe.finish_update(optimizer)
         found.append(pipe.get_weights())
     assert found[0] == pytest.approx(found[1], abs=1e-12)
-
-
-def test_a_wholly_missing_document_has_no_loss():
-    nlp = make_nlp()
-    optimizer = initialize(nlp)
-    doc = nlp.make_doc(TEXTS[0])
-    losses = nlp.update([Example(doc, doc.copy())], sgd=optimizer)
-    assert losses == {"hosemi": pytest.approx(0.0, abs=1e-9)}
 
 
 # --- bad input --------------------------------------------------------------------

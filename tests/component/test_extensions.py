@@ -57,13 +57,6 @@ def test_a_component_sets_it():
     )
 
 
-def test_a_getter_computes_it():
-    register(getter=topic_of)
-    nlp = make_nlp(features=READS)
-    initialize(nlp, MARKED, fit=lbfgs(max_iter=15))
-    assert find_new(nlp) == [True, True, True, False]
-
-
 def test_nobody_sets_it():
     """As for POS: where no component before it annotates, there is nothing to read."""
     register(default=None)

@@ -292,16 +292,6 @@ def test_a_fit_that_cannot_begin_leaves_the_component_as_it_was(tmp_path, config
     assert find(nlp, NEW) == found != []
 
 
-def test_a_component_with_a_tok2vec_is_refused():
-    tok2vec = {
-        "@architectures": "spacy.HashEmbedCNN.v2",
-        **{"width": 8, "depth": 1, "embed_size": 10, "window_size": 1},
-        **{"maxout_pieces": 2, "subword_features": False, "pretrained_vectors": None},
-    }
-    with pytest.raises(ValueError, match="HS053"):
-        fit(make_nlp(model={"tok2vec": tok2vec}))
-
-
 @given(st.text(alphabet="aB 1-.\n", max_size=12), st.data())
 def test_references_have_exactly_the_spans(text, data):
     borders = data.draw(st.sets(st.integers(0, len(text)), max_size=6).map(sorted))

@@ -9,7 +9,6 @@ import pytest
 import spacy
 import srsly
 from spacy.training import Example
-from spacy.util import registry
 from thinc.api import Adam
 
 from spacy_hosemi.features.presets import LISTS
@@ -676,7 +675,3 @@ def test_a_list_of_training_spans():
     everything = list(make_training_spans()(examples))
     assert [text for text, _ in everything] == ["Oslo", "Oslo", "Rome", "Ada"]
     assert [doc for _, doc in everything] == docs
-
-
-def test_a_list_of_training_spans_by_its_name():
-    assert registry.readers.get("spacy_hosemi.training_spans.v1") is make_training_spans

@@ -276,11 +276,6 @@ def test_wrong_incorrect_spans(missing):
         pipe.initialize(lambda: [eg], nlp=NLP)
 
 
-def test_incorrect_spans_need_segments():
-    with pytest.raises(ValueError, match="HS093.*'wrong'.*'BIO'"):
-        make_pipe(incorrect_spans_key="wrong", encoding="BIO")
-
-
 @pytest.mark.parametrize("scope", ["doc", "sents"])
 def test_what_is_wrong_is_unlearnt(scope):
     """As spaCy's users do it: a span that was predicted is marked as wrong."""

@@ -7,8 +7,6 @@ from spacy.training import Example
 
 from spacy_hosemi.component.scorer import score_entities
 
-from ..helpers import make_nlp
-
 NLP = spacy.blank("en")
 WORDS = ["a", "b", "c"]
 AB, C = (0, 2, "X"), (2, 3, "Y")
@@ -55,8 +53,3 @@ def test_missing_annotation_is_not_counted():
     empty = Example(Doc(NLP.vocab), Doc(NLP.vocab))
     assert accuracy([empty]) is None
     assert accuracy([]) is None
-
-
-def test_it_is_shown_in_training():
-    weights = make_nlp().get_pipe_meta("hosemi").default_score_weights
-    assert weights["ents_record_accuracy"] == 0.0
