@@ -256,23 +256,23 @@ def _say_notes(
     key = f'incorrect_spans_key = "{INCORRECT_SPANS}"'
     n_ungrouped = 0 if group is None else count_without(texts, group)
     n_partial = sum(text.is_partial for text in texts)
-    of_spans = {
-        "white space at the ends of {} was left out": annotations.n_trimmed,
-        "invisible characters at the ends of {} were left out": annotations.n_unseen,
-        "left out: {} that overlapped a longer one": annotations.n_shorter,
-        "tokens were cut at the borders of {}": summary["spans_inside_tokens"],
-        f"{{}} known to be wrong: train with {key}": summary["spans_wrong"],
-    }
+    n_cut = summary["spans_inside_tokens"]
+    unseen = "invisible characters at the ends of {} were left out"
     several = "{} given more than once, with other spans: by several annotators?"
-    of_texts = {
-        several: _count_contradicting(texts),
-        "{} without the key of --group: each is a group": n_ungrouped,
-        "nothing is known beside the spans of {}: tokens there are missing": n_partial,
-    }
-    for name, notes in (("span", of_spans), ("text", of_texts)):
-        for note, n in notes.items():
-            if n:
-                say(note.format(count(n, name)))
+    unknown = "nothing is known beside the spans of {}: tokens there are missing"
+    notes = (
+        ("white space at the ends of {} was left out", annotations.n_trimmed, "span"),
+        (unseen, annotations.n_unseen, "span"),
+        ("left out: {} that overlapped a longer one", annotations.n_shorter, "span"),
+        (several, _count_contradicting(texts), "text"),
+        ("tokens were cut at the borders of {}", n_cut, "span"),
+        ("{} without the key of --group: each is a group", n_ungrouped, "text"),
+        (unknown, n_partial, "text"),
+        (f"{{}} known to be wrong: train with {key}", summary["spans_wrong"], "span"),
+    )
+    for note, n, name in notes:
+        if n:
+            say(note.format(count(n, name)))
     for reason, times in sorted(annotations.skipped.items()):
         say(f"left out: {times:,} {reason}")
     if not texts:
