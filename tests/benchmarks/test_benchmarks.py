@@ -31,7 +31,8 @@ from spacy_hosemi.features import make_features
 from ..conftest import ROOT, scripts_on_path
 from ..helpers import make_trained
 
-FIT = "--overrides initialize.components.hosemi.fit.max_iter=1"
+TRIALS = "--overrides initialize.components.hosemi.fit.max_iter=1"
+FIT = f"{TRIALS} initialize.components.hosemi.fit.l2=0.1"
 RUNS = [
     f"accuracy DATA --peer crfsuite --peer-settings .05 .1 {FIT}",
     f"accuracy DATA --cv 2 --all --max-train 12 {FIT}",
@@ -53,7 +54,7 @@ RUNS = [
     f"parallel DATA --documents 4 --passes 1 --threads-only {FIT}",
     f"partial_annotation DATA --missing .5 --repeats 1 {FIT}",
     f"patterns DATA --order 1 --sizes 2 --l1 {FIT}",
-    f"settings DATA --kind names --max-train 6 --tune .02 {FIT}",
+    f"settings DATA --kind names --max-train 6 --tune .02 {TRIALS}",
     "dirty_text DATA --only ligatures",
     "tokenizers DATA --passes 1",
     "estimates DATA",
