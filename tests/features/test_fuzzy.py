@@ -14,6 +14,7 @@ from spacy_hosemi.features import Extractor, FeatureSet, Gazetteers, make_gazett
 from spacy_hosemi.features.gazetteers.fuzzy import (
     Fuzzy,
     FuzzyIndex,
+    grams,
     make_fuzzy,
 )
 from spacy_hosemi.features.naming import feature_names
@@ -95,6 +96,14 @@ def test_every_segment(settings, texts, words, excluded):
         rivals = {k: x for (i, j, k), x in expected.items() if (i, j) == span}
         assert s == pytest.approx(max(rivals.values()))
         assert rivals[e] == pytest.approx(s)
+
+
+def test_grams():
+    a, b, c, space = (ord(x) for x in "abc ")
+    codes = [x | y << 21 | z << 42 for x, y, z in [(space, a, b), (a, b, space)]]
+    assert grams(["ab", "", "ab"]).tolist() == codes * 2
+    assert len(grams([])) == 0
+    assert len(set(grams(["\ud800x\U0010ffff"]).tolist())) == 3
 
 
 # --- in lists ---------------------------------------------------------------------

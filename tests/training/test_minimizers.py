@@ -10,6 +10,7 @@ from spacy_hosemi.training import minimizers
 from spacy_hosemi.training.minimizers import (
     CURVATURE,
     DECREASE,
+    N_STEPS,
     minimize_smooth,
     norm_of,
 )
@@ -78,6 +79,41 @@ def test_steps_satisfy_the_conditions_of_wolfe(seed):
         assert new_value <= value + DECREASE * slope + 1e-12 * value
         assert new_slope >= CURVATURE * slope - 1e-12 * value
         before = x
+
+
+def two_loops(gradient, steps, changes):
+    """Nocedal and Wright 2006, algorithm 7.4."""
+    q, shares = gradient.copy(), []
+    for s, y in zip(steps[::-1], changes[::-1]):
+        shares.append(s @ q / (s @ y))
+        q -= shares[-1] * y
+    q *= steps[-1] @ changes[-1] / (changes[-1] @ changes[-1])
+    for s, y, share in zip(steps, changes, shares[::-1]):
+        q += (share - y @ q / (s @ y)) * s
+    return -q
+
+
+def test_directions_are_those_of_two_loops():
+    rng = np.random.default_rng(0)
+    n, gradient, direction = 30, rng.normal(size=30), np.empty(30)
+    matrix = rng.normal(size=(n, n))
+    matrix = matrix @ matrix.T + n * np.eye(n)
+    history, steps, changes = minimizers._History(n), [], []
+    assert history.direct(gradient, direction) == pytest.approx(-gradient @ gradient)
+    np.testing.assert_array_equal(direction, -gradient)
+    for k in range(20):
+        if k == 13:  # as where no lower value was found
+            history.slots, steps, changes = [], [], []
+        step, moved = rng.uniform(0.1, 2.0), rng.normal(size=n)
+        steps.append(step * moved)
+        changes.append(matrix @ steps[-1])
+        before, gradient = gradient, gradient + changes[-1]
+        history.add(moved, step, before, gradient)
+        steps, changes = steps[-N_STEPS:], changes[-N_STEPS:]
+        slope = history.direct(gradient, direction)
+        expected = two_loops(gradient, steps, changes)
+        np.testing.assert_allclose(direction, expected, rtol=1e-8, atol=1e-10)
+        assert slope == pytest.approx(direction @ gradient)
 
 
 def test_a_point_holds_until_the_next_one():
