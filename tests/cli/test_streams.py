@@ -203,25 +203,17 @@ def small_app(function) -> typer.Typer:
     return one
 
 
-def crash():
-    raise KeyError("lost")
-
-
-def refuse():
-    raise ValueError("[HS001] no such thing")
-
-
-def find_a_broken_pipe():
-    raise BrokenPipeError
+def crash(error=KeyError, message="lost"):
+    raise error(message)
 
 
 @pytest.mark.parametrize(
     "function, code, expected",
     [
         (crash, 2, "KeyError: 'lost'"),
-        (refuse, 2, "Error: [HS001] no such thing"),
+        (lambda: crash(ValueError, "[HS001] no such"), 2, "Error: [HS001] no such"),
         (hit_ctrl_c, 130, "Stopped."),
-        (find_a_broken_pipe, 141, ""),
+        (lambda: crash(BrokenPipeError), 141, ""),
         (lambda: streams.fail("No."), 2, "Error: No."),
         (lambda: streams.fail("No x", "Expected y."), 2, "Error: No x. Expected y."),
         (lambda: Path("/nosuch/file").open(), 2, "No such file"),

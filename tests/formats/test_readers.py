@@ -158,21 +158,17 @@ AUTHOR = {"start": 0, "end": 5, "labels": ["author"], "text": "Frege"}
 DATE = {"start": 6, "end": 10, "labels": ["date"], "text": "1879"}
 
 
+OTHER = {"of another annotator": 1}
+CANCELLED = [], {"was_cancelled": True}
+
+
 @pytest.mark.parametrize(
     "one, labels, skipped",
     [
-        (task(([AUTHOR], {}), ([DATE], {})), ["date"], {"of another annotator": 1}),
-        (
-            task(([AUTHOR], {"ground_truth": True}), ([DATE], {})),
-            ["author"],
-            {"of another annotator": 1},
-        ),
-        (
-            task(([AUTHOR], {}), ([], {"was_cancelled": True})),
-            ["author"],
-            {"cancelled": 1},
-        ),
-        (task(([], {"was_cancelled": True})), None, {"cancelled": 1}),
+        (task(([AUTHOR], {}), ([DATE], {})), ["date"], OTHER),
+        (task(([AUTHOR], {"ground_truth": True}), ([DATE], {})), ["author"], OTHER),
+        (task(([AUTHOR], {}), CANCELLED), ["author"], {"cancelled": 1}),
+        (task(CANCELLED), None, {"cancelled": 1}),
         (task(), None, {"without annotation": 1}),
         ({**task(), "predictions": [{}]}, None, {"predicted, not annotated": 1}),
         (task(([AUTHOR, {"choices": ["x"]}], {})), ["author"], {}),
