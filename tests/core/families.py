@@ -138,6 +138,13 @@ def at_starts(rng, kinds=KINDS, **given) -> Problem:
     return only_labels(problem)._replace(cells=cells, entries=entries)
 
 
+def at_borders(rng) -> Problem:
+    """Some of the entries stand at ends instead, so that arcs cannot have them all."""
+    problem = at_starts(rng)
+    entries = [(i, int(rng.integers(1, 3)), *row) for i, _, *row in problem.entries]
+    return problem._replace(entries=entries)
+
+
 def sharp(rng, problem: Problem | None = None) -> Problem:
     """One label is much better than the others at each token, so that bounds hold."""
     if problem is None:
@@ -223,7 +230,8 @@ SHORT = {
     "tags that add": (300, lambda rng: only_adding(tags(rng))),
     "runs": (150, runs),
     "runs that add": (300, lambda rng: only_adding(runs(rng))),
-    "at starts": (500, at_starts),
+    "at starts": (400, at_starts),
+    "at borders": (100, at_borders),
     "sharp": (300, sharp),
     "large": (500, large),
     "running": (100, running),

@@ -73,6 +73,7 @@ def test_parts():
     assert shown(known.part(0, 6)) == shown(known)
     assert shown(known.part(1, 5)) == (((2, 4, "B"),), ((0, 3, None),), [0], [1, 3])
     assert shown(known.part(4, 6)) == ((), (), [1], [])
+    assert shown(known.part(1, 4))[3] == [1]  # its own end is no border
     assert np.flatnonzero(known.part(4, 6).unknown()).tolist() == [0]
 
 
