@@ -6,7 +6,7 @@ import pickle
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_hosemi.labels.whitespace import trim_whitespace
@@ -91,6 +91,7 @@ def test_log_z_is_computed_once(config, monkeypatch):
 @pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])
 @settings(max_examples=12)
 @given(words=st.lists(st.sampled_from(["a", "b", "\n"]), min_size=1, max_size=5))
+@example(words=["a", "\n", "a", "\n", "b"])
 def test_tags_on_whitespace(encoding, words):
     """All sequences of tags that are read as the same spans count."""
     if encoding not in WITH_SPACES:
