@@ -47,6 +47,7 @@ from spacy_hosemi.hierarchy import tree
 from spacy_hosemi.text.clean import clean_joined
 from spacy_hosemi.text.tokenizer import FieldTokenizer
 from spacy_hosemi.training import checkpoint
+from spacy_hosemi.values import Unfit
 
 # In memory, where the system has files there.
 _FOLDER = Path("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir())
@@ -226,7 +227,7 @@ def _cfg(data: bytes) -> object:
 def _checkpoint(data: bytes) -> object:
     try:
         return checkpoint._read_parts(_in_memory(".npz", data))
-    except checkpoint._Unusable:  # a fit begins anew, and says so
+    except Unfit:  # a fit begins anew, and says so
         return None
 
 

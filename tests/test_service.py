@@ -408,7 +408,7 @@ def server(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("SERVICE_MAX_BYTES", "100000")
     with scripts_on_path():
         monkeypatch.delitem(sys.modules, "service", raising=False)
-        with import_module("service").running(folder, tmp_path) as server:
+        with import_module("service").Server(folder, tmp_path / "log") as server:
             yield server
 
 

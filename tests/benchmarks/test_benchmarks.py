@@ -259,7 +259,10 @@ def test_quoted_commands_can_be_read(monkeypatch):
         assert ROOT / script in SCRIPTS, command
         if Path(script).stem not in OF_OTHERS:
             monkeypatch.setattr(sys, "argv", [script, *filter(None, argv)])
-            assert import_module(Path(script).stem).main() == 0, command
+            try:
+                assert import_module(Path(script).stem).main() == 0, command
+            except ModuleNotFoundError as error:
+                assert error.name in NEEDED.values(), command
     assert len(read) > 100
 
 

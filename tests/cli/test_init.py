@@ -74,9 +74,7 @@ def test_each_kind_trains(kind, is_rich, folder, tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(lookups, "load_language_data", few_words)
     monkeypatch.setattr(lists, "installed_lists", lambda: ["tiny"] if is_rich else [])
     monkeypatch.setitem(lists.USEFUL, kind, ("tiny",))
-    monkeypatch.setitem(
-        packages.SOURCES, "tiny", packages.NameSource("json", lambda *_: iter(["Ada"]))
-    )
+    monkeypatch.setitem(packages.SOURCES, "tiny", ("json", lambda *_: iter(["Ada"])))
     more = ["--lists", folder, "--lists", "packages"] if is_rich else []
     path = tmp_path / "new" / f"{kind}.cfg"
     init(path, "--for", kind, *more)
