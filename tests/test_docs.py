@@ -118,7 +118,7 @@ def test_all_attributes_are_listed():
 def test_all_formats_and_decodings_are_described():
     page = (DOCS / "parse.md").read_text("utf8")
     assert {*WRITERS} <= set(re.findall(r"^\| `(.*?)` \|", page, re.M))
-    assert LEVEL_DECODINGS.keys() == DECODINGS.keys()
+    assert LEVEL_DECODINGS.keys() <= DECODINGS.keys()
 
 
 @pytest.mark.parametrize("name", ["make_reference", "draw"])

@@ -50,7 +50,7 @@ def _status_of(pipe: HighOrderSemiCRF) -> str:
 
 
 def _parts(pipe: HighOrderSemiCRF) -> Iterator[str]:
-    """Yields the lines of the `div`."""
+    """Yields the parts of the HTML, from the title to the settings."""
     title = f"<b>{escape(pipe.name)}</b> <span>HighOrderSemiCRF</span>"
     yield f"<div>{title}: {escape(_status_of(pipe))}</div>"
     yield _table(_count_labels(pipe)) if pipe.labels else "<div>no labels</div>"

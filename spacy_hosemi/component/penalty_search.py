@@ -108,7 +108,7 @@ class Trial:
         return f"F1 {100 * self.f1:.2f}{records}"
 
     def to_cfg(self) -> dict[str, Any]:
-        """Returns settings and scores as JSON can have them."""
+        """Returns the settings that were tried and their scores, for JSON."""
         settings = {"decoding": self.decoding, "expected_f1": self.expected_f1}
         scores = {"ents_f": self.f1, "ents_record_accuracy": self.record_accuracy}
         return {"l2": self.l2, **settings, **scores}

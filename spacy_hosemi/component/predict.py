@@ -137,8 +137,8 @@ def annotate(pipe: HighOrderSemiCRF, doc: Doc) -> Doc | None:
     RETURNS (Optional[Doc]): The same; None if it fails and the error handler
         returns.
     """
-    docs = Instances([doc])
     try:
+        docs = Instances([doc])
         write(pipe, docs, finish(present_decoder(pipe).steps(docs)))
     except Exception as e:
         pipe.get_error_handler()(pipe.name, pipe, [doc], e)

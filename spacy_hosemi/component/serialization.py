@@ -154,9 +154,12 @@ def _restore(
     exclude: Sequence[str],
     in_pipeline: bool = False,
 ) -> None:
-    """Takes what was saved beside the model, which is loaded already; in_pipeline: and
-    settings that the config has changed since. Raises HS029, HS064, HS091 if they do
-    not go with the model."""
+    """Gives the component the settings, rules and facts that were saved with a model.
+
+    The model itself is loaded already. in_pipeline: the config.cfg of a pipeline stands
+    beside the component; settings that were changed there go before the saved ones.
+    Raises HS029, HS064, HS091 if the settings do not fit the model.
+    """
     if "cfg" in exclude or cfg.keys() == {"format"}:
         cfg = pipe.cfg
     changes = pipe.config_blocks.changed(cfg) if in_pipeline else {}

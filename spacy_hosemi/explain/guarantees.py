@@ -269,8 +269,9 @@ def _thresholds(
 
 
 def _log_capitals(spans: _Spans, error: float, bets: Floats) -> Floats:
-    """Returns the log of the capital of each bet, when all spans up to this one are
-    accepted, float64 [S, number of bets]."""
+    """Returns what each bet against "more than `error` of the spans are wrong" has won,
+    as the log of its capital, float64 [S, number of bets]: in row s all spans up to s
+    are accepted."""
     before = spans.wrong_before() - error * spans.ranks()
     after = before + spans.is_wrong - error
     gains = np.log1p(-np.outer(after, bets)) - np.log1p(-np.outer(before, bets))

@@ -157,8 +157,11 @@ def divide(doc: Doc, scope: str) -> list[Instance]:
 
 
 def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:
-    """RETURNS (int32 [K]): The instance of each of some tokens. first: that of each
-    instance, as `Instances` have it."""
+    """RETURNS (int32 [K]): The number of the instance that each token is in.
+
+    start (int [K]): Tokens, counted over all instances.
+    first (int32 [N + 1]): The first token of each instance, see `Instances`.
+    """
     return (np.searchsorted(first, start, side="right") - 1).astype(np.int32)
 
 

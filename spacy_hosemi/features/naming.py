@@ -20,8 +20,12 @@ Texts = Mapping[str, Sequence[str | None]]
 def namer(
     extractor: Extractor, doc: Doc, is_train: bool = False
 ) -> Callable[[str, int, int], str | None]:
-    """Returns a function (role, token, template) -> name of a feature of the document,
-    in the order of `Reading.keys`; None where the template is not active."""
+    """Returns a function that names the features of the tokens of a document.
+
+    It takes a role of templates, a token and the number of a template of this role, and
+    returns a name such as "LOWER[-1]=paris"; None if the token does not have the
+    feature.
+    """
     texts = extractor.texts(doc, is_train)
     roles = extractor.features.roles
     return lambda role, i, t: _token_name(roles[role][t], texts, i)

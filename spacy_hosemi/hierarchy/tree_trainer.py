@@ -201,7 +201,8 @@ class TreeTrainer(Trainer):
             self._levels.connect(self._projection.tree, self.schema.automaton)
 
     def _grow(self, corpus: Corpus) -> None:
-        """Adds weights of 0 for pairs of a feature and a node that are new."""
+        """Gives each feature weights for the nodes of the tree that it occurs with in
+        new documents; they are 0 at first. Nothing happens if features do not grow."""
         if not self.weights.state.grows:
             return
         mined, keys = self._levels.mined, self._keys(corpus)

@@ -1,8 +1,9 @@
 """The rules of decoding: from scores to the segmentation that is predicted.
 
-A rule is one entry of `DECODINGS`, and where labels may be in a tree one of
-`LEVEL_DECODINGS`. Its functions give steps, so that tasks without the GIL are given
-away, and the same segmentations.
+A rule is one entry of `DECODINGS`. Label trees refuse a rule that is not in
+`LEVEL_DECODINGS` of `hierarchy`, too. The functions of a rule are generators: they
+yield tasks that other threads can run without the GIL, and return segmentations, which
+are the same for any number of threads.
 """
 
 from __future__ import annotations

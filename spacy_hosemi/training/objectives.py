@@ -208,7 +208,8 @@ def _joined(
 
 
 def _arrays(potentials: Potentials) -> list[NDArray[np.float64]]:
-    """Returns everything that has scores, or derivatives by them, as views."""
+    """Returns the dense arrays, and the column "score" of the sparse ones, as views:
+    what is added to them is added to the potentials."""
     arrays = [getattr(potentials, name) for name in _DENSE]
     return [*arrays, *(x["score"] for x in _records(potentials).values())]
 

@@ -10,6 +10,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_hosemi.cli.common import print_json
+from spacy_hosemi.cli.suspicious import _print_counts
 from spacy_hosemi.component.folds import folds_of
 from spacy_hosemi.explain.label_errors import LabelError, _mean, judge_labels
 
@@ -201,6 +202,13 @@ def test_all_records_are_counted(folder):
     n = sum(x["found"]["evidence"] > 0 for x in records)
     printed = run(folder / "label.spacy", "--folds", 2, "--top", 1).stdout
     assert f"Evidence above 0: {n}" in printed and n >= 1
+
+
+def test_a_record_without_a_kind_is_named(capsys):
+    errors = [LabelError(0, 1.0, 0.0, kind, [], []) for kind in ("label", "", "label")]
+    _print_counts(errors)
+    printed = capsys.readouterr().out
+    assert printed == "\nEvidence above 0: 3 (label 2, no single change 1)\n"
 
 
 def test_json_has_no_infinity(capsys):
