@@ -157,6 +157,14 @@ def test_unseen_between_a_letter_and_its_accent(nlp):
     assert_as_documents(texts, nlp, ["ALNUM", "LEMMA"])
 
 
+@pytest.mark.parametrize("unseen", UNSEEN)
+def test_pieces_without_a_visible_character(unseen):
+    for texts in (["a", unseen], [unseen, "a"], [f"a {unseen} b", unseen, "c"]):
+        assert_as_documents(texts, NLP, ["ALNUM", "LEMMA"])
+        found = entry_words(texts, "ALNUM", NLP, with_texts=True, clean_text=True)
+        assert " ".join(found.texts).split() == re.findall("[abc]", "".join(texts))
+
+
 @pytest.mark.parametrize("attr", ATTRIBUTES)
 def test_each_piece_is_read_once(attr):
     nlp = spacy.blank("en")

@@ -180,7 +180,8 @@ def _alnum_words(
             doc, _ = clean_doc(nlp.make_doc(piece))
             texts += [token.text for token in doc]
             is_apart.extend(bool(token.whitespace_) for token in doc)
-            is_apart[-1:] = array("B", [True] * bool(doc))
+            if len(doc):  # none is left of a soft hyphen
+                is_apart[-1] = True
         else:
             texts.append(piece)
             is_apart.append(True)
