@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import tempfile
 from copy import deepcopy
 from importlib import import_module
@@ -327,6 +328,19 @@ def test_no_annotation_can_be_used(make, training, kind, in_process):
         reason = FAULTY[kind] if kind == "cancelled" else f"task 7: {FAULTY[kind]}"
         assert found["error"] == f"0 of 1 annotations can be used: {reason}"
         assert not found["n_trained"] and "Ada" not in str(found)
+
+
+def test_a_worse_model_replaces_nothing(make, training, in_process):
+    """One annotation alone, against a model of all texts."""
+    del training["train"]
+    with TestClient(make(**training).app) as client:
+        before = predict(client, TEXT)
+        send(client, task_of("Nobody saw the [MACHINE Z3] .", 1))
+        wait_until(lambda: client.get("/health").json()["error"])
+        found = client.get("/health").json()
+        expected = r"the model in use stays: F1 100.0 on .*; trained with 1 .* was 0.0"
+        assert re.fullmatch(expected, found["error"]) and not found["n_trained"]
+        assert predict(client, TEXT) == before
 
 
 def test_a_training_that_cannot_begin(make, training, tmp_path, monkeypatch):

@@ -129,8 +129,9 @@ class Backend:
         self.answers = Answers(Path(settings.folder) / "answers")
         files = Path(settings.config), settings.train, Path(settings.dev)
         self.training = Training(*files, settings.max_train_seconds)
-        args = self.answers, self.training, Path(settings.folder)
-        self.learner = Learner(*args, settings.wait_seconds, self.use)
+        folders = Path(settings.model), Path(settings.folder)
+        args = self.answers, self.training, *folders, settings.wait_seconds
+        self.learner = Learner(*args, self.use)
         self.registry = prometheus.CollectorRegistry()
 
     def use(self, folder: Path) -> None:

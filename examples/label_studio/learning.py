@@ -137,6 +137,12 @@ class Training:
         await self._spacy("train", str(self.config), "--output", str(folder), *paths)
         return folder / "model-last"
 
+    async def score(self, model: Path, file: Path) -> float:
+        """Returns the F1 of a model on `dev`, 0 to 1. Raises RuntimeError as `run`.
+        file: What is written meanwhile."""
+        await self._spacy("evaluate", str(model), str(self.dev), "--output", str(file))
+        return float(json.loads(file.read_text("utf-8"))["ents_f"] or 0.0)
+
     async def _spacy(self, *words: str, fine: Sequence[int] = (0,)) -> bytes:
         """Returns what a command writes to standard output. `fine` has its exit codes
         that are no failure. Raises RuntimeError as `run`."""
@@ -167,6 +173,7 @@ class Learner:
     """Trains when it is asked to, one model at a time.
 
     answers (Answers), training (Training): On what, and how.
+    first (Path): The model that is used until one was trained.
     folder (Path): The last model that was trained is kept in it.
     wait_seconds (float): From being asked until it begins; annotations that come until
         then are in, those that come later are in the next one.
@@ -180,11 +187,12 @@ class Learner:
         self,
         answers: Answers,
         training: Training,
+        first: Path,
         folder: Path,
         wait_seconds: float,
         use: Callable[[Path], None],
     ) -> None:
-        self._answers, self._training = answers, training
+        self._answers, self._training, self._first = answers, training, first
         self._folder, self._wait_seconds, self._use = folder, wait_seconds, use
         self._is_asked = asyncio.Event()
         self.status: dict[str, Any] = {"n_trained": 0, "error": None}
@@ -218,7 +226,8 @@ class Learner:
                 log.error("no new model: %s: %s", type(error).__name__, error)
 
     async def _learn(self) -> Converted:
-        """Train with the annotations that can be used, and use the model."""
+        """Train with the annotations that can be used, and use the model, unless the
+        present one is better on held-out documents."""
         work = self._folder / "work"
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
@@ -231,8 +240,15 @@ class Learner:
             first = f"{what}: {'; '.join(made.without_quotes())}"
             raise RuntimeError("\n".join((first, *made.reasons)))
         trained = await self._training.run(work)
-        await asyncio.to_thread(self._use, trained)
         before = self.newest()
+        pair, file = (before or self._first, trained), work / "scores.json"
+        old, new = [await self._training.score(model, file) for model in pair]
+        if new < old:
+            raise RuntimeError(
+                f"the model in use stays: F1 {100 * old:.1f} on {self._training.dev}; "
+                f"trained with {made.n_used} annotations it was {100 * new:.1f}"
+            )
+        await asyncio.to_thread(self._use, trained)
         number = 1 if before is None else 1 + int(before.name.partition("-")[2])
         os.replace(trained, self._folder / f"model-{number:06}")
         for done in filter(None, (before, work)):

@@ -218,7 +218,11 @@ class LevelVector:
 
     @cached_property
     def _steps(self) -> SparseAdagrad:
-        return SparseAdagrad(self.vector()[:, None])
+        """Begins with sums of squares as `first_squares` does."""
+        vector, top = self.vector(), self.top.state
+        n_docs = top.counts.repeat(self.pairs.sizes)
+        squares = self._joined(n_docs / 4, np.full(len(self._pattern), top.n_docs / 4))
+        return SparseAdagrad(vector[:, None], np.where(vector, squares, 0.0)[:, None])
 
     @property
     def gradient(self) -> Floats:

@@ -362,7 +362,9 @@ def test_rows_that_come_later_are_rows_of_zeros(sizes, data):
     n_rows = 1 + sum(sizes)
     start = np.zeros((n_rows, 2))
     start[0] = 1.0
-    grown, full = SparseAdagrad(start[:1].copy()), SparseAdagrad(start.copy())
+    grown, full = (
+        SparseAdagrad(x.copy(), np.zeros_like(x)) for x in (start[:1], start)
+    )
     n = 1
     for size in sizes:
         n += size

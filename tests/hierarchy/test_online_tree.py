@@ -24,6 +24,7 @@ from .test_component import (
     example,
     examples_of,
     fit_on,
+    make_tree_nlp,
     predicted,
 )
 
@@ -227,6 +228,30 @@ def test_a_fitted_model_goes_on_once_it_is_copied():
     assert_learnt(other)
 
 
+def test_levels_of_a_fit_begin_at_a_quarter_of_their_documents():
+    for is_fitted in (True, False):
+        nlp = make_tree_nlp() if is_fitted else make_online()[0]
+        weights = nlp.get_pipe("hosemi").trainer.weights
+        level = level_weights_of(nlp.get_pipe("hosemi").model).level(2, weights, 1.0)
+        of_pairs = weights.state.counts.repeat(level.pairs.sizes) / 4
+        n_patterns = len(level.vector()) - len(of_pairs)
+        rest = [weights.state.n_docs / 4] * n_patterns
+        expected = (
+            [*of_pairs, *rest] if is_fitted else [0.0] * (len(of_pairs) + len(rest))
+        )
+        is_zero = level.vector() == 0.0
+        found = level._steps._squares[:, 0]
+        assert found.tolist() == np.where(is_zero, 0.0, expected).tolist()
+        assert is_zero.all() == (not is_fitted) and (not is_fitted or not is_zero.any())
+
+
+def test_known_documents_change_nothing_in_a_tree():
+    nlp = copy.deepcopy(make_tree_nlp())
+    before = predicted(nlp)
+    train(nlp, n_passes=3, sgd=nlp.resume_training())
+    same(predicted(nlp), before, 0.02)
+
+
 def test_siblings_have_weights_while_all_are_few(monkeypatch):
     """However few a document brings."""
     monkeypatch.setattr(mining, "MAX_WEIGHTS", 40)
@@ -265,7 +290,9 @@ def test_rows_that_come_between(seed):
     rng = np.random.default_rng(seed)
     n, at = 5, np.sort(rng.integers(0, 6, size=3))
     places = np.insert(np.full(n, True), at, False)
-    part, whole = SparseAdagrad(np.zeros((n, 1))), SparseAdagrad(np.zeros((n + 3, 1)))
+    part, whole = (
+        SparseAdagrad(np.zeros((k, 1)), np.zeros((k, 1))) for k in (n, n + 3)
+    )
     of_part = np.flatnonzero(places).astype(np.int32)
     for step in range(12):
         if step == 5:

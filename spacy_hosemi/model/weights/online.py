@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,13 +34,14 @@ class SparseAdagrad:
 
     weights (float64 [R, L]): Changed in place, unless they are read-only, because a
         prediction has seen them: then a copy.
+    squares (float64 [R, L]): What the sums of squared gradients begin with.
     """
 
-    def __init__(self, weights: Floats) -> None:
+    def __init__(self, weights: Floats, squares: Floats) -> None:
         self.gradient = np.zeros_like(weights)
         self.touched: list[NDArray[np.int32]] = []
         self.weights = weights
-        self._squares = np.zeros_like(weights)
+        self._squares = squares
         self._averages = np.zeros_like(weights)
         self._last = np.zeros(len(weights))
         self._log_decay = 0.0
@@ -114,8 +116,9 @@ class OnlineSteps:
     """
 
     def __init__(self, state: WeightState) -> None:
-        self._matrix = SparseAdagrad(state.matrix)
-        self._dense = SparseAdagrad(dense(state)[:, None])
+        squares, of_dense = first_squares(state)
+        self._matrix = SparseAdagrad(state.matrix, squares)
+        self._dense = SparseAdagrad(dense(state)[:, None], of_dense[:, None])
         self._learnt = np.flatnonzero(is_learnt(state)).astype(np.int32)
         self._n_docs = 0
 
@@ -183,6 +186,50 @@ class OnlineSteps:
             n_whole=n_whole_rows(pairs, n_labels, group),
             of_features=self._matrix.grow(n_new),
         )
+
+
+def first_squares(state: WeightState) -> tuple[Floats, Floats]:
+    """Returns what the sums of squared gradients begin with: those of `matrix` [R, L],
+    and of patterns and lengths [M + L * D].
+
+    A document that has a feature adds the square of a count less its probability p: in
+    the mean p (1 - p), at most 1/4. So weights of a fit or a file begin at a quarter of
+    their documents, as if they had been trained online: else the first step would move
+    each by the whole rate, whatever its gradient. Weights that were never trained begin
+    at 0, those of labels that were added since included.
+    """
+    matrix, n_labels = state.matrix, len(state.tail)
+    squares = np.zeros_like(matrix)
+    of_dense = np.zeros(len(state.pattern) + state.length.size)
+    if not state.is_trained:
+        return squares, of_dense
+    row, column, slot = state.slots(np.arange(len(state.counts), dtype=np.int32))
+    weights = matrix.ravel()[slot]
+    is_trained = np.bincount(row, weights != 0.0, len(state.counts)) > 0
+    n_new = _n_untrained_labels(row, column, weights, n_labels)
+    is_new = (column >= n_labels - n_new) & (column < n_labels)
+    squares.ravel()[slot] = np.where(
+        is_trained[row] & ~is_new, state.counts[row] / 4, 0
+    )
+    of_dense[:] = state.n_docs / 4
+    if n_new:  # see `edits.add_labels`
+        lowest = state.pattern.min(initial=0.0, where=np.isfinite(state.pattern))
+        last = np.flatnonzero(np.isfinite(state.pattern) & (state.pattern > lowest))
+        of_dense[last.max(initial=-1) + 1 : len(state.pattern)] = 0.0
+        of_dense[of_dense.size - n_new * state.length.shape[1] :] = 0.0
+    return squares, of_dense
+
+
+def _n_untrained_labels(
+    row: NDArray[Any], column: NDArray[Any], weights: Floats, n_labels: int
+) -> int:
+    """Returns how many of the last labels have the least weight of each row, as those
+    that `edits.add_labels` adds."""
+    least = np.zeros(row.max(initial=-1) + 1)
+    np.minimum.at(least, row, weights)
+    n_greater = np.bincount(column[weights > least[row]], minlength=n_labels)
+    trained = np.flatnonzero(n_greater[:n_labels])
+    return n_labels - 1 - int(trained.max(initial=-1)) if len(trained) else 0
 
 
 def step_shares(state: WeightState, n_docs: int) -> tuple[Floats, float]:
