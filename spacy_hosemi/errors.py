@@ -656,6 +656,10 @@ class Errors(metaclass=_Coded):
         "encoding is {found!r}; expected 'segments': only then every span of gold can "
         "be judged by itself. Set it in the config that is given."
     )
+    HS367 = (
+        "{path} is being saved by another thread or process (number {found}); expected "
+        "one at a time. Wait until it has ended, or save to another folder."
+    )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "
         "setting in one place. Give them as parameters."

@@ -5,15 +5,23 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import re
 import shutil
+import stat
 import sys
-from contextlib import suppress
-from glob import escape
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from .component.saved_files import flush_names, verifies
+from .errors import Errors
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -21,6 +29,9 @@ if TYPE_CHECKING:
 # Files of a pipeline by which a model is known. The last one is a component's, and has
 # the digests of its weights.
 _KNOWN_BY = "config.cfg", "meta.json", "*/cfg"
+
+# File systems have names of 255 bytes at most; what is put around takes 19.
+_MOST_BYTES = 230
 
 # Linux: see renameat2(2).
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -33,34 +44,44 @@ def save(nlp: Language, path: str | Path) -> None:
     folders exchange their names: in one step on Linux. Elsewhere, and on file systems
     that cannot do that, there is a moment without a folder: interrupted just then, the
     old pipeline is in ".NAME.<letters>.old". What an interrupted save left beside is
-    removed by the next one; one process at a time may save to a path.
+    removed by the next one. A folder that cannot be renamed, a mount point or the
+    working folder, gets the new parts one by one, each as a whole: interrupted between
+    two of them, it has parts of both pipelines, and should be saved again.
 
     nlp (Language): Any pipeline.
     path (Union[str, Path]): A folder. Files in it that are no part of the pipeline
-        stay. A link to a folder leads there.
+        stay, and so do modes and groups. A link to a folder leads there.
     RAISES (OSError): It cannot be written, such as on a full disk; what was there is
-        still there.
+        still there. HS367 another thread or process is saving to this path (not on
+        Windows, where one at a time may).
     """
     path = Path(path).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file; expected a folder to write to.")
-    _tidy(path)
-    mark = uuid4().hex[:12]
-    new, old = (path.with_name(f".{path.name}.{mark}.{x}") for x in ("new", "old"))
-    try:
-        nlp.to_disk(new)
-        _flush(new)
-        if not path.exists():
-            new.rename(path)
-        elif _exchange(new, path):
-            new.rename(old)
-        else:
-            path.rename(old)
-            new.rename(path)
-        flush_names(path.parent)
-    finally:
-        _tidy(path)
+    is_fixed = _is_fixed(path)
+    where = path if is_fixed else path.parent
+    with _locked(where, path):
+        _tidy(where, path)
+        mark = f"{_prefix(path)}{uuid4().hex[:12]}"
+        new, old = (where / f"{mark}.{kind}" for kind in ("new", "old"))
+        try:
+            nlp.to_disk(new)
+            if path.exists():
+                _keep_rights(path, new)
+            _flush(new)
+            if is_fixed:
+                _move_into(new, path)
+            elif not path.exists():
+                new.rename(path)
+            elif _exchange(new, path):
+                new.rename(old)
+            else:
+                path.rename(old)
+                new.rename(path)
+            flush_names(where)
+        finally:
+            _tidy(where, path)
 
 
 def load(path: str | Path, *, verify: bool = True, **settings: Any) -> Language:
@@ -108,12 +129,88 @@ def _exchange(first: Path, second: Path) -> bool:
     return False
 
 
-def _tidy(path: Path) -> None:
-    """Removes what this save or interrupted ones have left beside: an old pipeline only
-    if there is a new one, which gets its files that are no part of it."""
-    for folder in _beside(path, "new"):
+def _is_fixed(path: Path) -> bool:
+    """Whether a folder cannot be renamed, or should not, as processes work in it."""
+    with suppress(OSError):  # the working folder may be gone
+        return os.path.ismount(path) or Path.cwd().is_relative_to(path)
+    return False
+
+
+@contextmanager
+def _locked(where: Path, path: Path) -> Iterator[None]:
+    """Raises BlockingIOError HS367 if somebody else saves to a path. A process that is
+    killed leaves the file, but no lock."""
+    if fcntl is None:
+        yield
+        return
+    lock = where / f"{_prefix(path)}lock"
+    is_ours = False
+    while not is_ours:
+        handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Not one that another process has removed meanwhile.
+            is_ours = os.path.samestat(os.fstat(handle), os.stat(lock))
+        except BlockingIOError:
+            number = os.read(handle, 20).decode() or "unknown"
+            os.close(handle)
+            error = Errors.HS367.format(path=str(path), found=number)
+            raise BlockingIOError(error) from None
+        except FileNotFoundError:
+            pass
+        except OSError:  # a file system without locks
+            is_ours = True
+        if not is_ours:
+            os.close(handle)
+    try:
+        os.ftruncate(handle, 0)
+        os.write(handle, str(os.getpid()).encode())
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _prefix(path: Path) -> str:
+    """Returns how the names of what stands beside a path begin; a long name is cut, as
+    file systems have names of up to 255 bytes."""
+    name = path.name
+    if len(os.fsencode(name)) > _MOST_BYTES:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()
+    return f".{name}."
+
+
+def _move_into(new: Path, path: Path) -> None:
+    """Moves entries of a folder in `path` up to it; what they replace is left there."""
+    for entry in sorted(new.iterdir()):
+        target = path / entry.name
+        if not target.exists():
+            entry.rename(target)
+        elif not _exchange(entry, target):
+            target.rename(new / f"{entry.name}.old")
+            entry.rename(target)
+
+
+def _keep_rights(old: Path, new: Path) -> None:
+    """Gives files and folders the modes and groups of those of the same names, where
+    the user may; new ones get the group of a folder that hands it down."""
+    for path in (new, *new.rglob("*")):
+        before = old / path.relative_to(new)
+        with suppress(OSError):
+            if before.exists():
+                found = before.stat()
+                os.chown(path, -1, found.st_gid)
+                path.chmod(stat.S_IMODE(found.st_mode))
+            elif before.parent.stat().st_mode & stat.S_ISGID:
+                os.chown(path, -1, before.parent.stat().st_gid)
+
+
+def _tidy(where: Path, path: Path) -> None:
+    """Removes what this save or interrupted ones have left: an old pipeline only if
+    there is a new one, which gets its files that are no part of it."""
+    for folder in _beside(where, path, "new"):
         shutil.rmtree(folder, ignore_errors=True)
-    for folder in _beside(path, "old") if path.exists() else ():
+    for folder in _beside(where, path, "old") if path.exists() else ():
         for entry in folder.iterdir():
             if not (path / entry.name).exists():
                 with suppress(OSError):
@@ -121,8 +218,11 @@ def _tidy(path: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _beside(path: Path, kind: str) -> list[Path]:
-    return [*path.parent.glob(f".{escape(path.name)}.*.{kind}")]
+def _beside(where: Path, path: Path, kind: str) -> list[Path]:
+    """Returns what saves to just this path have left: ".m-1.0.<letters>.old" is none of
+    those to "m-1"."""
+    pattern = re.compile(rf"{re.escape(_prefix(path))}[0-9a-f]{{12}}\.{kind}")
+    return [x for x in where.iterdir() if pattern.fullmatch(x.name)]
 
 
 def _flush(folder: Path) -> None:

@@ -3,6 +3,10 @@
 import errno
 import os
 import shutil
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ import spacy
 import spacy_hosemi
 from spacy_hosemi import saving
 
+from .conftest import ROOT
 from .helpers import make_trained
 
 
@@ -30,6 +35,13 @@ def setting_of(folder):
     return found
 
 
+@pytest.fixture(params=["beside", "in the folder"])
+def place(request, monkeypatch):
+    if request.param == "in the folder":
+        monkeypatch.setattr(os.path, "ismount", lambda path: Path(path).name == "model")
+    return request.param
+
+
 @pytest.fixture(params=["exchange", "two renames"])
 def way(request, monkeypatch):
     if request.param == "two renames":
@@ -43,7 +55,7 @@ def test_a_new_folder(two, tmp_path):
     assert os.listdir(tmp_path / "deep") == ["model"]
 
 
-def test_over_an_old_one(two, tmp_path, way):
+def test_over_an_old_one(two, tmp_path, way, place):
     one, other = two
     one.to_disk(tmp_path / "model")
     (tmp_path / "model" / "notes.txt").write_text("mine")
@@ -51,6 +63,142 @@ def test_over_an_old_one(two, tmp_path, way):
     assert setting_of(tmp_path / "model") == 0.25
     assert (tmp_path / "model" / "notes.txt").read_text() == "mine"
     assert os.listdir(tmp_path) == ["model"]
+    assert not [*(tmp_path / "model").glob(".*")]
+
+
+def test_the_working_folder_stays(two, tmp_path, way, monkeypatch):
+    """Before, it was removed, and everything that the process did next failed."""
+    two[0].to_disk(tmp_path / "model")
+    (tmp_path / "model" / "sub").mkdir()
+    for folder in (tmp_path / "model", tmp_path / "model" / "sub"):
+        monkeypatch.chdir(folder)
+        spacy_hosemi.save(two[1], "." if folder.name == "model" else "..")
+        assert Path.cwd() == folder and setting_of(tmp_path / "model") == 0.25
+        spacy_hosemi.save(two[0], tmp_path / "model")
+    assert os.listdir(tmp_path) == ["model"]
+
+
+# What other paths have left, or is their only copy, beside "m-1".
+OTHERS = [
+    ".m-1.0.0123456789ab.old",
+    ".m-1.0.0.0123456789ab.new",
+    ".m-1.1.fedcba987654.old",
+    ".m-1.mine.new",
+    "m-1.0",
+]
+
+
+def test_what_belongs_to_other_paths_stays(two, tmp_path, way):
+    """Before, saving m-1 removed the only copy of m-1.0."""
+    for name in OTHERS:
+        (tmp_path / name).mkdir()
+    for kind in ("old", "new"):
+        (tmp_path / f".m-1.0123456789ab.{kind}").mkdir()  # by 0.2.0, interrupted
+    for _ in range(2):
+        spacy_hosemi.save(two[0], tmp_path / "m-1")
+    assert {*os.listdir(tmp_path)} == {*OTHERS, "m-1"}
+
+
+@pytest.mark.parametrize("name", ["m" * 255, "é" * 127, "[*]? .", "m.new", ".m"])
+def test_names_of_any_kind(two, tmp_path, way, name):
+    for nlp, expected in zip(two, (0.0, 0.25)):
+        spacy_hosemi.save(nlp, tmp_path / name)
+        assert setting_of(tmp_path / name) == expected
+        assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="one process at a time may save there")
+def test_one_at_a_time(two, tmp_path, place, monkeypatch):
+    """The second is told, and harms nothing; the first ends."""
+    path, errors = tmp_path / "model", []
+    two[0].to_disk(path)
+
+    def to_disk(folder):
+        for save in (lambda: spacy_hosemi.save(two[0], path), in_a_process):
+            with pytest.raises(OSError, match="HS367") as error:
+                save()
+            errors.append(str(error.value))
+        original(folder)
+
+    def in_a_process():
+        patch = PATCH if place == "in the folder" else ""
+        code = f"import spacy, spacy_hosemi; nlp = spacy.blank('en'); {patch}"
+        code += f"spacy_hosemi.save(nlp, {str(path)!r})"
+        args = [sys.executable, "-c", code]
+        found = subprocess.run(args, capture_output=True, text=True, cwd=ROOT)
+        raise OSError(found.stderr)
+
+    original = two[1].to_disk
+    monkeypatch.setattr(two[1], "to_disk", to_disk)
+    spacy_hosemi.save(two[1], path)
+    assert setting_of(path) == 0.25 and os.listdir(tmp_path) == ["model"]
+    assert (
+        all(f"number {os.getpid()}" in error for error in errors) and len(errors) == 2
+    )
+
+
+# A folder is a mount point for both processes, or for neither.
+PATCH = "import os; os.path.ismount = lambda path: True; "
+
+
+def test_threads_that_save_to_one_path(two, tmp_path):
+    """Each succeeds or is told; what is there at the end is whole."""
+    path = tmp_path / "model"
+
+    def save(k):
+        try:
+            spacy_hosemi.save(two[k % 2], path)
+        except BlockingIOError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        n_saved = sum(pool.map(save, range(24)))
+    assert n_saved >= 1 and setting_of(path) in (0.0, 0.25)
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_lock_of_a_process_that_was_killed(two, tmp_path):
+    (tmp_path / ".model.lock").write_text("123")
+    spacy_hosemi.save(two[1], tmp_path / "model")
+    assert setting_of(tmp_path / "model") == 0.25
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_file_system_without_locks(two, tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(saving.fcntl, "flock", flock)
+    spacy_hosemi.save(two[1], tmp_path / "model")
+    assert os.listdir(tmp_path) == ["model"]
+    monkeypatch.setattr(saving, "fcntl", None)  # Windows
+    spacy_hosemi.save(two[0], tmp_path / "model")
+    assert setting_of(tmp_path / "model") == 0.0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
+def test_modes_and_groups_stay(two, tmp_path, way, place):
+    path = tmp_path / "model"
+    two[0].to_disk(path)
+    path.chmod(0o2775)
+    (path / "config.cfg").chmod(0o640)
+    (path / "hosemi").chmod(0o2750)
+    groups = (12345, 12346) if os.geteuid() == 0 else (os.getegid(),) * 2
+    os.chown(path, -1, groups[0])
+    os.chown(path / "config.cfg", -1, groups[1])
+    os.chmod(path, 0o2775)  # a change of the group may take bits away
+    spacy_hosemi.save(two[1], path)
+    found = {
+        name: (stat.S_IMODE(one.stat().st_mode), one.stat().st_gid)
+        for name in (".", "config.cfg", "hosemi")
+        if (one := path / name)
+    }
+    assert found["."] == (0o2775, groups[0])
+    assert found["config.cfg"] == (0o640, groups[1])
+    assert found["hosemi"][0] == 0o2750
+    weights = next((path / "hosemi").glob("weights-*"))
+    assert weights.stat().st_gid == (path / "hosemi").stat().st_gid
 
 
 def test_the_pipeline_that_was_loaded_from_there(two, tmp_path, way):
@@ -141,6 +289,22 @@ def test_killed_at_any_step(two, tmp_path, monkeypatch, way):
         assert os.listdir(folder) == ["model"]
         limit += 1
     assert found == sorted(found) and {*found} == {0.0, 0.25}
+    assert limit > 5
+
+
+def test_killed_in_a_folder_that_cannot_be_renamed(two, tmp_path, monkeypatch, way):
+    """Each component is the old or the new one; the next save is whole."""
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path).name == "model")
+    path, limit, is_killed = tmp_path / "model", 0, True
+    while is_killed:
+        two[0].to_disk(path)
+        is_killed = save_until(monkeypatch, two[1], path, limit)
+        if way == "exchange":
+            assert spacy.load(path).get_pipe("hosemi").weights.is_trained
+        spacy_hosemi.save(two[1], path)
+        assert setting_of(path) == 0.25
+        assert os.listdir(tmp_path) == ["model"] and not [*path.glob(".*")]
+        limit += 1
     assert limit > 5
 
 

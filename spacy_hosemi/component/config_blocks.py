@@ -59,8 +59,10 @@ class ConfigBlocks:
             for name in NAMES:
                 if name in saved and name in block:
                     written = map_values(_writable, saved[name])
-                    doubled = map_values(_doubled, written)
-                    if block[name] not in (written, doubled):
+                    forms = [written]
+                    if isinstance(written, Mapping):  # or as pairs of key and value
+                        forms.append([list(pair) for pair in written.items()])
+                    if block[name] not in (*forms, *map_values(_doubled, forms)):
                         changes[name] = block[name]
         return changes
 

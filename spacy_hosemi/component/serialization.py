@@ -158,7 +158,8 @@ def _restore(
 
     The model itself is loaded already. in_pipeline: the config.cfg of a pipeline stands
     beside the component; settings that were changed there go before the saved ones.
-    Raises HS029, HS064, HS091 if the settings do not fit the model.
+    Raises HS029, HS064, HS091 if the settings do not fit the model; HS150 if one was
+    changed that the weights were made for.
     """
     if "cfg" in exclude or cfg.keys() == {"format"}:
         cfg = pipe.cfg
@@ -181,6 +182,17 @@ def _restore(
     if weights.state.is_trained:
         check_names(pipe)
         _check_shapes(weights.state, pipe.automaton)
+    if pipe.trainer.is_initialized:
+        _check_learnt(pipe, Settings(**{**saved, **changes}))
+
+
+def _check_learnt(pipe: HighOrderSemiCRF, wanted: Settings) -> None:
+    """Raises HS150 for a setting of the config that the weights were not made for."""
+    for name in LEARNT:
+        found, expected = getattr(pipe.settings, name), getattr(wanted, name)
+        if found != expected:
+            args = {"component": pipe.name, "found": found, "expected": expected}
+            raise ValueError(Errors.HS150.format(name=name, **args))
 
 
 def _check_shapes(weights: WeightState, automaton: PatternAutomaton) -> None:

@@ -139,9 +139,11 @@ def test_pruning_amid_online_training():
     for below in (0.0, 0.0, 0.05):
         nlp.update(make_examples(nlp), sgd=optimizer)
         pipe.prune(below)
-    before = weights_by_name(pipe)
+    before, names = weights_by_name(pipe), [*pipe.weights.names]
     nlp.update(make_examples(nlp), sgd=optimizer)
-    assert weights_by_name(pipe).keys() == before.keys()
+    # Of a feature that is left, weights of other labels may come back.
+    assert [*pipe.weights.names] == names
+    assert weights_by_name(pipe).keys() >= before.keys()
     assert weights_by_name(pipe) != before
     # label patterns alone: no feature is so small
     smallest = np.abs(pipe.weights.matrix[pipe.weights.matrix != 0]).min()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.training import Example
+from thinc.api import Config
 
 from spacy_hosemi.component.factory import BLOCKS, DEFAULT_CONFIG
 from spacy_hosemi.component.settings import NAMES
@@ -412,6 +413,53 @@ def test_the_config_of_a_saved_model_can_be_changed(tmp_path):
     path.write_text(text, "utf8")
     pipe = spacy.load(tmp_path).get_pipe("hosemi")
     assert (pipe.threads, pipe.min_confidence) == (3, 0.7)
+
+
+LEARNT = {
+    "max_order": 3,
+    "max_length": 2,
+    "label_rules": ["PER at most once"],
+    "encoding": "BIO",
+    "outside": "token",
+    "scope": "sents",
+}
+
+
+@pytest.mark.parametrize("name", LEARNT)
+@pytest.mark.parametrize("where", ["call", "file"])
+def test_the_config_cannot_change_what_the_weights_were_made_for(name, where, tmp_path):
+    """Before, such a change was dropped without a word."""
+    make_trained().to_disk(tmp_path)
+    config = {"components": {"hosemi": {name: LEARNT[name]}}}
+    if where == "file":
+        path = tmp_path / "config.cfg"
+        Config().from_disk(path, interpolate=False).merge(config).to_disk(path)
+        config = {}
+    with pytest.raises(ValueError, match=f"HS150.*{name}"):
+        spacy.load(tmp_path, config=config)
+    changed = {"components": {"hosemi": {"threads": 2}}}
+    if where == "call":
+        assert spacy.load(tmp_path, config=changed).get_pipe("hosemi").threads == 2
+
+
+@pytest.mark.parametrize("value", [[["US$", 0.5]], {"US$": 0.5}, [["PER", 0.5]], 0.5])
+@pytest.mark.parametrize("is_in_config", [False, True])
+def test_thresholds_of_any_form_are_loaded_again(value, is_in_config, tmp_path):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe(
+        "hosemi", config={"min_confidence": value} if is_in_config else {}
+    )
+    for label in ("PER", "US$"):
+        pipe.add_label(label)
+    nlp.initialize()
+    if not is_in_config:
+        pipe.min_confidence = value
+    for _ in range(2):
+        nlp.to_disk(tmp_path)
+        nlp = spacy.load(tmp_path)
+        assert nlp.get_pipe("hosemi").min_confidence == pipe.min_confidence
+    again = spacy.load(tmp_path, config={"components": {"hosemi": {"threads": 2}}})
+    assert again.get_pipe("hosemi").min_confidence == pipe.min_confidence
 
 
 def test_a_variable_in_a_config_stays():
