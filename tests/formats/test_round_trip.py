@@ -1,5 +1,7 @@
 """What `hosemi parse` writes for annotation tools, `hosemi convert` reads."""
 
+import csv
+import io
 import json
 
 import pytest
@@ -59,6 +61,66 @@ def test_there_and_back(tmp_path_factory, name, made):
     if name != "prodigy":
         lines = [int(x.meta["line"]) for x in found.texts]
         assert lines == [*range(1, len(made) + 1)]
+
+
+LABELS = ["title", "volume", "source", "text", "line", "verdict"]  # some as columns
+
+
+def tables(made, has_verdicts=False):
+    """What `hosemi parse -F table` writes of lines [(text, [(start, end, label)])]."""
+    records = [record_of(i, *x) for i, x in enumerate(made, start=1)]
+    return write("table", records, labels=LABELS, has_verdicts=has_verdicts)
+
+
+BIBLIOGRAPHY = [
+    ("1. On 2 sets 1879", [(3, 12, "title"), (13, 17, "volume")]),
+    ("2. A | B, 1879, 1880", [(3, 8, "title"), (10, 14, "volume"), (16, 20, "volume")]),
+    ("3. 7 and 7: Cantor", [(3, 4, "volume"), (9, 10, "volume"), (12, 18, "source")]),
+    ("4. x y z", [(3, 4, "text"), (5, 6, "line"), (7, 8, "verdict")]),
+    ("5. nothing", []),
+]
+
+
+@pytest.mark.parametrize("has_verdicts", [False, True])
+@pytest.mark.parametrize("change", ["", "sep=;", "BOM", "CRLF"])
+def test_a_table_of_records_comes_back(tmp_path, change, has_verdicts):
+    """Line numbers are no fields, and cells with several values are several fields."""
+    text = tables(BIBLIOGRAPHY, has_verdicts)
+    if change == "sep=;":
+        rows = csv.reader(io.StringIO(text))
+        out = io.StringIO()
+        csv.writer(out, delimiter=";").writerows(rows)
+        text = "sep=;\r\n" + out.getvalue()
+    elif change == "CRLF":
+        text = text.replace("\n", "\r\n")
+    text = "\ufeff" * (change == "BOM") + text
+    found = read(tmp_path, text)
+    assert messages(found) == [] and not found.skipped
+    assert [(x.text, spans(x)) for x in found.texts] == BIBLIOGRAPHY
+    assert [x.meta["line"] for x in found.texts] == ["1", "2", "3", "4", "5"]
+
+
+def test_a_table_of_records_that_was_corrected(tmp_path):
+    text = tables(BIBLIOGRAPHY)
+    text = text.replace("On 2 sets", "On 2 sets 1879", 1).replace(",1879,", ",,", 1)
+    text = text.replace("1879 | 1880", "1879 | 1881")
+    found = read(tmp_path, text)
+    assert spans(found.texts[0]) == [(3, 17, "title")]
+    (message,) = messages(found)
+    assert ':3: "volume" is "1881", which is not in the text' in message
+    assert [x.text for x in found.texts] == [
+        x for x, _ in BIBLIOGRAPHY[:1] + BIBLIOGRAPHY[2:]
+    ]
+
+
+def test_columns_of_other_tables_that_are_rarely_in_their_texts(tmp_path):
+    rows = [("Ada 1", "Ada", "1"), ("Bob 2", "Bob", "7"), ("Cid 3", "Cid", "8")]
+    table = "text,name,number\n" + "".join(",".join(row) + "\n" for row in rows)
+    found = read(tmp_path, table)
+    assert [spans(x) for x in found.texts] == [[(0, 3, "name")]] * 3
+    assert [*found.skipped] == [
+        'column "number", whose values are rarely in their texts'
+    ]
 
 
 def test_predictions_alone_are_no_annotations(tmp_path):

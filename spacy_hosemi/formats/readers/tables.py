@@ -1,6 +1,7 @@
 """CSV and TSV with a row for each text, for each span, or for each token.
 
-A row for a text has a column with the text, and a column for each field with its value.
+A row for a text has a column with the text, and a column for each field with its value,
+or several with " | " between them, such as `hosemi parse --format table` writes it.
 Values are found in the text; which occurrence is meant is not said, so that the longest
 value is placed first, each where the text is still free.
 
@@ -17,6 +18,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -27,6 +30,7 @@ from ..json_records import make_span
 from ..lines import delimiter_of
 from ..sources import SourceText
 from ..texts import AnnotatedText, Fault, Found, LabeledSpan, Skipped, shown
+from ..writers.tables import FIRST, LAST, SEPARATOR, VERDICT, label_columns
 from .base import FormatReader, ReaderSettings
 from .tags import Row, find_scheme, text_of_rows
 
@@ -36,6 +40,12 @@ META = frozenset(
     ("id", "doc_id", "docid", "doc", "group", "key", "source", "index", "")
 )
 SPAN_COLUMNS = ("start", "end", "label")
+# What `hosemi parse --format table` writes beside labels, and how it names labels that
+# are called like that.
+OWN = (*FIRST, *LAST, VERDICT)
+LABELS = {name: label for label, name in zip(OWN, label_columns(OWN, (*LAST, VERDICT)))}
+# The first line of a table of Excel may say what is between its cells.
+SEP = re.compile(r'"?sep=([;,\t|])"?;*\r?(?:\n|$)', re.IGNORECASE)
 # Names of the columns by which texts are told apart, of tokens, and of tags.
 TOKEN_COLUMNS = (
     ("sentence #", "sentence", "sentence_id", "sentence_idx", "sent_id", "doc_id"),
@@ -61,13 +71,16 @@ def _recognizes(source: SourceText) -> bool:
 
 
 def _rows(text: str) -> Table:
-    delimiter = delimiter_of(text.partition("\n")[0])
+    said = SEP.match(text)
+    n_before = 0 if said is None else 1
+    text = text[said.end() :] if said else text
+    delimiter = said[1] if said else delimiter_of(text.partition("\n")[0])
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    rows, line = [], 1
+    rows, line = [], 1 + n_before
     while (row := next_row(reader)) is not None:
         if any(map(str.strip, row)):
             rows.append((line, row))
-        line = reader.line_num + 1
+        line = reader.line_num + 1 + n_before
     return rows
 
 
@@ -101,11 +114,14 @@ def _texts_of_fields(
 ) -> Iterator[Found]:
     """Yields texts of a table with a column for each field."""
     fields = _fields(names, at, settings, path)
-    placed = [(line, row, _place(row, at, fields, names)) for line, row in rows]
-    silent = _never_found(placed, fields, names, settings)
+    is_own = not settings.fields and _is_own(names)
+    labels = [LABELS.get(name, name) if is_own else name for name in names]
+    placed = [(line, row, _place(row, at, fields, labels)) for line, row in rows]
+    silent = set() if settings.fields or is_own else _rarely_found(placed)
     for name in sorted(silent):
-        yield Skipped(f"column {shown(name)}, no value of which is in its text")
+        yield Skipped(f"column {shown(name)}, whose values are rarely in their texts")
     for line, row, (spans, missed) in placed:
+        spans = [span for span in spans if span.label not in silent]
         missed = [(name, value) for name, value in missed if name not in silent]
         if missed:
             yield from (_missed(path, line, *pair) for pair in missed)
@@ -138,20 +154,32 @@ def _fields(
         raise ValueError(Errors.HS162.format(path=path, found=header, name=missing[0]))
     if settings.fields:
         return [i for i, name in enumerate(names) if name in settings.fields]
+    if _is_own(names):
+        # A verdict stands behind the text; before it is a label that is called so.
+        before = names[: names.index(*LAST)]
+        own = {*OWN} - {*before} | {*FIRST}
+        return [i for i, name in enumerate(names) if name not in own]
     other = META | {settings.group or ""}
     chosen = (i for i, name in enumerate(names) if name.casefold() not in other)
     return [i for i in chosen if i != text and names[i] not in other]
 
 
+def _is_own(names: Sequence[str]) -> bool:
+    """Returns whether `hosemi parse --format table` writes such columns."""
+    return {*FIRST, *LAST} <= {*names}
+
+
 Placed = tuple[list[LabeledSpan], list[tuple[str, str]]]
 
 
-def _place(row: list[str], text: int, fields: list[int], names: list[str]) -> Placed:
-    """Returns the spans of a row, and (column, value) of what is not in the text."""
+def _place(row: list[str], text: int, fields: list[int], labels: list[str]) -> Placed:
+    """Returns the spans of a row, and (label, value) of what is not in the text."""
     aligner = Aligner(row[text])
     spans: list[LabeledSpan] = []
     missed: list[tuple[str, str]] = []
-    values = [(names[i], row[i].strip()) for i in fields if row[i].strip()]
+    values = [
+        (labels[i], value) for i in fields for value in _values(row[i], row[text])
+    ]
     for name, value in sorted(values, key=lambda pair: -len(pair[1])):
         place = aligner.place(value)
         if place is None:
@@ -161,16 +189,20 @@ def _place(row: list[str], text: int, fields: list[int], names: list[str]) -> Pl
     return sorted(spans), missed
 
 
-def _never_found(
-    placed: list[tuple[int, list[str], Placed]],
-    fields: list[int],
-    names: list[str],
-    settings: ReaderSettings,
-) -> set[str]:
-    """Returns columns with values none of which is in its text: they are no fields."""
-    found = {span.label for _, _, (spans, _) in placed for span in spans}
-    missed = {name for _, _, (_, pairs) in placed for name, _ in pairs}
-    return set() if settings.fields or not found else missed - found
+def _values(cell: str, text: str) -> list[str]:
+    """Returns the values of a cell: several, unless the text has them as they are."""
+    cell = cell.strip()
+    parts = [cell] if cell in text else cell.split(SEPARATOR)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _rarely_found(placed: list[tuple[int, list[str], Placed]]) -> set[str]:
+    """Returns the columns fewer than half of whose values are in their texts, if there
+    are others: they are no fields."""
+    found = Counter(span.label for _, _, (spans, _) in placed for span in spans)
+    missed = Counter(name for _, _, (_, pairs) in placed for name, _ in pairs)
+    silent = {name for name, n in missed.items() if found[name] < n}
+    return silent if {*found} - silent else set()
 
 
 def _missed(path: str, line: int, name: str, value: str) -> Fault:
