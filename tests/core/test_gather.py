@@ -308,7 +308,7 @@ def test_lazy_averages_equal_eager_ones(steps, read_often):
     """Thinc's formula: after update t the average moves by 1 - (1 + t) / (10 + t)."""
     rng = np.random.default_rng(0)
     weights = rng.normal(size=(5, 2))
-    optimizer = SparseAdagrad(weights)
+    optimizer = SparseAdagrad(weights, np.zeros_like(weights))
     eager = np.zeros_like(weights)
     for t, touched in enumerate(steps, start=1):
         rows = np.array(sorted(touched), np.int32)
@@ -323,7 +323,7 @@ def test_lazy_averages_equal_eager_ones(steps, read_often):
 
 def test_rows_touched_twice_are_updated_once():
     weights = np.zeros((3, 1))
-    optimizer = SparseAdagrad(weights)
+    optimizer = SparseAdagrad(weights, np.zeros_like(weights))
     optimizer.gradient[:] = 2.0
     for rows in ([0, 1, 1], [1]):
         optimizer.touched.append(np.array(rows, np.int32))

@@ -108,8 +108,10 @@ def simulate(pipe, batches, rates, l2):
     n_labels = weights.matrix.shape[1]
     row_l2 = np.array([l2.get(name.split(":")[0], 0.0) for name in weights.names])
     w = pipe.get_weights()
-    squares = np.zeros_like(w)
     n_dense = len(w) - weights.matrix.size
+    # The weights were given, so that they have seen all documents.
+    n_docs = [*np.repeat(weights.counts, n_labels), *[weights.n_docs] * n_dense]
+    squares = np.array(n_docs) / 4
     learnt_patterns = int(np.isfinite(weights.pattern).sum())
     for batch, rate in zip(batches, rates, strict=True):
         pipe.set_weights(w)
