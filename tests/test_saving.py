@@ -189,14 +189,10 @@ def test_modes_and_groups_stay(two, tmp_path, way, place):
     os.chown(path / "config.cfg", -1, groups[1])
     os.chmod(path, 0o2775)  # a change of the group may take bits away
     spacy_hosemi.save(two[1], path)
-    found = {
-        name: (stat.S_IMODE(one.stat().st_mode), one.stat().st_gid)
-        for name in (".", "config.cfg", "hosemi")
-        if (one := path / name)
-    }
-    assert found["."] == (0o2775, groups[0])
-    assert found["config.cfg"] == (0o640, groups[1])
-    assert found["hosemi"][0] == 0o2750
+    expected = [(".", 0o2775), ("config.cfg", 0o640), ("hosemi", 0o2750)]
+    for name, mode in expected:
+        assert stat.S_IMODE((path / name).stat().st_mode) == mode
+    assert (path.stat().st_gid, (path / "config.cfg").stat().st_gid) == groups
     weights = next((path / "hosemi").glob("weights-*"))
     assert weights.stat().st_gid == (path / "hosemi").stat().st_gid
 

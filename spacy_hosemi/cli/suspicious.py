@@ -204,8 +204,7 @@ def _print(
 
 def _print_counts(errors: Sequence[LabelError]) -> None:
     """Counts all records, shown or not."""
-    kinds_found = (x.kind or "no single change" for x in errors if x.evidence > 0)
-    counts = Counter(kinds_found)
+    counts = Counter(x.kind or "no single change" for x in errors if x.evidence > 0)
     kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts.most_common())
     print(f"\nEvidence above 0: {counts.total():,}{f' ({kinds})' if kinds else ''}")
 

@@ -43,9 +43,8 @@ def change_setting(pipe: HighOrderSemiCRF, name: str, value: Any) -> None:
     settings, old = pipe.settings.changed(name, value), getattr(pipe.settings, name)
     check(pipe, settings, pipe.objective)
     new = getattr(settings, name)
-    if pipe.trainer.is_initialized and name in LEARNT and new != old:
-        args = {"name": name, "component": pipe.name, "found": old}
-        raise ValueError(Errors.HS150.format(expected=new, **args))
+    if pipe.trainer.is_initialized:
+        check_learnt(pipe, settings)
     if pipe.trainer.is_initialized and name == "min_confidence":
         names = pipe.schema.projection.names()
         check_labels(settings.min_confidence, names, pipe.name)
@@ -54,6 +53,15 @@ def change_setting(pipe: HighOrderSemiCRF, name: str, value: Any) -> None:
     if name in LEARNT and new != old:
         choose_features(pipe)
         use_labels(pipe, pipe.labels, pipe.schema.projection.parents)
+
+
+def check_learnt(pipe: HighOrderSemiCRF, settings: Settings) -> None:
+    """Raises ValueError HS150 for a setting that the weights were not made for."""
+    for name in LEARNT:
+        found, expected = getattr(pipe.settings, name), getattr(settings, name)
+        if found != expected:
+            args = {"component": pipe.name, "found": found, "expected": expected}
+            raise ValueError(Errors.HS150.format(name=name, **args))
 
 
 def change_settings(pipe: HighOrderSemiCRF, cfg: Mapping[str, Any]) -> None:

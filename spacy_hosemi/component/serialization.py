@@ -21,6 +21,7 @@ from ..model.weights.storage import beside
 from ..msgpack import collecting, read_msgpack
 from .configure import (
     as_a_whole,
+    check_learnt,
     check_names,
     choose_features,
     make_schema,
@@ -183,16 +184,7 @@ def _restore(
         check_names(pipe)
         _check_shapes(weights.state, pipe.automaton)
     if pipe.trainer.is_initialized:
-        _check_learnt(pipe, Settings(**{**saved, **changes}))
-
-
-def _check_learnt(pipe: HighOrderSemiCRF, wanted: Settings) -> None:
-    """Raises HS150 for a setting of the config that the weights were not made for."""
-    for name in LEARNT:
-        found, expected = getattr(pipe.settings, name), getattr(wanted, name)
-        if found != expected:
-            args = {"component": pipe.name, "found": found, "expected": expected}
-            raise ValueError(Errors.HS150.format(name=name, **args))
+        check_learnt(pipe, Settings(**{**saved, **changes}))
 
 
 def _check_shapes(weights: WeightState, automaton: PatternAutomaton) -> None:

@@ -156,7 +156,7 @@ def _fields(
         return [i for i, name in enumerate(names) if name in settings.fields]
     if _is_own(names):
         # A verdict stands behind the text; before it is a label that is called so.
-        before = names[: names.index(*LAST)]
+        before = names[: names.index(LAST[0])]
         own = {*OWN} - {*before} | {*FIRST}
         return [i for i, name in enumerate(names) if name not in own]
     other = META | {settings.group or ""}
