@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from spacy.util import get_lang_class
+
 from .lists import TABLES, NamedList
 
 FOLDER = Path(__file__).parent
@@ -35,9 +37,11 @@ HEAD = """\
 #
 # Train:
 #   python -m spacy train {name} -o model --paths.train a.spacy --paths.dev b.spacy
-# Comments say what is worth a change. All other keys have defaults; this writes them:
+# Comments say what is worth a change. This writes the defaults of all other keys:
 #   python -m spacy init fill-config {name} filled.cfg
 """
+# Before keys and blocks that `spacy debug` does not find by itself.
+DEFAULTS = "# spaCy's own defaults.\n"
 NO_LISTS = """\
 # There are no lists of names. `python -m spacy hosemi init` adds some: --lists DIR,
 # --lists packages.
@@ -86,6 +90,7 @@ def make_config(
     merge(config, parse("\n".join(_table_lines(tables))))
     if not lists:
         config["components.hosemi.model"][""] += NO_LISTS
+    _add_defaults(config, lang)
     return (
         HEAD.format(title=KINDS[kind], name=shlex.quote(name)) + "\n" + render(config)
     )
@@ -126,6 +131,19 @@ def _comments(section: Section, key: str, new: str) -> str:
         return ""
     lines = section.get(key, "").splitlines(keepends=True)
     return "".join(line for line in lines if line.startswith("#"))
+
+
+def _add_defaults(config: dict[str, Section], lang: str) -> None:
+    """Adds spaCy's own keys, which `spacy debug` does not fill in."""
+    defaults = get_lang_class(lang).default_config.to_str(interpolate=False)
+    sections = parse(defaults)
+    config[next(name for name in sections if name not in config)] = {"": DEFAULTS}
+    for name, section in sections.items():
+        ours = config.setdefault(name, {"": ""})
+        if not any(key.startswith("@") for key in ours):
+            comment = DEFAULTS if len(ours) > 1 else ""
+            for key in [x for x in section if x not in ours]:
+                ours[key], comment = comment + section[key], ""
 
 
 def _insert(config: dict[str, Section], name: str) -> None:
