@@ -8,7 +8,9 @@ import sys
 import pytest
 import spacy
 from spacy.language import Language
+from spacy.tokens import Doc
 
+from spacy_hosemi.formats import read_annotations
 from spacy_hosemi.formats.writers import WRITERS
 from spacy_hosemi.prediction.ranked import RankedSegmentation
 
@@ -177,6 +179,41 @@ def test_objects_and_tables(model, tmp_path):
             table.writerows(rows)
         found = objects(model, tmp_path / name, "--column", "body")
         assert [one["text"] for one in found] == [*TEXTS]
+
+
+WORDS = ["Ada", "Lovelace", "wrote", "to Charles", "Babbage."]
+
+
+@pytest.mark.parametrize("options", [[], ["-k", 2], ["--text-key", "body"]])
+def test_given_tokens_stay(nlp, model, tmp_path, options):
+    """They come back from `convert`, which the spans count; texts may be among them."""
+    rows = [{"tokens": WORDS}, {"text": TEXTS[3], "body": TEXTS[3]}, {"tokens": []}]
+    bad = [{"tokens": ["a", " "]}, {"tokens": "Ada"}, {"tokens": [{"text": "Ada"}]}]
+    path, out = tmp_path / "a.jsonl", tmp_path / "out.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows + bad)))
+    _, said = run(model, path, "-F", "jsonl", "-o", out, *options, code=1)
+    assert [f"{path}:{n}: expected" in said for n in (3, 4, 5, 6)] == [
+        False,
+        *[True] * 3,
+    ]
+    first, second, _ = map(json.loads, out.read_text("utf8").splitlines())
+    doc = nlp(Doc(nlp.vocab, words=WORDS))
+    assert first["tokens"] == WORDS and "text" not in first
+    spans = [(x["start"], x["end"], x["label"]) for x in first["spans"]]
+    assert spans == triples(doc.ents) != []
+    whole = pytest.approx(doc._.record_confidence, rel=1e-5)
+    assert first["record_confidence"] == whole
+    assert fields_of(second) == [x[:4] for x in expected(nlp, TEXTS[3])[0]]
+    (back,) = read_annotations(write_first(out)).texts
+    assert back.tokens == tuple(WORDS)
+    rows = csv.DictReader(io.StringIO(run(model, path, code=1)[0]))
+    assert next(rows)["text"] == " ".join(WORDS)
+
+
+def write_first(path):
+    """Leaves the first line of a file."""
+    path.write_text(path.read_text("utf8").splitlines()[0], "utf8")
+    return path
 
 
 def test_bad_lines_are_left_out_and_named(model, tmp_path):

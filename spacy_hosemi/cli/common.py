@@ -17,10 +17,13 @@ from .options import SPACY
 from .streams import (
     ESCAPED,
     CommandGroup,
+    FaultLog,
     clean,
     colour,
     fail,
     failing,
+    is_file,
+    open_input,
     open_output,
     reason,
     say,
@@ -33,9 +36,16 @@ if TYPE_CHECKING:
 
     from ..component.judging import DocumentResult
     from ..component.pipe import HighOrderSemiCRF
+    from ..formats.inputs import TextReader
+    from ..formats.lines import Line
     from ..formats.records import ExtractedRecord
+    from ..formats.texts import Fault
     from ..formats.writers import WriterOptions
     from ..inspection.corpus import CorpusPart
+
+# Files of texts that are no plain lines; of a table what stands between its columns.
+_TABLES = {".csv": None, ".tsv": "\t"}
+_OBJECTS = (".jsonl", ".ndjson")
 
 hosemi_cli = typer.Typer(
     name="hosemi",
@@ -286,3 +296,79 @@ def print_table(
 
 def _shown(cell: Any) -> str:
     return f"{cell:,}" if isinstance(cell, int) else str(cell)
+
+
+def readers_of(
+    files: Sequence[str],
+    column: str | None,
+    text_key: str | None,
+    encoding: str | None,
+    max_chars: int,
+) -> list[tuple[str, TextReader]]:
+    """Returns files with what reads the texts of each; exits if that is not clear, or
+    one is not there."""
+    from ..formats.inputs import read_column, read_json_lines, read_plain
+    from ..formats.sources import check_encoding
+
+    if column is not None and text_key is not None:
+        fail("--column and --text-key are given", "Expected at most one of them.")
+    check_encoding(encoding or "utf-8")
+
+    def reader_of(path: str) -> TextReader:
+        suffix = Path(path).suffix.lower()
+        if path != "-" and not is_file(path):
+            expected = "Expected lines of text, or - for a pipe."
+            fail(f"There is no file {path!r}", expected)
+        if column is not None:
+            how: dict[str, Any] = {"delimiter": _TABLES.get(suffix)}
+            return partial(read_column, column=column, max_chars=max_chars, **how)
+        if text_key is not None or suffix in _OBJECTS:
+            return partial(read_json_lines, key=text_key or "text")
+        if suffix in _TABLES:
+            expected = "Say which column has the texts: --column NAME."
+            fail(f"{path!r} is a table", expected)
+        if suffix == ".json":
+            expected = "Expected lines of text, .jsonl or .csv."
+            fail(f"{path!r} is no file of lines", expected)
+        return read_plain
+
+    return [(path, reader_of(path)) for path in files]
+
+
+def read_texts(
+    readers: Sequence[tuple[str, TextReader]],
+    max_chars: int,
+    encoding: str | None,
+    log: FaultLog,
+) -> Iterator[Line]:
+    """Yields the texts of all files, numbered through; those that are bad go to the
+    log. With a bar on a terminal."""
+    from tqdm import tqdm
+
+    from ..formats.lines import UTF8, Line, read_lines
+
+    # Pipes have no size.
+    sizes = [Path(x).stat().st_size for x, _ in readers if Path(x).is_file()]
+    total = sum(sizes) if len(sizes) == len(readers) else None
+    n_before = n_lines = 0  # of the files before, and of the one that is read
+
+    def counted(lines: Iterable[Line | Fault]) -> Iterator[Line | Fault]:
+        nonlocal n_lines
+        for line in lines:
+            n_lines = line.line or n_lines
+            yield line
+
+    # disable=None: shown on a terminal only.
+    look: dict[str, Any] = {"unit": "B", "unit_scale": True, "leave": False}
+    with tqdm(total=total, disable=None, **look) as bar:
+        for path, read in readers:
+            with open_input(path) as file:
+                args = path, max_chars, bar.update, encoding or UTF8
+                for line in read(counted(read_lines(file, *args))):
+                    if isinstance(line, Line):
+                        yield line._replace(number=n_before + line.line)
+                        continue
+                    log.add(line)
+                    if line.line is None:  # of the file as a whole
+                        break
+            n_before, n_lines = n_before + n_lines, 0

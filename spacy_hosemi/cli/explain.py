@@ -9,15 +9,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .common import hosemi_cli, load_component, print_json
+from .common import (
+    hosemi_cli,
+    load_component,
+    print_json,
+    read_texts,
+    readers_of,
+)
 from .explain_output import print_explanations, to_json
 from .options import (
     AsJson,
     CodePath,
+    Column,
     Component,
     Encoding,
     Model,
     Overwrite,
+    TextKey,
     argument,
     option,
 )
@@ -28,7 +36,6 @@ from .streams import (
     fail,
     is_file,
     log_faults,
-    open_input,
     say,
     with_progress,
     write_text,
@@ -64,7 +71,7 @@ def explain_cli(
         str,
         argument(
             "TEXT|FILE",
-            "A text; or a file or named pipe with a text on each line, - for "
+            "A text; or a file or named pipe of texts, as `parse` reads them, - for "
             "standard input.",
         ),
     ],
@@ -106,6 +113,8 @@ def explain_cli(
     ] = None,
     overwrite: Overwrite = False,
     component: Component = None,
+    column: Column = None,
+    text_key: TextKey = None,
     encoding: Encoding = None,
     as_json: AsJson = False,
     code_path: CodePath = None,
@@ -138,6 +147,8 @@ def explain_cli(
       python -m spacy hosemi explain m references.txt --json > why.json
       python -m spacy hosemi explain m references.txt --html why.html
     """
+    from ..component.chunks import doc_of
+
     query = _read_query(span, label)
     if html is not None:
         file = text if is_file(text) else None
@@ -145,13 +156,13 @@ def explain_cli(
         _check_page({"--span": span, "--label": label}, as_json)
     docs, numbers, report, n_explained = [], [], [], 0
     with log_faults(None) as log:
-        lines = _read_texts(text, encoding, log)
+        lines = _read_texts(text, column, text_key, encoding, log)
         nlp, pipe = load_component(model, component)
         _check_label(model, pipe, label if query is None else query[0])
         how: dict[str, Any] = {"changes": changes, "progress": _progress}
         for line in lines:
             with _leaving_out(line, log):
-                doc = nlp(line.text)
+                doc = nlp(doc_of(nlp, line))
                 explanations = []
                 if html is not None:  # the page explains all spans
                     docs.append(doc)
@@ -219,31 +230,29 @@ def _read_query(span: str | None, label: str | None) -> Query | None:
     return match[3], (start, end)
 
 
-def _read_texts(source: str, encoding: str | None, log: FaultLog) -> list[Line]:
-    """Returns a text, as line 0; or the lines of a file or "-", without empty ones.
+def _read_texts(
+    source: str,
+    column: str | None,
+    text_key: str | None,
+    encoding: str | None,
+    log: FaultLog,
+) -> list[Line]:
+    """Returns a text, as line 0; or the texts of a file or "-", without empty ones.
     Those that cannot be read go to the log. Exits if there is no such file."""
-    from ..formats.lines import UTF8, Line, read_lines
-    from ..formats.sources import check_encoding
-    from ..formats.texts import Fault
+    from ..formats.lines import Line
 
-    encoding = encoding or UTF8
-    check_encoding(encoding)
-    if source != "-" and not is_file(source):
-        expected = "Expected a text, or a file of lines."
-        with suppress(OSError, ValueError):  # no name of a file
-            if source and Path(source).is_dir():
-                fail(f"{source!r} is a folder", expected)
-        if re.fullmatch(r"\S+\.txt", source):
-            fail(f"There is no file {source!r}", expected)
-        return [Line("", 0, source)]
-    lines = []
-    with open_input(source) as file:
-        for line in read_lines(file, source, MAX_CHARS, encoding=encoding):
-            if isinstance(line, Fault):
-                log.add(line)
-            elif line.text.strip():
-                lines.append(line)
-    return lines
+    if source == "-" or is_file(source):
+        readers = readers_of([source], column, text_key, encoding, MAX_CHARS)
+        lines = read_texts(readers, MAX_CHARS, encoding, log)
+        return [line for line in lines if line.text.strip()]
+    expected = "Expected a text, or a file of texts."
+    with suppress(OSError, ValueError):  # no name of a file
+        if source and Path(source).is_dir():
+            fail(f"{source!r} is a folder", expected)
+    is_named = column is not None or text_key is not None
+    if is_named or re.fullmatch(r"\S+\.(txt|jsonl|ndjson|csv|tsv)", source):
+        fail(f"There is no file {source!r}", expected)
+    return [Line("", 0, source)]
 
 
 @contextmanager

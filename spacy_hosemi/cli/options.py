@@ -118,6 +118,17 @@ Overwrite = Annotated[
 Encoding = Annotated[
     str | None, option("--encoding NAME", "Of texts, such as latin-1. Default: utf-8.")
 ]
+Column = Annotated[
+    str | None, option("--column NAME", "The texts are in this column of a table.")
+]
+TextKey = Annotated[
+    str | None,
+    option(
+        "--text-key KEY",
+        "The texts are under this key of JSON lines.",
+        show_default='"text", or "tokens", in .jsonl',
+    ),
+]
 TaskFormat = Annotated[
     str,
     option(

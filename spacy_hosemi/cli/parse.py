@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from .common import hosemi_cli, labels_of, load_component, version_of
-from .options import CodePath, Component, Model, Overwrite, argument, option
-from .streams import (
-    FAULTY,
-    FaultLog,
-    check_outputs,
-    fail,
-    is_file,
-    log_faults,
-    open_input,
-    open_output,
-    say,
+from .common import (
+    hosemi_cli,
+    labels_of,
+    load_component,
+    read_texts,
+    readers_of,
+    version_of,
 )
+from .options import (
+    CodePath,
+    Column,
+    Component,
+    Encoding,
+    Model,
+    Overwrite,
+    TextKey,
+    argument,
+    option,
+)
+from .streams import FAULTY, check_outputs, fail, log_faults, open_output, say
 
 if TYPE_CHECKING:
     from ..component.pipe import HighOrderSemiCRF
-    from ..formats.inputs import TextReader
-    from ..formats.lines import Line
     from ..formats.records import ExtractedRecord
-    from ..formats.texts import Fault
     from ..formats.writers import RecordFormat
     from ..prediction.guarantee import Guarantee
-
-_TABLES = {".csv": None, ".tsv": "\t"}
-_OBJECTS = (".jsonl", ".ndjson")
 
 
 @hosemi_cli.command("parse", no_args_is_help=True)
@@ -43,8 +43,8 @@ def parse_cli(
         list[str],
         argument(
             "FILES",
-            "Lines of text, named pipes, too; .jsonl: JSON lines; .csv, .tsv: a "
-            "table; -: standard input.",
+            "Lines of text, named pipes, too; .jsonl: JSON lines with texts or tokens; "
+            ".csv, .tsv: a table; -: standard input.",
         ),
     ],
     form: Annotated[str, option("--format -F NAME", "{formats}.")] = "csv",
@@ -65,21 +65,9 @@ def parse_cli(
             show_default="standard error, twenty of them",
         ),
     ] = None,
-    column: Annotated[
-        str | None,
-        option("--column NAME", "FILES are tables; texts are in this column."),
-    ] = None,
-    text_key: Annotated[
-        str | None,
-        option(
-            "--text-key KEY",
-            "FILES are JSON lines; texts are under this key.",
-            show_default='"text" in .jsonl',
-        ),
-    ] = None,
-    encoding: Annotated[
-        str, option("--encoding NAME", "Of FILES, such as latin-1.")
-    ] = "utf-8",
+    column: Column = None,
+    text_key: TextKey = None,
+    encoding: Encoding = None,
     k: Annotated[
         int,
         option(
@@ -122,7 +110,6 @@ def parse_cli(
     """
     from ..component.extraction import extract_records
     from ..component.fingerprint import guarantee_in_force
-    from ..formats.sources import check_encoding
     from ..formats.writers import WRITERS, WriterOptions
 
     chosen = WRITERS.get(form)
@@ -131,8 +118,7 @@ def parse_cli(
     if k > 1 and not chosen.has_alternatives:
         names = ", ".join(x.name for x in WRITERS.values() if x.has_alternatives)
         fail(f"{form!r} has no place for alternatives", f"-k needs one of: {names}.")
-    check_encoding(encoding)
-    readers = [(path, _reader_of(path, column, text_key, max_chars)) for path in files]
+    readers = readers_of(files, column, text_key, encoding, max_chars)
     for path in files:
         outputs = {"--output": output, "--errors": errors}
         check_outputs({"FILE": path}, outputs, overwrite)
@@ -143,7 +129,7 @@ def parse_cli(
     options = WriterOptions(version_of(nlp), fields, labels, guarantee is not None)
     marks = ReviewMarks(guarantee)
     with log_faults(errors, overwrite) as log:
-        lines = _read_all(readers, max_chars, encoding, log)
+        lines = read_texts(readers, max_chars, encoding, log)
         first = [*islice(lines, 1)]
         if log.n and not first:
             say("No line could be read: nothing is written")
@@ -216,32 +202,6 @@ class ReviewMarks:
         return text
 
 
-def _reader_of(
-    path: str, column: str | None, text_key: str | None, max_chars: int
-) -> TextReader:
-    """Returns what reads the texts of a file; exits if that is not clear, or if it is
-    not there."""
-    from ..formats.inputs import read_column, read_json_lines, read_plain
-
-    suffix = Path(path).suffix.lower()
-    if path != "-" and not is_file(path):
-        fail(f"There is no file {path!r}", "Expected lines of text, or - for a pipe.")
-    if column is not None and text_key is not None:
-        fail("--column and --text-key are given", "Expected at most one of them.")
-    if column is not None:
-        delimiter = _TABLES.get(suffix)
-        return partial(
-            read_column, column=column, delimiter=delimiter, max_chars=max_chars
-        )
-    if text_key is not None or suffix in _OBJECTS:
-        return partial(read_json_lines, key=text_key or "text")
-    if suffix in _TABLES:
-        fail(f"{path!r} is a table", "Say which column has the texts: --column NAME.")
-    if suffix == ".json":
-        fail(f"{path!r} is no file of lines", "Expected lines of text, .jsonl or .csv.")
-    return read_plain
-
-
 def _export_fields(form: RecordFormat, pipe: HighOrderSemiCRF) -> Mapping[str, str]:
     """Returns for each label the field of a reference; exits if references cannot be
     written."""
@@ -262,42 +222,3 @@ def _export_fields(form: RecordFormat, pipe: HighOrderSemiCRF) -> Mapping[str, s
             "setting export_fields.",
         )
     return fields
-
-
-def _read_all(
-    readers: Sequence[tuple[str, TextReader]],
-    max_chars: int,
-    encoding: str,
-    log: FaultLog,
-) -> Iterator[Line]:
-    """Yields the lines of all files, numbered through; those that are bad go to the
-    log. With a bar on a terminal."""
-    from tqdm import tqdm
-
-    from ..formats.lines import Line, read_lines
-
-    # Pipes have no size.
-    sizes = [Path(x).stat().st_size for x, _ in readers if Path(x).is_file()]
-    total = sum(sizes) if len(sizes) == len(readers) else None
-    n_before = n_lines = 0  # of the files before, and of the one that is read
-
-    def counted(lines: Iterable[Line | Fault]) -> Iterator[Line | Fault]:
-        nonlocal n_lines
-        for line in lines:
-            n_lines = line.line or n_lines
-            yield line
-
-    # disable=None: shown on a terminal only.
-    look: dict[str, Any] = {"unit": "B", "unit_scale": True, "leave": False}
-    with tqdm(total=total, disable=None, **look) as bar:
-        for path, read in readers:
-            with open_input(path) as file:
-                args = path, max_chars, bar.update, encoding
-                for line in read(counted(read_lines(file, *args))):
-                    if isinstance(line, Line):
-                        yield line._replace(number=n_before + line.line)
-                        continue
-                    log.add(line)
-                    if line.line is None:  # of the file as a whole
-                        break
-            n_before, n_lines = n_before + n_lines, 0

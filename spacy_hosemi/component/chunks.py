@@ -78,8 +78,16 @@ class ResultSink(Protocol):
         ...
 
 
+def doc_of(nlp: Language, line: Line) -> Doc:
+    """Returns the document of a line that is to be predicted, with the tokens that it
+    has, or those of the tokenizer."""
+    if line.tokens is None:
+        return nlp.make_doc(line.text)
+    return Doc(nlp.vocab, words=[*line.tokens])
+
+
 def fields_of(doc: Doc) -> list[ExtractedField]:
-    """RETURNS (List[ExtractedField]): The entities of a document."""
+    """Returns the entities of a document."""
     return [
         ExtractedField(
             ent.start_char, ent.end_char, ent.label_, ent.text, ent._.confidence
@@ -146,8 +154,9 @@ class _Chunk:
         nlp = self._nlp
         with _TURNS, _handled_by(nlp, self._handle), _memory_zone(nlp):
             if decode is not None:
-                texts = [line.text for line in self._lines]
-                for places, fields in decode(texts):
+                raw = [k for k, x in enumerate(self._lines) if x.tokens is None]
+                for places, fields in decode([self._lines[k].text for k in raw]):
+                    places = [raw[i] for i in places]
                     lines = [self._lines[k] for k in places]
                     self._results.add_many(lines, fields)
                     for k in places:
@@ -191,7 +200,7 @@ class _Chunk:
     def _tokenized(self, places: Iterable[int]) -> Iterator[tuple[Doc, int]]:
         for place in places:
             try:
-                doc = self._nlp.make_doc(self._lines[place].text)
+                doc = doc_of(self._nlp, self._lines[place])
             except Exception as e:
                 self._messages[place] = _message("The tokenizer", e)
             else:

@@ -80,7 +80,9 @@ def record_of(
     ranked = pipe.ranked(doc, k)[1:] if k > 1 else []
     alternatives = [_segmentation(doc, x) for x in ranked]
     tokens = word_tokens(doc) if has_tokens else []
-    return ExtractedRecord(number, doc.text, best, alternatives, tokens)
+    words = [token.text for token in doc] if doc.has_unknown_spaces else []
+    text = " ".join(words) or doc.text  # spaCy adds a space
+    return ExtractedRecord(number, text, best, alternatives, tokens, words)
 
 
 def word_tokens(doc: Doc) -> list[WordToken]:

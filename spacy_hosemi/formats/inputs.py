@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ..errors import Errors
 from ..text.rows import LONGEST_CELL, next_row
-from .json_records import object_of, parse_json, string_of
+from .json_records import has_tokens, object_of, parse_json, string_of, tokens_of
 from .lines import Line, delimiter_of
 from .texts import Fault, has_half, shown
 
@@ -22,8 +22,8 @@ def read_plain(lines: Lines) -> Iterator[Line | Fault]:
 
 
 def read_json_lines(lines: Lines, key: str) -> Iterator[Line | Fault]:
-    """Yields lines that are JSON objects with the text under a key in their place;
-    empty lines are skipped."""
+    """Yields lines that are JSON objects with the text under a key in their place, or
+    else with that of their "tokens"; empty lines are skipped."""
     for line in lines:
         if isinstance(line, Fault):
             yield line
@@ -36,12 +36,15 @@ def _read_object(line: Line, key: str) -> Line | Fault:
     if isinstance(value, Fault):
         return value
     try:
-        text = string_of(object_of(value), key)
+        record = object_of(value)
+        tokens = tokens_of(record) if has_tokens(record, key) else None
+        text = string_of(record, key) if tokens is None else " ".join(tokens)
         if has_half(text):
-            raise ValueError(f'"{key}" has half a surrogate pair; expected a text')
+            name = key if tokens is None else "tokens"
+            raise ValueError(f'"{name}" has half a surrogate pair; expected a text')
     except ValueError as e:
         return Fault(line.path, line.line, str(e))
-    return line._replace(text=text)
+    return line._replace(text=text, tokens=tokens)
 
 
 def read_column(

@@ -105,6 +105,23 @@ def string_of(record: dict[str, Any], key: str) -> str:
     return text
 
 
+def has_tokens(record: dict[str, Any], key: str) -> bool:
+    """Returns whether an object has tokens, and not the text under a key."""
+    return key not in record and "tokens" in record
+
+
+def tokens_of(record: dict[str, Any]) -> tuple[str, ...]:
+    """Returns the tokens of an object that has them. Raises ValueError for anything but
+    a list of strings."""
+    values = record["tokens"]
+    if not isinstance(values, list):
+        raise ValueError(f'expected a list as "tokens", found {shown(values)}')
+    for value in values:
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError(f"expected tokens with a letter, found {shown(value)}")
+    return tuple(values)
+
+
 def meta_of(record: dict[str, Any], *used: str) -> dict[str, Any]:
     """Returns the other keys, and those within "meta"."""
     within = record.get("meta")

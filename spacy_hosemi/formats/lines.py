@@ -29,6 +29,7 @@ class Line(NamedTuple):
     line: int  # in the file, from 1
     text: str
     number: int = 0  # among the lines of all files, from 1; 0: not numbered
+    tokens: tuple[str, ...] | None = None  # given in place of a text, which joins them
 
 
 def delimiter_of(header: str) -> str:

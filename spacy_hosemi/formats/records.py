@@ -60,6 +60,7 @@ class ExtractedRecord:
     alternatives: list[Segmentation] = field(default_factory=list)
     # Of the text, for tools that want them.
     tokens: list[WordToken] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)  # tokens given in place of the text
     # "accept" or "review": whether the record needs no eye; None: nothing is promised
     # of records.
     verdict: str | None = None

@@ -102,6 +102,26 @@ def test_places_in_characters(model):
     assert read and all(x["start_char"] is x["end_char"] is None for x in others)
 
 
+@pytest.mark.parametrize(
+    "name, content, options",
+    [
+        ("a.jsonl", '{{"text": "{}"}}', ()),
+        ("a.jsonl", '{{"text": "no", "body": "{}"}}', ("--text-key", "body")),
+        ("a.ndjson", '{{"tokens": ["{}"]}}', ()),
+        ("a.txt", '{{"body": "{}"}}', ("--text-key", "body")),
+        ("a.csv", 'id;body\n7;"{}"', ("--column", "body")),
+        ("a.tsv", "id\tbody\n7\t{}", ("--column", "body")),
+    ],
+)
+def test_files_are_read_as_by_parse(model, tmp_path, name, content, options):
+    text = TEXT.replace(" ", '", "') if "tokens" in content else TEXT
+    (tmp_path / name).write_text(content.format(text))
+    (doc,) = explained(model, tmp_path / name, *options)
+    line = len(content.splitlines())
+    assert (doc["text"], doc["line"]) == (TEXT, line)
+    assert doc["explanations"][0]["text"] == "Ada Lovelace"
+
+
 def test_changes(tmp_path):
     train_cities(tmp_path).to_disk(tmp_path / "model")
     args = tmp_path / "model", "they saw Ceb Dor again ."

@@ -9,9 +9,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..json_records import meta_of, sample, spans_of, string_of
+from ..json_records import (
+    has_tokens,
+    meta_of,
+    sample,
+    spans_of,
+    string_of,
+    tokens_of,
+)
 from ..sources import SourceText
-from ..texts import AnnotatedText, Found, from_tokens, shown
+from ..texts import AnnotatedText, Found, from_tokens
 from .base import FormatReader, ReaderSettings, read_records
 from .prodigy import is_task
 
@@ -31,22 +38,13 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
             raise ValueError('the key "spans" is missing')
         spans = spans_of(record["spans"], ("start", "end"), line)
         key = settings.text_key or "text"
-        if key not in record and "tokens" in record:
-            text = from_tokens(_tokens(record["tokens"]), spans, source.path, line)
+        if has_tokens(record, key):
+            text = from_tokens(tokens_of(record), spans, source.path, line)
         else:
             text = AnnotatedText(string_of(record, key), spans, source.path, line)
         yield replace(text, meta=meta_of(record, key, "tokens", "spans"))
 
     return read_records(source, make)
-
-
-def _tokens(values: Any) -> tuple[str, ...]:
-    if not isinstance(values, list):
-        raise ValueError(f'expected a list as "tokens", found {shown(values)}')
-    for value in values:
-        if not isinstance(value, str) or not value.strip():
-            raise ValueError(f"expected tokens with a letter, found {shown(value)}")
-    return tuple(values)
 
 
 READER = FormatReader("jsonl", _recognizes, _read)

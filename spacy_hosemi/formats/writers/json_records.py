@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from ..records import ExtractedRecord, Segmentation
@@ -51,20 +51,35 @@ def write_list(objects: Iterable[Any], file: IO[Any]) -> None:
 def as_object(record: ExtractedRecord) -> dict[str, Any]:
     """Returns "line", "text", "record_confidence", "spans", each with "start", "end",
     "label", "value", "confidence"; "alternatives" if there are any; "verdict" of the
-    record or of each span, if something is promised of them."""
-    item = {"line": record.line, "text": record.text, **_segmentation(record.best)}
+    record or of each span, if something is promised of them. Where tokens were given,
+    these are in the place of the text, and "start" and "end" count them."""
+    borders: dict[int, int] = {}
+    at = 0
+    for i, word in enumerate(record.words):
+        borders |= {at: i, at + len(word): i + 1}
+        at += len(word) + 1
+    text = {"tokens": record.words} if record.words else {"text": record.text}
+    item = {"line": record.line, **text, **_segmentation(record.best, borders)}
     if record.verdict is not None:
         item["verdict"] = record.verdict
     for span, verdict in zip(item["spans"], record.verdicts):
         span["verdict"] = verdict
     if record.alternatives:
-        item["alternatives"] = [*map(_segmentation, record.alternatives)]
+        item["alternatives"] = [_segmentation(x, borders) for x in record.alternatives]
     return item
 
 
-def _segmentation(segmentation: Segmentation) -> dict[str, Any]:
+def _segmentation(
+    segmentation: Segmentation, borders: Mapping[int, int]
+) -> dict[str, Any]:
+    """Returns an object; borders: the places in tokens of offsets, if these count."""
     spans = [
-        {**field._asdict(), "confidence": rounded(field.confidence)}
+        {
+            **field._asdict(),
+            "start": borders.get(field.start, field.start),
+            "end": borders.get(field.end, field.end),
+            "confidence": rounded(field.confidence),
+        }
         for field in segmentation.fields
     ]
     return {"record_confidence": rounded(segmentation.confidence), "spans": spans}
