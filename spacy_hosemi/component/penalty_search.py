@@ -102,10 +102,12 @@ class Trial:
 
     @property
     def scores_in_words(self) -> str:
-        """F1 and, if there are such, the share of exact documents, in per cent."""
-        exact = self.record_accuracy
-        records = "" if exact is None else f", exact records {100 * exact:.2f}"
-        return f"F1 {100 * self.f1:.2f}{records}"
+        """F1 and, if there are such, the share of exact documents and the mean of both,
+        in per cent."""
+        if (exact := self.record_accuracy) is None:
+            return f"F1 {100 * self.f1:.2f}"
+        values = (100 * x for x in (self.f1, exact, self.score))
+        return "F1 {:.2f}, exact records {:.2f}, mean {:.2f}".format(*values)
 
     def to_cfg(self) -> dict[str, Any]:
         """Returns the settings that were tried and their scores, for JSON."""
@@ -250,12 +252,20 @@ class PenaltySearch:
                 message = Warnings.HSW77.format(kept=self._in_words(), **values)
                 warnings.warn(message, stacklevel=2)
         assert chosen is not None
-        self._say(f"Chosen by {self.judged_by}: {self._in_words()}")
+        self._say(f"Chosen by {self.judged_by}: {self._in_words()}; {self._reason()}")
         return chosen
 
     def _in_words(self) -> str:
         best = self.best
         return f"l2 {self._path[0]:g}" if best is None else best.in_words
+
+    def _reason(self) -> str:
+        """Why the best is chosen, in words."""
+        top, best = max(self.trials, key=lambda x: x.score), self.best
+        if best is None or best.score == top.score:
+            return "the best"
+        scores = f"{100 * best.score:.2f}, is within chance of {100 * top.score:.2f}"
+        return f"its mean, {scores} of l2 {top.l2:g}, which is farther from {DEFAULT:g}"
 
     def _is_chosen(self, trial: Trial) -> bool:
         """Whether the last trial is chosen instead of the one before: of those that are

@@ -133,7 +133,7 @@ def test_the_nearest_value_within_chance_is_chosen(chosen):
 )
 def test_choice(monkeypatch, rights, tried, expected):
     nlp = blank()
-    scores = dict(zip(PATH, rights))
+    scores, said = dict(zip(PATH, rights)), list[str]()
 
     def made(search, l2, folds, bar):
         right = np.random.default_rng(0).permutation(100) < scores[l2]
@@ -143,9 +143,14 @@ def test_choice(monkeypatch, rights, tried, expected):
         return trial, FitReport(1, 0.0, 1, True, "", 0.0)
 
     monkeypatch.setattr(PenaltySearch, "_try", made)
+    monkeypatch.setattr(PenaltySearch, "_say", lambda search, text: said.append(text))
     trials = fit(nlp, max_iter=1, dev=DEV).trials
     assert len(trials) == tried
     assert next(x["l2"] for x in trials if x["is_chosen"]) == expected
+    best, own = max(rights[:tried]), scores[expected]
+    top = PATH[rights.index(best)]
+    why = f"{own:.2f}, is within chance of {best:.2f} of l2 {top:g},"
+    assert said[-1].endswith("; the best") if own == best else why in said[-1]
 
 
 def test_the_path_ends_where_one_l2_alone_does(chosen):
