@@ -43,7 +43,7 @@ from typing import Any
 
 import harness
 import training
-from arguments import flag, number, script
+from arguments import flag, script
 from peers import PEERS, Peer, fit_peer
 from processes import shown_command, size_mb
 from scores import WHOLE, exactness_of
@@ -228,11 +228,10 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 
 OPTIONS = {
     "--peer": dict(nargs="+", choices=PEERS, default=[], help="see above"),
-    "--peer-sample": number(None, "choose c1 and c2 on N documents of train", 3),
     "--all": flag("with --cv: folds of train, dev and test"),
 }
-SHARED = "data --config --overrides --cv --repeats --max-train --peer-settings --runs"
-main = script(__doc__, measure, f"{SHARED} --json", OPTIONS)
+SHARED = "data --config --overrides --cv --repeats --max-train --runs --json"
+main = script(__doc__, measure, f"{SHARED} --peer-settings --peer-sample", OPTIONS)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -103,9 +103,10 @@ SHARED: dict[str, dict[str, Any]] = {
         nargs=2,
         type=float,
         metavar=("C1", "C2"),
-        help="regularisation of CRFsuite (default: %(default)s; None: the best of nine "
-        "on dev, or by 3-fold cross-validation on train)",
+        help="penalties of CRFsuite (default: the best on dev, or by 3-fold "
+        "cross-validation on train)",
     ),
+    "--peer-sample": number(None, "choose c1 and c2 on N documents of train", 3),
     "--output": dict(
         type=Path,
         default=RESULTS,

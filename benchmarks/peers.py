@@ -34,13 +34,16 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import load_model
-from tqdm import tqdm
 
 from spacy_hosemi.labels.alignment import read_annotations
 
 PEERS = ("crfsuite", "crfsuite-no-lists", "crfsuite-plain")
-# Penalties that are tried: c1, c2.
-GRID = tuple(itertools.product((0.0, 0.05, 0.2), (0.03, 0.1, 0.3)))
+# Penalties that are tried: each c1 with a c2 of .03, and with lower and higher half
+# powers of ten as long as F1 rises, so that none that is best is at an edge. As with
+# our own trials, the tolerance is wider than that of the last fit.
+C1 = 0.0, 0.05, 0.1
+MIDDLE = -3  # .03, see `half_power`
+DELTA = 1e-3
 N_FOLDS = 3
 
 Tags = list[str]
@@ -179,7 +182,7 @@ def choose(
     train: str,
     dev: str | None,
     sample: int | None,
-    grid: Sequence[tuple[float, float]] = GRID,
+    c1s: Sequence[float],
 ) -> tuple[float, float, dict[str, float]]:
     """Choose c1 and c2 by F1 on the .spacy file dev, or by cross-validation on a sample
     of train (called in a process of its own). Returns the best, and F1 of all."""
@@ -193,16 +196,32 @@ def choose(
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/chosen.crfsuite"
-        for c1, c2 in tqdm(grid, desc="c1, c2"):
+
+        def score(c1: float, c2: float) -> float:
             tagged, gold = [], []
             for rest, part in rounds:
-                train_crfsuite(*zip(*rest), c1, c2, path)
+                train_crfsuite(*zip(*rest), c1, c2, path, delta=DELTA)
                 tagger = open_crfsuite(path)
                 tagged += [spans_of_tags(tagger.tag(items)) for items, _ in part]
                 gold += [spans_of_tags(tags) for _, tags in part]
             found[c1, c2] = f1(tagged, gold)
+            print(f"c1 {c1:g} c2 {c2:g}: {found[c1, c2]:.2f}", flush=True)
+            return found[c1, c2]
+
+        for c1 in c1s:
+            f1s = {MIDDLE: score(c1, half_power(MIDDLE))}
+            for step in (1, -1):
+                k = MIDDLE
+                while k == MIDDLE or f1s[k] > f1s[k - step]:
+                    k += step
+                    f1s[k] = score(c1, half_power(k))
     c1, c2 = max(found, key=lambda pair: found[pair])
     return c1, c2, {f"c1 {x:g} c2 {y:g}": f for (x, y), f in found.items()}
+
+
+def half_power(k: int) -> float:
+    """Returns 1, 3, 10, 30 .. for k = 0, 1, 2, 3 .., and .3, .1, .03 .. below."""
+    return float(f"{(1, 3)[k % 2]}e{k // 2}")
 
 
 def fit(
@@ -279,7 +298,6 @@ def fit_peer(
     given: Iterable[float] | None = None,
     sample: int | None = None,
     use_dev: bool = True,
-    grid: Sequence[tuple[float, float]] = GRID,
 ) -> Peer:
     """Choose c1 and c2 unless they are given, on dev or on at most `sample` documents
     of train, and train CRFsuite on train."""
@@ -288,7 +306,7 @@ def fit_peer(
     source, seconds = "as given", 0.0
     if given is None:
         dev = splits.dev if use_dev and not splits.dev_is_train else None
-        args = model, name, splits.train, dev, sample, grid
+        args = model, name, splits.train, dev, sample, C1
         (*given, f1s), chosen = in_process(choose, *args)
         seconds = chosen.cpu_s
         how = "dev" if dev else f"{N_FOLDS}-fold cross-validation on train"
