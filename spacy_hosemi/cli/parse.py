@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+import json
+import time
+from collections.abc import Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,13 +28,19 @@ from .options import (
     argument,
     option,
 )
-from .streams import FAULTY, check_outputs, fail, log_faults, open_output, say
+from .streams import (
+    FAULTY,
+    check_outputs,
+    fail,
+    log_faults,
+    open_output,
+    say,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from ..component.pipe import HighOrderSemiCRF
-    from ..formats.records import ExtractedRecord
     from ..formats.writers import RecordFormat
-    from ..prediction.guarantee import Guarantee
 
 
 @hosemi_cli.command("parse", no_args_is_help=True)
@@ -65,6 +72,21 @@ def parse_cli(
             show_default="standard error, twenty of them",
         ),
     ] = None,
+    report: Annotated[
+        str | None,
+        option(
+            "--report FILE",
+            "Write a summary as JSON: how many texts, fields, faults and seconds, what "
+            "is accepted, and whether texts are unlike those before.",
+        ),
+    ] = None,
+    fail_on_drift: Annotated[
+        bool,
+        option(
+            "--fail-on-drift",
+            "Exit with 1 if texts are unlike those that `hosemi guarantee` has seen.",
+        ),
+    ] = False,
     column: Column = None,
     text_key: TextKey = None,
     encoding: Encoding = None,
@@ -97,9 +119,11 @@ def parse_cli(
     There is a record for each line, in order; lines of several files are numbered
     through. Lines that cannot be read are left out and named, and the rest goes on.
     Memory does not grow with the number of lines. Where `hosemi guarantee` has chosen a
-    threshold, each record, or each field, is marked: accept or review.
+    threshold, each record, or each field, is marked: accept or review; or drift, where
+    texts are unlike those that have chosen it.
 
-    Exit code: 0 all lines were read, 1 some were bad, 2 nothing could be done.
+    Exit code: 0 all lines were read, 1 some were bad, or --fail-on-drift has found that
+    texts are unlike those before, 2 nothing could be done.
 
     \b
     Examples:
@@ -108,7 +132,7 @@ def parse_cli(
       python -m spacy hosemi parse m texts.jsonl --text-key body -F jsonl -k 3 -o out
       python -m spacy hosemi parse m table.csv --column citation -F bib -o refs.bib
     """
-    from ..component.extraction import extract_records
+    from ..component.extraction import ReviewMarks, extract_records
     from ..component.fingerprint import guarantee_in_force
     from ..formats.writers import WRITERS, WriterOptions
 
@@ -120,14 +144,17 @@ def parse_cli(
         fail(f"{form!r} has no place for alternatives", f"-k needs one of: {names}.")
     readers = readers_of(files, column, text_key, encoding, max_chars)
     for path in files:
-        outputs = {"--output": output, "--errors": errors}
+        outputs = {"--output": output, "--errors": errors, "--report": report}
         check_outputs({"FILE": path}, outputs, overwrite)
     nlp, pipe = load_component(model, component)
     nlp.max_length = max(nlp.max_length, max_chars)
     fields, labels = _export_fields(chosen, pipe), labels_of(nlp, pipe)
     guarantee = guarantee_in_force(pipe)
+    if fail_on_drift and (guarantee is None or guarantee.usual is None):
+        title = f"--fail-on-drift needs what is usual, and {model!r} has no guarantee"
+        fail(title, "Choose one by `python -m spacy hosemi guarantee`.")
     options = WriterOptions(version_of(nlp), fields, labels, guarantee is not None)
-    marks = ReviewMarks(guarantee)
+    marks, began = ReviewMarks(guarantee), time.monotonic()
     with log_faults(errors, overwrite) as log:
         lines = read_texts(readers, max_chars, encoding, log)
         first = [*islice(lines, 1)]
@@ -144,62 +171,13 @@ def parse_cli(
             chosen.write(marks.mark(records), file, options)
     if summary := marks.summary():
         say(summary)
-    if log.n:
+    if report is not None:
+        seconds = round(time.monotonic() - began, 3)
+        about = {"model": options.model, "files": files, "seconds": seconds}
+        text = json.dumps({**about, "faults": log.n, **marks.report()}, indent=2)
+        write_text(text + "\n", report, overwrite)
+    if log.n or (fail_on_drift and marks.has_drifted):
         raise SystemExit(FAULTY)
-
-
-class ReviewMarks:
-    """Marks records, or their fields, that need no eye, where a guarantee promises
-    something, and says if they are unlike those before. Counts those that got a
-    verdict, those of them that are accepted, and those that are as improbable as the
-    last quarter when the threshold was chosen."""
-
-    def __init__(self, guarantee: Guarantee | None) -> None:
-        self._guarantee = guarantee
-        self.n = self.n_accepted = self.n_low = 0
-
-    def mark(self, records: Iterable[ExtractedRecord]) -> Iterator[ExtractedRecord]:
-        """Yields each record, with verdicts; one without text has none."""
-        if self._guarantee is None:
-            yield from records
-            return
-        for record in records:
-            if not record.text.strip():
-                yield record
-                continue
-            probabilities = [x.confidence for x in record.best.fields]
-            if self._guarantee.is_of_records:
-                probabilities = [record.best.confidence]
-                verdicts: list[str] = [*map(self._guarantee.of_record, probabilities)]
-                record = replace(record, verdict=verdicts[0])
-            else:
-                labels = [x.label for x in record.best.fields]
-                verdicts = [*self._guarantee.of_spans([*zip(labels, probabilities)])]
-                record = replace(record, verdicts=verdicts)
-            self.n += len(verdicts)
-            self.n_accepted += verdicts.count("accept")
-            if (usual := self._guarantee.usual) is not None:
-                self.n_low += sum(map(usual.is_low, probabilities))
-            yield record
-
-    def summary(self) -> str:
-        """Returns a text for people; empty if nothing was marked."""
-        guarantee = self._guarantee
-        if guarantee is None or not self.n:
-            return ""
-        what = "records" if guarantee.is_of_records else "fields"
-        text = f"{self.n_accepted:,} of {self.n:,} {what} need no eye"
-        usual = guarantee.usual
-        if usual is not None and guarantee.departs(self.n, self.n_low):
-            now, then = self.n_low / self.n, usual.n_below / usual.n
-            text += (
-                f"\nWarning: {100 * now:.1f} % of the {what} are less probable than "
-                f"{usual.limit:.2g}, not {100 * then:.1f} % as when the threshold was "
-                "chosen. These texts are others than those, and what was promised may "
-                "not hold: annotate some of them, and run `python -m spacy hosemi "
-                "guarantee` with these."
-            )
-        return text
 
 
 def _export_fields(form: RecordFormat, pipe: HighOrderSemiCRF) -> Mapping[str, str]:

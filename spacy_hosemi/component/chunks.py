@@ -17,7 +17,7 @@ from contextlib import (
 )
 from functools import partial
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from spacy.language import Language
@@ -25,7 +25,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..formats.lines import Line
-from ..formats.records import ExtractedField, Fields
+from ..formats.records import ExtractedField, ExtractedRecord, Fields
 from .pipe import HighOrderSemiCRF
 from .text_decoder import obstacle, predict_texts
 
@@ -44,6 +44,7 @@ _TURNS = RLock()
 # Chunks that a pipeline has read since its vocabulary was made anew.
 _n_read: WeakKeyDictionary[Language, float] = WeakKeyDictionary()
 
+HasText = TypeVar("HasText", Line, ExtractedRecord)
 Decode = Callable[[list[str]], Iterator[tuple[list[int], Fields]]]
 Handler = Callable[[str, Any, Sequence[Doc], Exception], None]
 
@@ -119,7 +120,7 @@ def read_chunks(
     decode = None
     if not results.needs_docs and obstacle(nlp) is None:
         decode = partial(predict_texts, nlp, threads=threads)
-    for chunk in _chunks(lines):
+    for chunk in in_chunks(lines):
         _tidy_in_time(nlp, chunk, is_own)
         _Chunk(nlp, chunk, results, of_pipes).read(decode)
         yield
@@ -287,9 +288,9 @@ def renew(vocab: Vocab, is_own: bool) -> bool:
     return True
 
 
-def _chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    """YIELDS (List[Line]): Some lines at a time."""
-    chunk: list[Line] = []
+def in_chunks(lines: Iterable[HasText]) -> Iterator[list[HasText]]:
+    """YIELDS (List): Some lines, or other things with a text, at a time."""
+    chunk: list[HasText] = []
     n_characters = 0
     for line in lines:
         chunk.append(line)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -11,8 +12,9 @@ from spacy.tokens import Doc
 from ..formats.lines import Line
 from ..formats.records import ExtractedField, ExtractedRecord, Segmentation, WordToken
 from ..formats.texts import Fault
+from ..prediction.guarantee import Guarantee
 from ..prediction.ranked import RankedSegmentation
-from .chunks import ResultSink, fields_of, read_chunks
+from .chunks import ResultSink, fields_of, in_chunks, read_chunks
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
@@ -101,3 +103,93 @@ def _segmentation(doc: Doc, ranked: RankedSegmentation) -> Segmentation:
         place = span.start_char, span.end_char
         fields.append(ExtractedField(*place, label, span.text, confidence))
     return Segmentation(fields, ranked.probability)
+
+
+class ReviewMarks:
+    """Marks records, or their fields, that need no eye, where a guarantee promises
+    something, and counts what it sees.
+
+    has_drifted (bool): Whether texts were found to be unlike those before. From then
+        on nothing is accepted: the verdict is "drift" instead.
+    counts (Dict[str, int]): Of texts, those without fields, and fields; of what got a
+        verdict, those that are accepted, and those as improbable as the last quarter
+        when the threshold was chosen.
+    """
+
+    def __init__(self, guarantee: Guarantee | None) -> None:
+        self._guarantee = guarantee
+        self.has_drifted = False
+        names = "texts", "without_fields", "fields", "n_judged", "n_accepted", "n_low"
+        self.counts = dict.fromkeys(names, 0)
+
+    def mark(
+        self,
+        records: Iterable[ExtractedRecord],
+        on_written: Callable[[int], None] = lambda line: None,
+    ) -> Iterator[ExtractedRecord]:
+        """Yields each record, with verdicts; one without text has none. Some at a time
+        are judged together; `on_written` gets the line of their last one when the next
+        ones are asked for."""
+        for chunk in in_chunks(records):
+            chunk = [self._judged(record) for record in chunk]
+            n, n_low = self.counts["n_judged"], self.counts["n_low"]
+            if self._guarantee is not None and self._guarantee.departs(n, n_low):
+                self.has_drifted = True
+            for record in chunk:
+                if self.has_drifted:
+                    record = record.without_accept()
+                verdicts = [record.verdict, *record.verdicts]
+                self.counts["n_accepted"] += verdicts.count("accept")
+                yield record
+            on_written(chunk[-1].line)
+
+    def _judged(self, record: ExtractedRecord) -> ExtractedRecord:
+        """Counts a record, and returns it with what a guarantee says of it alone."""
+        fields, guarantee = record.best.fields, self._guarantee
+        values = {"texts": 1, "without_fields": not fields, "fields": len(fields)}
+        if guarantee is not None and record.text.strip():
+            probabilities = [x.confidence for x in fields]
+            if guarantee.is_of_records:
+                probabilities = [record.best.confidence]
+                record = replace(record, verdict=guarantee.of_record(*probabilities))
+            else:
+                labels = [x.label for x in fields]
+                verdicts = guarantee.of_spans([*zip(labels, probabilities)])
+                record = replace(record, verdicts=[*map(str, verdicts)])
+            values["n_judged"] = len(probabilities)
+            if (usual := guarantee.usual) is not None:
+                values["n_low"] = sum(map(usual.is_low, probabilities))
+        for name, n in values.items():
+            self.counts[name] += n
+        return record
+
+    def report(self) -> dict[str, Any]:
+        """Returns the counts for programs, and of drift null where nobody looks."""
+        guarantee, counts = self._guarantee, self.counts
+        if guarantee is None or (usual := guarantee.usual) is None:
+            return {**counts, "judged": None, "drift": None}
+        drift = {
+            "has_drifted": self.has_drifted,
+            "less_probable_than": usual.limit,
+            "share": counts["n_low"] / max(1, counts["n_judged"]),
+            "usual_share": usual.n_below / max(1, usual.n),
+        }
+        return {**counts, "judged": guarantee.what, "drift": drift}
+
+    def summary(self) -> str:
+        """Returns a text for people; empty if nothing was marked."""
+        if self._guarantee is None or not (n := self.counts["n_judged"]):
+            return ""
+        what = self._guarantee.what
+        text = f"{self.counts['n_accepted']:,} of {n:,} {what} need no eye"
+        if self.has_drifted:
+            drift = self.report()["drift"]
+            text += (
+                f"\nWarning: {100 * drift['share']:.1f} % of the {what} are less "
+                f"probable than {drift['less_probable_than']:.2g}, not "
+                f"{100 * drift['usual_share']:.1f} % as when the threshold was chosen. "
+                "These texts are unlike those, and what was promised may not hold: "
+                'none is accepted from where that was seen on ("drift"). Annotate some '
+                "of them, and run `python -m spacy hosemi guarantee` with these."
+            )
+        return text

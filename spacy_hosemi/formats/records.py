@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
+
+# A verdict: accepted, if the texts were not unlike those of the promise.
+DRIFT = "drift"
 
 
 class ExtractedField(NamedTuple):
@@ -61,8 +64,8 @@ class ExtractedRecord:
     # Of the text, for tools that want them.
     tokens: list[WordToken] = field(default_factory=list)
     words: list[str] = field(default_factory=list)  # tokens given in place of the text
-    # "accept" or "review": whether the record needs no eye; None: nothing is promised
-    # of records.
+    # "accept" or "review": whether the record needs no eye; "drift": it would not if
+    # its texts were like those of the promise; None: nothing is promised of records.
     verdict: str | None = None
     # Of each field of `best`, if something is promised of fields.
     verdicts: list[str] = field(default_factory=list)
@@ -77,4 +80,12 @@ class ExtractedRecord:
             return self.verdict
         pairs = zip(self.best.fields, self.verdicts)
         labels = dict.fromkeys(x.label for x, verdict in pairs if verdict == "review")
-        return f"review: {', '.join(labels)}" if labels else "accept"
+        if labels:
+            return f"review: {', '.join(labels)}"
+        return DRIFT if DRIFT in self.verdicts else "accept"
+
+    def without_accept(self) -> ExtractedRecord:
+        """Returns the record with "drift" where it was accepted."""
+        verdict = DRIFT if self.verdict == "accept" else self.verdict
+        verdicts = [DRIFT if x == "accept" else x for x in self.verdicts]
+        return replace(self, verdict=verdict, verdicts=verdicts)

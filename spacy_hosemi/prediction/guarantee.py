@@ -84,6 +84,11 @@ class Guarantee:
         """Whether records are accepted, not spans."""
         return self.record_threshold is not None
 
+    @property
+    def what(self) -> str:
+        """What is accepted, in a word."""
+        return "records" if self.is_of_records else "fields"
+
     def of_record(self, confidence: float | None) -> Verdict:
         """RETURNS (str): Of a record with this probability."""
         threshold = self.record_threshold

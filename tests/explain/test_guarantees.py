@@ -14,8 +14,8 @@ from scipy.stats import binom
 from spacy.tokens import DocBin, Span
 from spacy.training import Example
 
-from spacy_hosemi.cli.parse import ReviewMarks
 from spacy_hosemi.component import training_summary
+from spacy_hosemi.component.extraction import ReviewMarks
 from spacy_hosemi.component.fingerprint import fingerprint, guarantee_in_force
 from spacy_hosemi.component.judging import DocumentResult
 from spacy_hosemi.component.training_summary import TrainingTexts, read_texts
@@ -239,9 +239,26 @@ def test_texts_that_depart_where_all_is_accepted():
     of_spans = replace(OF_SPANS, span_limits=(SpanLimit("", 0.0, 9),), usual=USUAL)
     for guarantee, what in ((lax, "records"), (of_spans, "fields")):
         marker = ReviewMarks(guarantee)
-        [*marker.mark([record] * 50)]
-        assert f"50 of 50 {what} need no eye" in marker.summary()
+        assert {x.advice for x in marker.mark([record] * 50)} == {"drift"}
+        assert f"0 of 50 {what} need no eye" in marker.summary()
         assert "Warning: 100.0 %" in marker.summary()
+
+
+def test_drift_is_marked_from_where_it_is_seen():
+    good, bad = [
+        ExtractedRecord(k, "x", Segmentation([], p)) for k, p in enumerate((0.99, 0.3))
+    ]
+    marker = ReviewMarks(replace(OF_RECORDS, record_threshold=0.2))
+    written: list[int] = []
+    usual = [good, good, good, bad] * 250
+    verdicts = [
+        x.verdict for x in marker.mark([*usual, *[bad] * 1000, good], written.append)
+    ]
+    assert verdicts == ["accept"] * 1000 + ["drift"] * 1001 and written == [1, 1, 0]
+    report = marker.report()
+    assert report["n_judged"] == 2001 and report["n_accepted"] == 1000
+    assert report["drift"]["has_drifted"] and report["drift"]["usual_share"] == 0.25
+    assert report["judged"] == "records" and report["without_fields"] == 2001
 
 
 def test_training_texts(monkeypatch):
@@ -357,9 +374,39 @@ def test_lines_without_text_have_no_verdict(kind, request, tmp_path):
     assert last_column(model, tmp_path / "lines.txt", "-F", "table")[0] == "verdict"
 
 
+@pytest.mark.parametrize("kind", ["of_records", "of_spans"])
+def test_a_job_is_told_of_drift(kind, request, folder, tmp_path):
+    """All is written, and the exit code and the report say what people read."""
+    model, _ = request.getfixturevalue(kind)
+    path, report, out = (tmp_path / x for x in ("lines.txt", "report", "out.jsonl"))
+    path.write_text("Zürich met Ypsilanti of Xanadu 77.\n" * 200, "utf8")
+    args = path, "-F", "jsonl", "-o", out, "--report", report
+    told = run(model, *args, "--fail-on-drift", command="parse", code=1)
+    assert "Warning: " in told.stderr and '"accept"' not in out.read_text("utf8")
+    summary = srsly.read_json(report)
+    assert summary["texts"] == 200 and summary["files"] == [str(path)]
+    assert summary["drift"]["has_drifted"] and summary["n_accepted"] == 0
+    run(model, *args, "--overwrite", command="parse")  # only where it is asked for
+    known = folder / "known.txt"
+    known.write_text("\n".join(doc.text for doc in new_references(80)), "utf8")
+    run(
+        model,
+        known,
+        "--report",
+        "-",
+        "-o",
+        out,
+        "-f",
+        "--fail-on-drift",
+        command="parse",
+    )
+    bare = run(folder / "model", path, "--fail-on-drift", command="parse", code=2)
+    assert "has no guarantee" in bare.stderr and not bare.stdout
+
+
 def test_parse_marks(of_records, tmp_path):
     model, _ = of_records
-    lines = ["Ada Lovelace wrote 7 letters.", "Nobody said so"] * 100
+    lines = [*(doc.text for doc in new_references(9)), "Nobody said so"]
     path = tmp_path / "lines.txt"
     found, said = parsed(model, path, *lines)
     least = spacy.load(model).get_pipe("hosemi").guarantee.record_threshold
@@ -367,7 +414,7 @@ def test_parse_marks(of_records, tmp_path):
         verdict = "accept" if one["record_confidence"] >= least else "review"
         assert one["verdict"] == verdict
     n = sum(one["verdict"] == "accept" for one in found)
-    assert f"{n} of 200 records need no eye" in said
+    assert f"{n} of 10 records need no eye" in said
     verdicts = [one["verdict"] for one in found]
     assert last_column(model, path, "-F", "table") == ["verdict", *verdicts]
     name, *verdicts = last_column(model, path)
