@@ -927,3 +927,9 @@ class Warnings(metaclass=_Coded):
         "component that sets them, or disable that one; if they are right, train with "
         "them: name it in [training] annotating_components."
     )
+    HSW102 = (
+        "a text repeats its words so often that it resembles too many of the {n:,} "
+        "entries of a fuzzy list: after {most:,} steps for each word or character the "
+        "rest is not compared, so less may be found there. Shorten such texts, or take "
+        "entries of the same few words, such as 'a a' beside 'a', out of the list."
+    )

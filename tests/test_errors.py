@@ -11,7 +11,7 @@ from spacy_hosemi import errors
 
 PACKAGE = Path(find_spec("spacy_hosemi").origin).parent
 TESTS = Path(__file__).parent
-CATALOGUES = {"Errors": r"HS\d{3}", "Warnings": r"HSW\d{2}"}
+CATALOGUES = {"Errors": r"HS\d{3}", "Warnings": r"HSW\d{2,3}"}
 
 
 def catalogue():

@@ -14,9 +14,10 @@ from spacy_hosemi.features.gazetteers.gazetteers import Gazetteers, make_gazette
 from spacy_hosemi.features.kernels import ngram_windows
 
 from ..core.test_bags import bags_E, build, threshold, unit
-from ..helpers import assert_linear
+from ..helpers import assert_linear, random_pipe
 
 NLP = spacy.blank("en")
+pytestmark = pytest.mark.filterwarnings("ignore:.*HSW102")
 FUZZY = [
     {"units": "words"},
     {"units": "chars"},
@@ -74,7 +75,8 @@ def test_the_bound_of_steps_is_kept(monkeypatch, n):
     whole = lists.similar([doc])
     monkeypatch.setattr(ngram_windows, "STEPS", n)
     monkeypatch.setattr(ngram_windows, "STEPS_EACH", 0)
-    part = lists.similar([doc])
+    with pytest.warns(UserWarning, match="HSW102"):
+        part = lists.similar([doc])
     assert len(part.start) <= min(n, len(whole.start))
     spans = {*zip(whole.start.tolist(), whole.end.tolist())}
     assert spans.issuperset(zip(part.start.tolist(), part.end.tolist()))
@@ -97,3 +99,31 @@ def test_pairs_are_bounded(monkeypatch):
     monkeypatch.setattr(ngram_windows, "PAIRS_EACH", 1)
     lists, doc = repeated({"units": "words"}, 30), Doc(NLP.vocab, words=["new"] * 60)
     assert 0 < len(lists.similar([doc], is_train=True).start) <= 70
+
+
+NESTED = [" ".join(["new"] * k) for k in range(1, 201)]
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [{}],
+        [{"attr": "LOWER"}],
+        [{"fuzzy": {"units": "words"}}],
+        [{"fuzzy": {}}],
+        [{"fuzzy": {"units": "words"}}, {}, {"attr": "LOWER"}],
+    ],
+    ids=str,
+)
+def test_memory_of_nested_entries(blocks):
+    """It asked for 6 GB: for each entry all segments up to the longest one."""
+    kind = {"@misc": "spacy_hosemi.gazetteer.v1"}
+    lists = {f"list{k}": {**kind, **block} for k, block in enumerate(blocks)}
+    marked = [f"I saw [A:{' '.join(['new'] * k)}] there" for k in (1, 3, 9)]
+    readers = dict.fromkeys(lists, lambda nlp: NESTED)
+    pipe, _ = random_pipe(NLP, marked, {"gazetteers": lists}, readers=readers)
+    doc = NLP.make_doc(" ".join(["new"] * 300))
+    tracemalloc.start()
+    pipe(doc)
+    assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    tracemalloc.stop()

@@ -52,16 +52,23 @@ cdef class CellLists:
         const int32_t[::1] group,
         const double[::1] tail,
     ) noexcept nogil:
-        """Returns how many long segments these cells make explicit, at most."""
-        cdef Py_ssize_t k, i, g, size, total = 0
+        """Returns how many long segments these cells make explicit, at most: up to each
+        cell all of its start and group, and no more than there are in the document."""
+        cdef Py_ssize_t k, i, g, size, total = 0, longest = self.n_lengths, last = 0
         cdef Py_ssize_t n = cells.shape[0] if given is None else given.shape[0]
+        cdef Py_ssize_t n_open = 0
         for k in range(n):
             i = k if given is None else given[k]
             g = cells[i].column if given is None else group[k]
             size = cells[i].end - cells[i].start
             if size > self.n_lengths and tail[g] > -INFINITY:
                 total += size - self.n_lengths
-        return total
+                longest, last = max(longest, size), max(last, cells[i].end)
+        for g in range(tail.shape[0]):
+            n_open += tail[g] > -INFINITY
+        # Starts u < last; behind last - longest they have ever fewer of these segments.
+        n, size = last - longest, longest - self.n_lengths
+        return min(total, n_open * (n * size + size * (size + 1) // 2))
 
     cdef void set_none(self) noexcept nogil:
         """For a document without cells."""

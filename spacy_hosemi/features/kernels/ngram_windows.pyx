@@ -18,8 +18,11 @@ vain, with `least` hits frequent elements point to all bags.
 
 A list and a text of the same few words again and again have no rare elements, and as
 many pairs as bags times windows. So that they cost no more than other texts of their
-length, no more is done than `most` steps; what is left then is not compared.
+length, no more is done than `most` steps; what is left then is not compared, which a
+warning says.
 """
+
+import warnings
 
 import numpy as np
 
@@ -28,6 +31,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from ...core.simd.simd cimport mix
 from .key_table cimport RowTable
+from ...errors import Warnings
 
 cdef enum:
     JACCARD
@@ -119,7 +123,7 @@ cdef class BagIndex:
         """Returns windows of words and the bag that each resembles: start and end in
         words, half-open, bag, all int32 [K], and similarity (for "edit" 1.0).
         only_best: of each window the most similar bag, of equals the first; else all,
-        up to 100 for each element and 100,000."""
+        up to 100 for each element and 100,000. Warns HSW102 if not all are compared."""
         most = STEPS + STEPS_EACH * elements.shape[0]
         rows = self._table.find(_mixed(elements))
         pointing = _within(
@@ -139,14 +143,17 @@ cdef class BagIndex:
             rows_of_best = np.zeros((2, n_words if only_best else 0), np.int32)
             similarity = np.empty(capacity)
             unmatched = np.zeros(self._postings[0].shape[0], np.int32)
+            n_steps = np.zeros(1, np.int64)
             n_found = _find_windows(
                 rows, word.astype(np.int32), begin, end, begins, ends,
                 bags, first_hit, place, hits, shortest, longest, *self._bags,
                 self._measure, self._threshold, only_best, most, n_most,
-                unmatched, places, similarity, best, rows_of_best,
+                unmatched, places, similarity, best, rows_of_best, n_steps,
             )
             if capacity == n_most and n_found > capacity:
                 n_found = capacity
+        if n_steps[0] > most or pointing is not rows:
+            warnings.warn(Warnings.HSW102.format(n=len(hits), most=STEPS_EACH))
         if not only_best:
             return *(places[:, :n_found].copy()), similarity[:n_found]
         at, size = rows_of_best
@@ -254,6 +261,7 @@ def _find_windows(
     int32_t[::1] best,              # OUT [capacity] zeros: the bag + 1 of each slot
     int32_t[:, ::1] rows_of_best,   # OUT [2, W] zeros: the first slot of the windows
                                     # that begin with a word, and how many there are
+    int64_t[::1] steps,             # OUT [1] that were done; above `most`: not to the end
 ):
     """Returns the number of pairs, or of slots; beyond the capacity none is written,
     and slots are not counted to the end."""
@@ -333,6 +341,7 @@ def _find_windows(
                 before = place[h]
             for t in range(first[e], first[e + 1]):
                 unmatched[elements[t]] -= 1
+    steps[0] = n_steps
     return n_found
 
 
