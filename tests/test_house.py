@@ -168,7 +168,7 @@ def trace_calls(corpus, folder):
     RETURNS (Dict[str, Counter]): By the name of a figure, what it is made of.
     """
     config = spacy.util.load_config_from_str(make_config("references"))
-    config["paths"] = {name: f"{corpus / name}.spacy" for name in ("train", "dev")}
+    config["paths"] |= {name: f"{corpus / name}.spacy" for name in ("train", "dev")}
     config["initialize"]["components"]["hosemi"]["fit"] |= {
         "max_iter": 10,
         "progress": False,
