@@ -310,7 +310,7 @@ def test_references_need_labels_and_libraries(model, lines, monkeypatch):
 @pytest.mark.parametrize(
     "args, message",
     [
-        (["-F", "xml"], "There is no format 'xml'. Expected one of: csv, table, jsonl"),
+        (["-F", "tei"], "There is no format 'tei'. Expected one of: csv, table, jsonl"),
         (["-k", "2"], "'csv' has no place for alternatives"),
         (["--column", "a", "--text-key", "b"], "Expected at most one of them"),
         (["--column", "a"], "has no column 'a'; its columns are \"Ada Lovelace"),
@@ -352,9 +352,9 @@ def test_where_nothing_can_be_read_nothing_is_written(model, tmp_path):
     assert "lines.jsonl:1:" in said and "lines.jsonl:2:" in said
 
 
-@pytest.mark.parametrize("name", ["prodigy", "doccano", "label-studio"])
+@pytest.mark.parametrize("name", ["prodigy", "doccano", "label-studio", "xml"])
 def test_blank_lines_are_no_tasks(nlp, model, lines, tmp_path, name):
     run(model, lines, "-F", name, "-o", tmp_path / "found")
     printed = (tmp_path / "found").read_text("utf8")
     tasks = json.loads(printed) if name == "label-studio" else printed.splitlines()
-    assert len(tasks) == 3
+    assert len(tasks) == (6 if name == "xml" else 3)

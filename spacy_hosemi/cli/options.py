@@ -133,7 +133,8 @@ TaskFormat = Annotated[
     str,
     option(
         "--format -F NAME",
-        "Of the file that is written: spacy; or {tools}: tasks for that tool.",
+        "Of the file that is written: spacy; or for a tool, xml for a text editor: "
+        "{tools}.",
     ),
 ]
 AsJson = Annotated[bool, option("--json", "Print JSON instead of tables.")]

@@ -3,22 +3,25 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_hosemi.formats.readers import ReaderSettings, inline
 from spacy_hosemi.formats.records import (
     ExtractedField,
     ExtractedRecord,
     Segmentation,
     WordToken,
 )
+from spacy_hosemi.formats.sources import SourceText
 
 from .test_readers import messages, phrases, read, segments, spans
 from .test_writers import write
 
-NAMES = ("csv", "jsonl", "json", "prodigy", "doccano", "label-studio")
+NAMES = ("csv", "jsonl", "json", "prodigy", "doccano", "label-studio", "xml")
 
 
 @st.composite
@@ -121,6 +124,68 @@ def test_columns_of_other_tables_that_are_rarely_in_their_texts(tmp_path):
     assert [*found.skipped] == [
         'column "number", whose values are rarely in their texts'
     ]
+
+
+ODD = 'i b span sequence title:j x:y:z : a: - 9 ² 作者 ünï x1.2-3_ label xml:space q"<&'
+ODD = [*ODD.split(), "a b"]
+ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
+PARTS = st.lists(st.tuples(ANY, st.sampled_from([None, *ODD])), min_size=1, max_size=6)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(PARTS, min_size=1, max_size=3))
+def test_tagged_lines_have_each_character(made):
+    """Of any text, around spans with any label; notes are none of it."""
+    lines, records = [], []
+    for number, parts in enumerate(made, start=1):
+        text, found = "", []
+        for part, label in parts:
+            start = len(text) + len(part) - len(part.lstrip())
+            if label and part.strip():
+                found.append((start, start + len(part.strip()), label))
+            text += part
+        if text.strip():
+            lines.append((text, found))
+            records.append(replace(record_of(number, text, found), notes={"a": "<--"}))
+    xml = write("xml", records, has_verdicts=True)
+    assert xml.count("\n") == 3 + len(lines) and "verdict" not in xml
+    found = [*inline.READER.read(SourceText("x", xml), ReaderSettings())]
+    assert not lines or [(x.text, [y[:3] for y in x.spans]) for x in found] == lines
+    for text, record in zip(found if lines else (), records):
+        notes = {"line": str(record.line), "record_confidence": "0.9", "a": "<--"}
+        assert text.meta == notes
+
+
+LINE = '<sequence line="2" xml:space="preserve">(<date>1879</date>)</sequence>'
+
+
+@pytest.mark.parametrize(
+    "broken, said",
+    [
+        (LINE.replace("1879", "A&T"), "not well-formed"),
+        (LINE.replace("1879", "1 < 2"), "not well-formed"),
+        (LINE.replace("</date>", ""), "mismatched tag"),
+        (LINE.replace("</date>", "</dat>"), "mismatched tag"),
+        (LINE.replace("</sequence>", ""), "<sequence> within <sequence>"),
+        (LINE.replace('"2"', '"2'), "not well-formed"),
+        (LINE.replace("1879", "<?char -1?>"), "arg not in range"),
+        (LINE.replace("1879", "<?char ffffffffff?>"), "arg not in range"),
+        (LINE.replace("1879", "<!-- -- -->"), "not well-formed"),
+        (LINE.replace("<date>1879</date>", "nothing"), ""),
+    ],
+)
+@pytest.mark.parametrize("around", ["<a>\n{}</a>\n", "\ufeff\n{}", "{}</a>"])
+def test_a_broken_line_leaves_the_others(tmp_path, broken, said, around):
+    lines = [LINE, broken, LINE, broken, LINE]
+    text = around.format("\r\n".join(lines) + "\n")
+    found = read(tmp_path, text)
+    n_broken = 2 * bool(said)
+    assert [x.text for x in found.texts if "1879" in x.text] == ["(1879)"] * 3
+    assert all(said in message for message in messages(found))
+    assert len(messages(found)) == n_broken
+    if said and "within" not in said:
+        before = text[: text.index(broken)].count("\n") + 1
+        assert f":{before}: " in messages(found)[0]
 
 
 def test_predictions_alone_are_no_annotations(tmp_path):

@@ -1,9 +1,14 @@
-"""Records for annotation tools, which show them as suggestions to correct."""
+"""Records for annotation tools, which show them as suggestions to correct, and for
+text editors."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from functools import cache
 from typing import IO, Any
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
 
 from ..records import ExtractedField, ExtractedRecord, Segmentation
 from .base import RecordFormat, WriterOptions
@@ -42,11 +47,16 @@ def _notes(record: ExtractedRecord) -> dict[str, Any]:
 def _meta(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
     """Returns what a tool shows beside a text that has a place for one segmentation
     alone: the probability of the record, and the others in words."""
-    meta = {**_notes(record), "score": rounded(record.best.confidence)}
-    for rank, other in enumerate(record.alternatives, start=1):
-        name = options.alternative or f"runner-up {rank}"
-        meta[name] = _in_words(record.best, other)
-    return meta
+    notes = {**_notes(record), "score": rounded(record.best.confidence)}
+    return {**notes, **_others(record, options)}
+
+
+def _others(record: ExtractedRecord, options: WriterOptions) -> dict[str, str]:
+    """Returns the other segmentations in words, by name."""
+    return {
+        options.alternative or f"runner-up {rank}": _in_words(record.best, other)
+        for rank, other in enumerate(record.alternatives, start=1)
+    }
 
 
 def _in_words(best: Segmentation, other: Segmentation) -> str:
@@ -133,9 +143,70 @@ def write_doccano(
         file.write(to_json({**task, **_meta(record, options)}) + "\n")
 
 
+# Characters that XML does not have, not even as a reference.
+_NO_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_BREAKS = {"\n": "&#10;", "\r": "&#13;"}
+# The name of an element, and what kind of it, as in title:j.
+_NAME = re.compile(r"([^\W\d][\w.-]*)(?::(.+))?")
+
+
+def write_xml(
+    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
+) -> None:
+    """Writes a text on each line with tags around its fields, and other ways to read it
+    in a comment behind it; see `readers.inline`, which returns each character."""
+    file.write('<?xml version="1.0" encoding="UTF-8"?>\n<dataset>\n')
+    for record in records:
+        pieces, at = [], 0
+        for field in record.best.fields:
+            name, more = _element(field.label)
+            before, within = record.text[at : field.start], field.value
+            pieces.append(
+                f"{_content(before)}<{name}{more}>{_content(within)}</{name}>"
+            )
+            at = field.end
+        notes = {**_notes(record), "record_confidence": rounded(record.best.confidence)}
+        head = [f" {k}={_quoted(v)}" for k, v in notes.items() if v is not None]
+        text = "".join(pieces) + _content(record.text[at:])
+        others = _others(record, options).items()
+        tail = "".join(f" <!-- {_said(pair)} -->" for pair in others)
+        head = f'<sequence{"".join(head)} xml:space="preserve">'
+        file.write(f"{head}{text}</sequence>{tail}\n")
+    file.write("</dataset>\n")
+
+
+@cache
+def _element(label: str) -> tuple[str, str]:
+    """Returns the name of the element of a label, and its attribute."""
+    match = _NAME.fullmatch(label)
+    try:
+        if match and match[1] != "sequence":
+            expat.ParserCreate().Parse(f"<{match[1]}/>", True)
+            return match[1], f" type={_quoted(match[2])}" if match[2] else ""
+    except expat.ExpatError:  # letters that names do not have
+        pass
+    return "span", f" label={_quoted(label)}"
+
+
+def _content(text: str) -> str:
+    """Returns a text for an element, on one line."""
+    text = escape(text, _BREAKS)
+    return _NO_XML.sub(lambda match: f"<?char {ord(match[0]):x}?>", text)
+
+
+def _quoted(value: Any) -> str:
+    return quoteattr(_NO_XML.sub("\ufffd", str(value)))
+
+
+def _said(pair: tuple[str, str]) -> str:
+    """Returns text for a comment, which has no two hyphens."""
+    return re.sub("-(?=-)", "- ", _NO_XML.sub("\ufffd", ": ".join(pair)))
+
+
 _OF_TOOLS: dict[str, Any] = {"has_alternatives": True, "is_for_tools": True}
 FORMATS = (
     RecordFormat("label-studio", write_label_studio, **_OF_TOOLS),
     RecordFormat("prodigy", write_prodigy, **_OF_TOOLS, has_tokens=True),
     RecordFormat("doccano", write_doccano, **_OF_TOOLS),
+    RecordFormat("xml", write_xml, "tagged lines for a text editor", **_OF_TOOLS),
 )

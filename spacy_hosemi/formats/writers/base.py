@@ -31,5 +31,5 @@ class RecordFormat:
     help: str = ""  # what the help of `parse` says beside the name
     has_alternatives: bool = False  # whether it has a place for them
     has_tokens: bool = False  # whether it wants them
-    is_for_tools: bool = False  # whether annotation tools read it
+    is_for_tools: bool = False  # whether people annotate what it writes
     is_of_references: bool = False  # whether labels become fields of BibTeX
