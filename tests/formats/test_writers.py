@@ -281,7 +281,7 @@ def test_csl():
             },
             {"literal": "World Health Organization"},
         ],
-        "editor": [{"family": "?"}],
+        "editor": [{"literal": "?"}],
         "title": "A",
         "container-title": "Proc. X",
         "issued": {"date-parts": [[2004, 5, 12]]},

@@ -2,15 +2,17 @@
 
 A list has no grammar of its own: "Marx K, Engels F" are two people, "Marx, Karl" is
 one. Initials decide where there are some; otherwise a word before a comma is taken for
-a family name. What stands in one name is read by bibtexparser.
+a family name. What stands in one name without a comma is read by bibtexparser.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
+
+import regex
 
 
 class Name(NamedTuple):
@@ -24,105 +26,202 @@ class Name(NamedTuple):
     is_literal: bool = False
 
 
-# Ends of a list. They are looked for in its last characters alone, and no pattern
-# begins with what may be repeated: a stranger's text may have 100,000 commas.
-_OTHERS = re.compile(
-    r"(?i)(?:\b(?:et|and|&|und)\s+(?:al|others|coll|mult)\b\.?|\bu\.\s?a\.|…)$"
+# No pattern begins with what may be repeated: a stranger's text may have 100,000
+# commas.
+_PUNCTUATION = str.maketrans("，；、（）［］：．", ";;;()[]:.")
+_ENDS = " ,;:-–"
+_ROLES = (
+    r"eds?|éds?|editors?|hrs?g|hgg?|herausgeber|trans|transl|translators?|übers|trad|"
+    r"dirs?|directors?|coords?|orgs?|comps?|compilers?|reds?|utg|szerk|a cura di|"
+    r"a c\. di"
 )
-_ROLE = re.compile(
-    r"(?i)[(\[]?\b(?:eds?|editors?|hrsg|hgg?|trans|transl|translator|übers)\b"
-    r"\.?\s*[)\]]?$"
+_ROLE_AFTER = regex.compile(
+    rf"(?i)(?:^|[ ,])(?:in|{_ROLES})\.?$|(?:主?[编編]著?|[著译訳译])$"
 )
-_END_LENGTH = 40
-_ROLE_BEFORE = re.compile(
-    r"(?i)^(?:(?:edited |translated )?by|in|(?:hrsg|hg)\. von)\s+"
+_ROLE_BEFORE = regex.compile(
+    r"(?i)^(?:(?:and|und|et) )?(?:in(?:: ?| )|"
+    r"(?:eds?|trans|transl|trad|dir|hrsg|hg|red|übers)\. (?:(?:it|esp|fr)\. )?"
+    r"(?:(?:by|von|v\.|par|de|di|por|door) )?|"
+    r"(?:(?:edited|translated|compiled|directed) )?by |"
+    r"(?:herausgegeben|übersetzt|aus dem \w+) von |"
+    r"(?:édité|traduite?|dirigé) par |sous la dir(?:\.|ection) de |"
+    r"(?:traducción|tradução|edición) de |(?:a )?cura di |vertaald door |oversatt av |"
+    r"pod red\. )?"
 )
-_AND = re.compile(r"\s*,?\s+(?:and|AND|und|et)\s+|\s*,?\s*&\s*")
-# One to four letters, as in "J. P.", "J.-P." or "JP".
-_INITIAL = r"(?:[^\W\d_a-zß-öø-ÿ]\.?(?:[-‐]?[^\W\d_a-zß-öø-ÿ]\.?){0,3})"
-_INITIALS = re.compile(rf"^{_INITIAL}(?:\s+{_INITIAL})*$")
-_TWO_LETTERS = re.compile(r"\w\w")
-# "BRANDEIS Louis D.": capitals mark the family name.
-_CAPITALS = re.compile(
-    r"^(?P<family>[^\W\d_a-zß-öø-ÿ]{4,}(?:[- '’][^\W\d_a-zß-öø-ÿ]{2,})*)"
-    r"\s+(?P<given>[^\W\d_].*)$"
+# "FOUCAULT (Michel)"
+_GIVEN = regex.compile(
+    rf"(?<=\p{{Lu}}\p{{Lu}}) ?\((?!(?i:{_ROLES})\.?\))(\p{{Lu}}[\p{{Ll}}.-][^()]*)\)"
 )
-_PARTICLE = re.compile(
-    r"^(?P<given>\S.*?)\s+(?P<family>(?:Van|Von|De|Della|Del|Di|La|Le|Ten|Ter) .+)$"
+_MARKS = regex.compile(
+    r"\([^()]*\)?|\[[^][]*\]?|[][(){}\\*†‡§¶¹²³]|(?<=[\p{L}.])\p{Nd}+(?!\p{L})"
 )
-_SUFFIX = re.compile(r"(?i)^(?:jr|sr|[IVX]{2,4}|phd|md)\.?$")
-_OF = re.compile(
-    r"(?i)\b(?:of|for|the|für|pour|group|team|inc|ltd|gmbh|organi[sz]ation|agency|"
-    r"universit\w+|institute?|ministry|association|committee|department|society|council|"
-    r"commission)\b"
+_OTHERS = regex.compile(
+    r"(?<!\w)(?:(?i:et|and|&|und) (?i:al|alii|others|coll|mult)\b|u\. ?a\.|"
+    r"y otr[oa]s\b|e outr[oa]s\b|m\. ?fl\.|i in(?:\.|ni\b)|и др\.|en anderen\b)\.?|"
+    r"\. ?\. ?\.|…|(?<=[\p{Han}\p{Hangul}; ])(?:等|ほか|他|외)$"
 )
+_BETWEEN = regex.compile(
+    r";| ?/ ?|(?<=[\p{Han}\p{Hangul}])(?:\. | ?・ ?(?=[\p{Han}\p{Hangul}]))|"
+    r"(?<=\p{Hangul})·(?=\p{Hangul})"
+)
+# Those that are caught stand within names, too: "Ortega y Gasset".
+_AND = regex.compile(
+    r",? (?:and|AND|und|UND|et|ET|u\.|(y|e|i|a|en|och|og|ja|ve|[-–—])) |,? ?& ?"
+)
+_DASH = regex.compile(" [-–—] ")
+_TITLE = regex.compile(r"(?:Prof|Dr|Mrs?|Ms|Sir|Dame)\.?")
+# As in "J. P.", "J.-P." or "JP".
+_INITIAL = regex.compile(
+    r"\p{Lu}\.(?:[-‐]?\p{Lu}\.)*+(?:[-‐]?\p{Lu})?|\p{Lu}(?:[-‐]?\p{Lu}){0,2}\.?|"
+    r"[B-DF-HJ-NP-TV-Z]{4}"
+)
+_LETTER = regex.compile(r"[-‐]?\p{Lu}")
+_TWO_LETTERS = regex.compile(r"\w\w")
+# "BRANDEIS Louis D.", "Jean LE GOFF": capitals mark the family name.
+_CAPITALS = regex.compile(
+    r"(?P<family>(?:\p{Lu}{4,}|\p{Lu}{2,}[- '’]\p{Lu}{2,})(?:[- '’]\p{Lu}{2,})*+) "
+    r"(?P<given>\p{Lu}(?:\p{Ll}|\.).*)|"
+    r"(?P<given>\p{Lu}\S*\p{Ll}\S*) (?P<family>\p{Lu}{2,}[- '’]\p{Lu}{2,})"
+)
+_PARTICLE = regex.compile(
+    r"(?P<given>\S.*?) (?P<family>(?:Van|Von|De|Della|Del|Di|La|Le|Ten|Ter|El) .+)"
+)
+_SUFFIX = regex.compile(r"(?:(?i:jr|sr|júnior|2nd|3rd|ph\.?d|md)|[IVX]{2,4})\.?")
+_DEGREE = regex.compile(r"(?i)(?:ph\.?d|md)\.?")
+_ASIAN = regex.compile(r"[\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}・·ー ]+")
+_NOUN = regex.compile(
+    r"(?i)\b(?:group|team|inc|ltd|gmbh|organi[sz]ation|agency|universi\w+|"
+    r"ist?itut\w*|institut\w*|\w*minist[eèé]r\w*|ministry|association|committee|"
+    r"department|society|council|comm?iss?[iíãa]\w+|gesellschaft|\w*bundesamt|news|"
+    r"kommission|collaboration|network|consortium|centers?|centres?|foundation|"
+    r"stiftung|office|investigators)\b"
+)
+_OF = regex.compile(r"(?i)\b(?:of|for|the|für|pour|para)\b|^\p{Nd}")
 
 
 def read_names(text: str) -> tuple[list[Name], bool]:
     """Returns the people of a list, as references have it, in their order, and whether
-    it ends with "et al."."""
-    text = " ".join(text.split())
-    rest = _without_end(text, _OTHERS)
-    has_others = rest != text
-    rest = _without_end(rest, _ROLE, " :")
-    rest = _ROLE_BEFORE.sub("", rest).strip(" ,;:")
-    found: list[Name] = []
-    for part in rest.split(";"):
-        # An organization's name may have an "and" in it.
-        chunks = [part] if _is_organization(part) else _AND.split(part)
-        for chunk in chunks:
-            found += _read_chunk(chunk.strip(" ,:"))
-    return found, has_others
+    others are left out: "et al.", or dots."""
+    text = " ".join(text.translate(_PUNCTUATION).split())
+    text = _GIVEN.sub(r", \1", text).strip(_ENDS)
+    text = _MARKS.sub("", text).strip(_ENDS) or text.strip(f"()[]{_ENDS}")
+    text, n_others = _OTHERS.subn(";", " ".join(text.split()))
+    names: list[Name] = []
+    for part in _BETWEEN.split(text):
+        part = _ROLE_AFTER.sub("", part.strip(" ,:&")).strip(" ,:")
+        part = _ROLE_BEFORE.sub("", part, count=1)
+        for chunk in _chunks(part):
+            names += _read_chunk(chunk)
+    return names, n_others > 0
 
 
-def _without_end(text: str, end: re.Pattern[str], after: str = " ") -> str:
-    """Returns a text without an end, and what stands around that."""
-    whole = text.rstrip(after)
-    start = max(0, len(whole) - _END_LENGTH)
-    match = end.search(whole[start:])
-    # Where the last characters begin is no border of a word.
-    if match is None or (start and not match.start()):
-        return text
-    return whole[: start + match.start()].rstrip(" ,;")
+def _chunks(part: str) -> Iterator[str]:
+    """Yields what stands between words for "and" that are within no name."""
+    pieces = _AND.split(part)
+    texts, words = pieces[::2], pieces[1::2]
+    if _is_organization(part) and not all(map(_NOUN.search, texts)):
+        yield part
+        return
+    chunk = texts[:1]
+    for word, left, right in zip(words, texts, texts[1:]):
+        if word and not _is_complete(left, word, right):
+            chunk += [word, right]
+        else:
+            yield _DASH.sub("-", " ".join(chunk))
+            chunk = [right]
+    yield _DASH.sub("-", " ".join(chunk))
+
+
+def _is_complete(left: str, word: str, right: str) -> bool:
+    """Returns whether a name ends where a word stands that may be a part of one."""
+    *before, last = left.split(", ")
+    words = last.split() or [""]
+    first, is_list, _ = right.partition(", ")
+    is_two = len(words) > 1 and " " in first
+    if word in "-–—" or not (is_list or first[:1].isupper()):
+        return is_two
+    if _is_initials(words[-1]) or _is_initials(words[0]):
+        return True
+    if len(words) == 1:
+        return len(before) % 2 == 1
+    return is_two and not is_list
 
 
 def _is_organization(text: str) -> bool:
-    return "," not in text and "." not in text and bool(_OF.search(text.strip()))
+    is_one = "," not in text and (_NOUN.search(text) or _OF.search(text))
+    words = text.split()[1:]
+    if text.isupper():  # "UNIVERSIDADE DE SÃO PAULO"
+        words = [word for word in words if "." in word]
+    return bool(is_one) and not any(map(_is_initials, words))
 
 
-def _read_chunk(chunk: str) -> Iterable[Name]:
+def _is_initials(text: str, family: str = "") -> bool:
+    """Returns whether a text is initials only; among capitals, letters without dots are
+    at most two."""
+    words = text.split()
+    return all(map(_INITIAL.fullmatch, words)) and not (
+        family.isupper() and any(len(x) > 2 and "." not in x for x in words)
+    )
+
+
+def _read_chunk(chunk: str) -> Iterator[Name]:
     """Yields the names between two separators: with commas between and within names."""
-    if not chunk:
-        return
-    if _is_organization(chunk):
-        yield Name(chunk, is_literal=True)
-        return
-    parts = [part.strip() for part in chunk.split(",") if part.strip()]
+    parts = [part for part in map(_clean, chunk.split(",")) if part]
     at = 0
     while at < len(parts):
-        end = at + 1 + _n_given(parts, at)
-        while end < len(parts) and _SUFFIX.match(parts[end]):
-            end += 1
-        if name := _read_name(parts[at:end]):
-            yield name
-        at = end
+        part = parts[at]
+        if _is_organization(part):
+            yield Name(part, is_literal=True)
+        elif _ASIAN.fullmatch(part):
+            family, _, given = part.partition(" ")
+            yield Name(family, given, is_literal=not given)
+        else:
+            end = at + 1 + _n_given(parts, at)
+            while end < len(parts) and _SUFFIX.fullmatch(parts[end]):
+                end += 1
+            yield _read_name(*parts[at:end])
+            at = end - 1
+        at += 1
+
+
+def _clean(part: str) -> str:
+    """Returns a part between commas without titles, and without the dot of a sentence;
+    "" if it has no letter."""
+    words = [*part.strip(" :").split()]
+    while words and _TITLE.fullmatch(words[0]):
+        del words[0]
+    text = " ".join(words)
+    last = text[:-1].rpartition(" ")[2]
+    is_word = len(last) > 2 and last.isalpha() or _ASIAN.fullmatch(last)
+    if is_word and not _SUFFIX.fullmatch(last):
+        text = text.rstrip(".。")
+    return text if any(map(str.isalpha, text)) else ""
 
 
 def _n_given(parts: list[str], at: int) -> int:
     """Returns 1 if the part after this one has given names of the same person."""
-    family = parts[at]
-    if at + 1 == len(parts) or _INITIALS.match(family):
+    if at + 1 == len(parts) or "." in parts[at] and _is_initials(parts[at]):
         return 0
     after = parts[at + 1]
-    if _INITIALS.match(after):
+    family, suffix = _without_suffix(parts[at])
+    is_mixed = suffix.isupper() and not parts[at].isupper()  # "Doe JR, Roe A"
+    if is_mixed and "." not in suffix and not _is_initials(after):
+        return 0
+    if _is_initials(after, family) and not (_family_first(family) and "." not in after):
         return 1
-    if _family_first(family) or _has_initials(family) or _SUFFIX.match(after):
+    if _family_first(family) or _has_initials(family) or _SUFFIX.fullmatch(after):
         return 0
     # "Jaspers, Karl", but not "Karl Jaspers, Max Weber".
     words = family.split()
     is_pair = len(parts) == 2 and len(after.split()) == 1  # "García Márquez, Gabriel"
     is_family = len(words) == 1 or words[0].islower() or is_pair
-    return int(is_family)
+    is_two = len(words) == 2 and _PARTICLE.match(f"_ {family}")  # "Le Goff, Jacques"
+    return int(bool(is_family or is_two or after.split()[-1].islower()))
+
+
+def _without_suffix(text: str) -> tuple[str, str]:
+    before, _, last = text.rpartition(" ")
+    return (before, last) if before and _SUFFIX.fullmatch(last) else (text, "")
 
 
 def _family_first(text: str) -> tuple[str, str] | None:
@@ -131,7 +230,7 @@ def _family_first(text: str) -> tuple[str, str] | None:
     words = text.split()
     n_words = len(words)
     first = n_words
-    while first and _INITIALS.match(words[first - 1]):
+    while first and _is_initials(words[first - 1], text):
         first -= 1
     # The last word with two letters belongs to the family name, so "JP" may.
     last = next(
@@ -148,38 +247,54 @@ def _has_initials(part: str) -> bool:
     GROOT"."""
     first, *rest = part.split()
     is_capitals = "." not in first and " ".join(rest).isupper()
-    return bool(rest and _INITIALS.match(first)) and not is_capitals
+    return bool(rest and _is_initials(first)) and not is_capitals
 
 
-def _with_capitals(text: str) -> tuple[str, str] | None:
-    match = _CAPITALS.match(text)
-    return match and (match["family"], match["given"])
+def _read_name(family: str, *others: str) -> Name:
+    """Returns a name from its parts between commas. Capitals that may be a suffix, such
+    as JR, are initials if there are no others."""
+    family, suffix = _without_suffix(family)
+    suffixes = [x for x in (suffix, *others) if _SUFFIX.fullmatch(x)]
+    given = " ".join(x for x in others if x not in suffixes)
+    is_alone = " " not in family or suffix in ("JR", "SR") and not family.isupper()
+    if suffixes and suffixes[0].isupper() and not given and is_alone:
+        given, suffixes = suffixes[0], suffixes[1:]
+    if not given:
+        if match := _CAPITALS.fullmatch(family):
+            family, given = match["family"], match["given"]
+        elif pair := _family_first(family):
+            family, given = pair
+        elif match := _PARTICLE.fullmatch(family):
+            family, given = match["family"], match["given"]
+    if given:
+        words = family.split()
+        particles = [*takewhile(str.islower, words[:-1])]
+        rest = " ".join(words[len(particles) :])
+        name = Name(rest, given, " ".join(particles))
+    elif " " in family:
+        name = _parse(family)
+    else:
+        name = Name(family)
+    suffixes = [x for x in suffixes if not _DEGREE.fullmatch(x)]
+    given = _with_dots(name.given, name.family)
+    return name._replace(given=given, suffix=" ".join(suffixes))
 
 
 @lru_cache(maxsize=4096)
-def _parse(text: str) -> Name | None:
-    """Returns one name, in an order that BibTeX knows."""
+def _parse(text: str) -> Name:
+    """Returns a name with the family name last, in an order that BibTeX knows."""
     from bibtexparser.middlewares.names import parse_single_name_into_parts
 
     parts = parse_single_name_into_parts(text, strict=False)
-    columns = parts.last, parts.first, parts.von, parts.jr
-    family, given, particle, suffix = (" ".join(words) for words in columns)
-    name = Name(family, given, particle, suffix)
-    return name if name.family else None
+    family, given, particle = map(" ".join, (parts.last, parts.first, parts.von))
+    return Name(family or text, given, particle)
 
 
-def _read_name(parts: list[str]) -> Name | None:
-    parts = [re.sub(r"[{}\\]", "", part).strip() for part in parts]
-    suffixes = [part for part in parts[1:] if _SUFFIX.match(part)]
-    are_suffixes = {*suffixes}
-    family, *given = [part for part in parts if part not in are_suffixes] or [""]
-    before, _, last = family.rpartition(" ")
-    if before and last.lower().strip(".") in ("jr", "sr"):  # "Holmes OW Jr"
-        family, suffixes = before, [last]
-    if not given:
-        if pair := _with_capitals(family) or _family_first(family):
-            family, given = pair[0], [pair[1]]
-        elif match := _PARTICLE.match(family):
-            family, given = match["family"], [match["given"]]
-    found = _parse(", ".join([family, *given]))
-    return found and found._replace(suffix=" ".join(suffixes))
+def _with_dots(given: str, family: str) -> str:
+    """Returns given names whose initials stand alone, with dots: "J. P.", "J.-P."."""
+    words = regex.sub(r"\.(?=\p{L})", ". ", given).split()
+    for k, word in enumerate(words):
+        if _is_initials(word, family):
+            letters = "".join(f" {x}." for x in _LETTER.findall(word))
+            words[k] = letters.replace(" -", "-").replace(" ‐", "-").strip()
+    return " ".join(words)
