@@ -97,7 +97,7 @@ def calibrate_cli(
         ),
     ] = None,
     n_bins: Annotated[
-        int, option("--bins N", "Rows of the table of reliability.", min=1)
+        int, option("--bins N", "Rows of the table of reliability.", min=1, max=1000)
     ] = 10,
     plot: Annotated[
         Path | None,

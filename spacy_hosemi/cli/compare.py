@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import hosemi_cli, print_json, print_table, read_answers
-from .options import AsJson, CodePath, argument, corpus_argument, option
+from .options import (
+    MANY,
+    MOST_SEED,
+    AsJson,
+    CodePath,
+    argument,
+    corpus_argument,
+    option,
+)
 from .streams import failing, shortened
 
 if TYPE_CHECKING:
@@ -30,12 +38,12 @@ def compare_cli(
         ),
     ],
     n_draws: Annotated[
-        int, option("--draws N", "Draws of the bootstrap.", min=100)
+        int, option("--draws N", "Draws of the bootstrap.", min=100, max=1_000_000)
     ] = 10_000,
     n_examples: Annotated[
-        int, option("--examples N", "Changes to show of each kind.", min=0)
+        int, option("--examples N", "Changes to show of each kind.", min=0, max=MANY)
     ] = 10,
-    seed: Annotated[int, option("--seed N", "Of the draws.", min=0)] = 0,
+    seed: Annotated[int, option("--seed N", "Of the draws.", min=0, max=MOST_SEED)] = 0,
     as_json: AsJson = False,
     code_path: CodePath = None,
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import hosemi_cli, print_json
-from .options import CodePath, Encoding, Overwrite, argument, option
+from .options import MANY, MOST_SEED, CodePath, Encoding, Overwrite, argument, option
 from .streams import (
     DONE,
     FAULTY,
@@ -92,6 +92,8 @@ def convert_cli(
         option(
             "--shift N",
             "Add this to each offset; -1: the first character has number 1.",
+            min=-MANY,
+            max=MANY,
         ),
     ] = None,
     overlaps: Annotated[
@@ -111,7 +113,8 @@ def convert_cli(
         ),
     ] = False,
     dev: Annotated[
-        float | None, option("--dev SHARE", "Share of the texts in a file of its own.")
+        float | None,
+        option("--dev SHARE", "Share of the texts in a file of its own.", min=0, max=1),
     ] = None,
     dev_out: Annotated[
         Path | None, option("--dev-out FILE", "That file. Default: OUT-dev.spacy.")
@@ -124,7 +127,9 @@ def convert_cli(
             "and keep it in doc.user_data, for the --group of other commands.",
         ),
     ] = None,
-    seed: Annotated[int, option("--seed N", "Chooses other texts for --dev.")] = 0,
+    seed: Annotated[
+        int, option("--seed N", "Chooses other texts for --dev.", min=0, max=MOST_SEED)
+    ] = 0,
     faults: Annotated[
         Path | None, option("--faults FILE", "Write all faults there: JSONL.")
     ] = None,

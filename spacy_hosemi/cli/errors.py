@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import hosemi_cli, print_json, print_table, read_answers, reading
 from .options import (
+    MANY,
     AsJson,
     CodePath,
     Model,
@@ -52,6 +53,7 @@ def errors_cli(
             "--examples N",
             "Mistakes to show of each kind.",
             min=0,
+            max=MANY,
             show_default="5, in a page 50",
         ),
     ] = None,

@@ -18,6 +18,7 @@ from .common import (
 )
 from .explain_output import print_explanations, to_json
 from .options import (
+    MANY,
     AsJson,
     CodePath,
     Column,
@@ -93,7 +94,7 @@ def explain_cli(
         ),
     ] = None,
     top: Annotated[
-        int, option("--top N", "Contributions to show of each.", min=1)
+        int, option("--top N", "Contributions to show of each.", min=1, max=MANY)
     ] = 10,
     changes: Annotated[
         bool,

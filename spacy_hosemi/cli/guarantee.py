@@ -47,12 +47,17 @@ def guarantee_cli(
         option(
             "--record-error SHARE",
             "At most this share of the accepted records is wrong.",
+            min=0,
+            max=1,
         ),
     ] = None,
     span_error: Annotated[
         float | None,
         option(
-            "--span-error SHARE", "At most this share of the accepted spans is wrong."
+            "--span-error SHARE",
+            "At most this share of the accepted spans is wrong.",
+            min=0,
+            max=1,
         ),
     ] = None,
     delta: Annotated[
@@ -60,6 +65,8 @@ def guarantee_cli(
         option(
             "--delta P",
             "The probability that the promise is not kept, because DEV was lucky.",
+            min=0,
+            max=1,
         ),
     ] = 0.05,
     per_label: Annotated[

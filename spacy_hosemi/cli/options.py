@@ -12,6 +12,8 @@ from .streams import as_file, fail, refuse_existing
 
 # The format of files that `spacy train` reads.
 SPACY = "spacy"
+# Numbers of which any will do end here, and seeds where those of NumPy do.
+MANY, MOST_SEED = 1_000_000_000, 2**32 - 1
 
 
 def argument(name: str, help: str, **more: Any) -> Any:
@@ -21,11 +23,19 @@ def argument(name: str, help: str, **more: Any) -> Any:
 
 def option(usage: str, help: str | None = None, **more: Any) -> Any:
     """Declares an option as its help shows it: "--top -n N" has two names and takes an
-    N, "--json" is a flag."""
+    N, "--json" is a flag. A number has `min` and `max`, and is not NaN."""
     words = usage.split()
     names = [word for word in words if word.startswith("-")]
     metavar = " ".join(word for word in words if not word.startswith("-"))
+    if "max" in more:
+        more.setdefault("callback", _refuse_nan)
     return typer.Option(*names, metavar=metavar or None, help=help, **more)
+
+
+def _refuse_nan(value: Any) -> Any:
+    if value != value:  # some versions of typer find that it is within all limits
+        raise typer.BadParameter("nan is no number.")
+    return value
 
 
 def _read_corpus(param: typer.CallbackParam, path: Path | None) -> Path | None:

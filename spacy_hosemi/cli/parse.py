@@ -18,6 +18,7 @@ from .common import (
     version_of,
 )
 from .options import (
+    MANY,
     CodePath,
     Column,
     Component,
@@ -93,7 +94,10 @@ def parse_cli(
     k: Annotated[
         int,
         option(
-            "-k N", "Also write the N - 1 most probable other segmentations.", min=1
+            "-k N",
+            "Also write the N - 1 most probable other segmentations.",
+            min=1,
+            max=1000,
         ),
     ] = 1,
     threads: Annotated[
@@ -107,7 +111,7 @@ def parse_cli(
         ),
     ] = None,
     max_chars: Annotated[
-        int, option("--max-chars N", "Longer lines are bad lines.", min=1)
+        int, option("--max-chars N", "Longer lines are bad lines.", min=1, max=MANY)
     ] = 1_000_000,
     overwrite: Overwrite = False,
     component: Component = None,

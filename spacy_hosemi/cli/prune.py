@@ -14,6 +14,7 @@ from .common import (
     save_pipeline,
 )
 from .options import (
+    MANY,
     AsJson,
     CodePath,
     Component,
@@ -53,7 +54,8 @@ def prune_cli(
         option("--keep P", "Keep this share of all weights.", min=0, max=1),
     ] = None,
     below: Annotated[
-        float | None, option("--below W", "Drop weights from -W up to W.", min=0)
+        float | None,
+        option("--below W", "Drop weights from -W up to W.", min=0, max=MANY),
     ] = None,
     max_loss: Annotated[
         float | None,
@@ -62,6 +64,7 @@ def prune_cli(
             "Choose the smallest that loses at most X points of F1 (0.1: from "
             "91.3 to 91.2) on --data.",
             min=0,
+            max=100,
         ),
     ] = None,
     overwrite: Overwrite = False,

@@ -16,6 +16,7 @@ from .common import (
     write_chosen,
 )
 from .options import (
+    MANY,
     SPACY,
     AsJson,
     CodePath,
@@ -46,7 +47,7 @@ def select_cli(
             "CORPUS", ".spacy file of documents; - reads one from standard input."
         ),
     ],
-    n: Annotated[int, option("--n -n N", "How many to choose.", min=1)] = 10,
+    n: Annotated[int, option("--n -n N", "How many to choose.", min=1, max=MANY)] = 10,
     by: Annotated[
         str,
         option(
@@ -85,6 +86,7 @@ def select_cli(
             "-k N",
             "Segmentations in each task, with the predicted one: N most probable.",
             min=1,
+            max=1000,
         ),
     ] = 1,
     overwrite: Overwrite = False,

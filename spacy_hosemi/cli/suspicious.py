@@ -16,6 +16,7 @@ from .common import (
     write_chosen,
 )
 from .options import (
+    MANY,
     SPACY,
     AsJson,
     CodePath,
@@ -45,10 +46,15 @@ SHOWN = 50
 def suspicious_cli(
     train: TrainingCorpus,
     config: Config = None,
-    top: Annotated[int, option("--top -n N", "Records to show.", min=1)] = 50,
+    top: Annotated[int, option("--top -n N", "Records to show.", min=1, max=MANY)] = 50,
     folds: Annotated[
         int,
-        option("--folds K", "Parts; each is judged by a model of the others.", min=2),
+        option(
+            "--folds K",
+            "Parts; each is judged by a model of the others.",
+            min=2,
+            max=1000,
+        ),
     ] = 5,
     rounds: Annotated[
         int,
@@ -57,6 +63,7 @@ def suspicious_cli(
             "Divide the documents N times, each time otherwise, and take the mean "
             "of the evidence: a little better, and N times as long.",
             min=1,
+            max=100,
         ),
     ] = 1,
     group: Annotated[

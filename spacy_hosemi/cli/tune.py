@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import hosemi_cli, open_training
 from .options import (
+    MOST_SEED,
     CodePath,
     Config,
     Encoding,
@@ -46,10 +47,18 @@ def tune_cli(
         str, argument("OUT.cfg", 'The config; "-" writes to standard output.')
     ] = "tuned.cfg",
     minutes: Annotated[
-        float, option("--minutes N", "No candidate is begun after this time.", min=0)
+        float,
+        option(
+            "--minutes N",
+            "No candidate is begun after this time.",
+            min=0,
+            max=1_000_000,
+        ),
     ] = 10.0,
     config: Config = None,
-    seed: Annotated[int, option("--seed N", "Of the folds of documents.")] = 0,
+    seed: Annotated[
+        int, option("--seed N", "Of the folds of documents.", min=0, max=MOST_SEED)
+    ] = 0,
     encoding: Encoding = None,
     resume: Annotated[
         Path | None, option("--resume", hidden=True, callback=_refuse_resume)

@@ -2,12 +2,15 @@
 
 import ast
 import functools
+import inspect
 import io
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 import srsly
@@ -88,6 +91,27 @@ def test_help(name):
     options = [x for x in commands()[name].params if x.param_type_name == "option"]
     assert all(x.opts[0] in printed for x in options if not x.hidden)
     assert name[0] in said("--help") and name[-1] in said(*name[:-1], "--help")
+
+
+def numbers() -> Iterator[tuple[str, ...]]:
+    """The options of all commands that are numbers."""
+    for name, command in commands().items():
+        kinds = get_type_hints(inspect.unwrap(command.callback))
+        for option in command.params:
+            if {*(get_args(kinds[option.name]) or [kinds[option.name]])} & {int, float}:
+                yield *name, option.opts[0]
+
+
+@pytest.mark.parametrize("name", [*numbers()], ids=" ".join)
+def test_a_number_has_limits(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    *command, option = name
+    for value in "nan", "inf", "-inf", 10**30, -(10**30), "9e99", "many", "":
+        with pytest.raises(SystemExit, match="2"):
+            commands()[tuple(command)].main([option, str(value)])
+        out, err = capsys.readouterr()
+        assert "Error: Invalid value" in err and option in err
+        assert out == "" and not [*tmp_path.iterdir()]
 
 
 @pytest.fixture(scope="module")

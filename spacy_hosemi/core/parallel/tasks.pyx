@@ -69,6 +69,8 @@ cdef class Workers:
         try:
             for thread in self.threads:
                 thread.start()
+        except RuntimeError:  # the system gives no more: those that began do the work
+            pass
         except BaseException:
             self.__exit__()
             raise
