@@ -660,6 +660,30 @@ class Errors(metaclass=_Coded):
         "{path} is being saved by another thread or process (number {found}); expected "
         "one at a time. Wait until it has ended, or save to another folder."
     )
+    HS372 = (
+        "{path} has tags with a prefix, such as {tagged}, and {found:,} of {total:,} "
+        "without one, such as {plain}; expected O outside of spans, and a prefix in "
+        "all others. Rename those without one; or read another column: --columns."
+    )
+    HS373 = (
+        "{path} has tags of no known scheme: {found}; expected one for each token, "
+        "such as B-PER, PER, (PER*, PER[1] or NE=B-PER, and O outside of spans. Write "
+        "levels of spans in several columns; or read another column: --columns."
+    )
+    HS374 = (
+        "{path} is a file of WebAnno with the columns {found}; expected one feature of "
+        "spans. Name its column: --columns token=3,tag=4."
+    )
+    HS375 = (
+        "{path} has a row for each token, with the columns {found}, and does not say "
+        "where texts end; expected a column that numbers them, such as 'sentence_id', "
+        "or empty rows between them. Export it so; or give --text-key, if it has texts."
+    )
+    HS376 = (
+        "{path} has lists or objects in the column {name!r}, such as {found}, as CSV "
+        "of Label Studio has; expected values as they stand in the text. Export JSON "
+        "or JSONL instead; or name the columns that are fields by --fields."
+    )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "
         "setting in one place. Give them as parameters."

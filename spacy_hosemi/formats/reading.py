@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..errors import Errors
@@ -35,7 +35,8 @@ def read_annotations(
         offsets of a file that fit much better otherwise are a fault.
     overlaps (str): "fault", or "longest": of spans that overlap the longest are read.
     RETURNS (Annotations): All that could be read, and all faults.
-    RAISES (ValueError): HS160 to HS165, HS305, HS325: nothing can be read so.
+    RAISES (ValueError): HS160 to HS165, HS305, HS325, HS372 to HS376: nothing can be
+        read so. Of several files, one that cannot is a fault.
     """
     settings = settings or ReaderSettings()
     is_asked = (ends, unit, shift) != (None, None, None)
@@ -54,39 +55,34 @@ def read_annotations(
             message = "is empty; expected annotated texts"
             annotations.faults.append(Fault(source.path, None, message))
         else:
-            reader = _reader_of(source, format, settings, annotations, len(files) == 1)
-            if reader is not None:
+            try:
+                reader = _reader_of(source, format, settings)
+                annotations.formats[reader.name] += 1
                 source = _beside(source, reader, settings)
-                items = reader.read(source, settings)
-                texts = _collect(annotations, items, source)
-                wanted = offsets if is_asked else None
-                _add_texts(annotations, texts, wanted, overlaps)
+                items = [*reader.read(source, settings)]
+            except ValueError as e:
+                if len(files) == 1:
+                    raise
+                message = str(e).partition(" ")[2]
+                annotations.faults.append(Fault(source.path, None, message))
+                continue
+            texts = _collect(annotations, items, source)
+            _add_texts(annotations, texts, offsets if is_asked else None, overlaps)
     annotations.faults.sort(key=lambda fault: (fault.path, fault.line or 0))
     return annotations
 
 
 def _reader_of(
-    source: SourceText,
-    format: str,
-    settings: ReaderSettings,
-    annotations: Annotations,
-    is_only: bool,
-) -> FormatReader | None:
-    """Returns the reader of a file; where it is one of several, none is a fault."""
-    try:
-        if settings.columns is not None:
-            reader = _reader_of_columns(source, format)
-        else:
-            reader = recognize(source) if format == AUTO else READERS[format]
-        if settings.is_binary and not reader.can_be_binary:
-            name = reader.name
-            raise ValueError(Errors.HS325.format(path=source.path, found=name))
-    except ValueError as e:
-        if is_only:
-            raise
-        annotations.faults.append(Fault(source.path, None, str(e).partition(" ")[2]))
-        return None
-    annotations.formats[reader.name] += 1
+    source: SourceText, format: str, settings: ReaderSettings
+) -> FormatReader:
+    """Returns the reader of a file. Raises ValueError: HS165, HS305, HS325 none reads
+    it so."""
+    if settings.columns is not None:
+        reader = _reader_of_columns(source, format)
+    else:
+        reader = recognize(source) if format == AUTO else READERS[format]
+    if settings.is_binary and not reader.can_be_binary:
+        raise ValueError(Errors.HS325.format(path=source.path, found=reader.name))
     return reader
 
 
@@ -140,7 +136,7 @@ def _beside(
 
 
 def _collect(
-    annotations: Annotations, items: Iterator[Found], source: SourceText
+    annotations: Annotations, items: Iterable[Found], source: SourceText
 ) -> list[AnnotatedText]:
     """Returns the texts of a file; adds its faults, and what is set aside."""
     texts: list[AnnotatedText] = []

@@ -265,15 +265,18 @@ def test_columns_of_other_formats(tmp_path, text, format, found):
     assert read(tmp_path, "[ x\n", settings=settings).texts[0].tokens == ("[",)
 
 
-@pytest.mark.parametrize("n_tagged, is_faulty", [(18, False), (19, True)])
-def test_a_plain_label_among_tags(tmp_path, n_tagged, is_faulty):
-    rows = "a B-x\n\n" * n_tagged + "#b y\n\n"
-    found = read(tmp_path, rows.replace(" ", "\t"), format="columns")
-    assert len(found.texts) == n_tagged + (not is_faulty)
-    assert found.texts[0].spans[0].label == ("x" if is_faulty else "B-x")
-    said = ['has the tag "y"; expected B-y or another prefix'] * is_faulty
-    assert len(messages(found)) == len(said)
-    assert all(part in message for part, message in zip(said, messages(found)))
+def test_a_plain_label_among_tags(tmp_path):
+    """One in twenty is a fault of its row; where there are more, nothing is clear."""
+    found = read(tmp_path, "a\tB-x\n\n" * 19 + "#b\ty\n\n", format="columns")
+    assert len(found.texts) == 19 and found.texts[0].spans[0].label == "x"
+    said = (
+        ':39: has the tag "y"; expected one such as B-x, as nearly all tags are, or O'
+    )
+    assert said in messages(found)[0]
+    with pytest.raises(
+        ValueError, match='HS372.*such as "B-x", "I-x", and 2 of 4 .*"y", "z"'
+    ):
+        read(tmp_path, "a B-x\nb I-x\n\nc y\nd z\n", format="columns")
 
 
 def test_plain_labels_in_columns(tmp_path):

@@ -112,11 +112,11 @@ def test_a_first_column_that_counts(tmp_path):
     rows = "#\thttp://a\t[2009]\n1\tAda\tB-PER\tO\n2\tmet\tO\tO\t\n"
     found = read(tmp_path, rows)
     assert not found.faults and found.texts[0].tokens == ("Ada", "met")
-    said = "column(s); tokens are in column 2, tags in 4: see --columns"
-    assert found.skipped == {said: 2} and labeled(found) == [[]]
-    for columns in ((2, 3), (2, -2)):
+    said = "column(s); tokens are in column 2, tags in 3: see --columns"
+    assert found.skipped == {said: 2} and labeled(found) == [[("Ada", "PER")]]
+    for columns in ((2, 4), (2, -1)):
         found = read(tmp_path, rows, settings=ReaderSettings(columns=columns))
-        assert labeled(found) == [[("Ada", "PER")]] and not found.skipped
+        assert labeled(found) == [[]] and not found.skipped
 
 
 def test_columns_of_onto_notes(tmp_path):

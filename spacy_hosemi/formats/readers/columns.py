@@ -1,29 +1,43 @@
 """A token a line with its tag in another column, a blank line between texts.
 
-CoNLL-2003 and its kin. Tags are those of BIO (IOB2), IOB1, IO, BILUO or BIOES, plain
-labels with O, or brackets as in OntoNotes; which of them is seen from all tags of a
-file. Columns are separated by tabs, or by blanks if there is no tab. `-DOCSTART-`
-begins a document. A line that begins with # is a comment if it cannot be a row.
+CoNLL-2003 and its kin, CoNLL-U, TSV 3 of WebAnno, rows of Wapiti. `tags.py` tells from
+all tags of a file how they are to be read. Columns are separated by tabs, or by blanks
+if there is no tab. `-DOCSTART-` begins a document. A line that begins with # is a
+comment if it cannot be a row.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...errors import Errors
 from ..sources import SourceText
 from ..texts import Fault, Found, Skipped, shown
 from .base import FormatReader, ReaderSettings
-from .tags import BRACKETS, Row, find_scheme, text_of_rows
+from .tags import (
+    Row,
+    are_tags,
+    has_header,
+    is_tag,
+    labels_of,
+    read_scheme,
+    text_of_rows,
+)
 
-TAG = re.compile(r"(?:O|[BILUESM][-_].+)$")
 KEY_VALUE = re.compile(r"#\s*[\w.-]+\s*=\s")
 N_SAMPLED = 200
 DOCSTART = "-DOCSTART-"
 UNREAD = "column(s); tokens are in column {token}, tags in {tag}: see --columns"
+PARTS = "row(s) of several words, or of parts of a word"
+WEBANNO = "#FORMAT=WebAnno TSV 3"
+# Layers of WebAnno that say what kind of word a token is.
+OF_WORDS = frozenset("POS Lemma Stem MorphologicalFeatures SurfaceForm".split())
+LAYER = re.compile(r"^#T_(SP|CH|RL)=(?:.*\.)?(\w+)((?:\|[^|\r\n]*)+)", re.MULTILINE)
+# The first column of rows that are no tokens, in CoNLL-U and in WebAnno.
+PART, PART_OF_WEBANNO = re.compile(r"\d+[-.]\d+"), re.compile(r"\d+-\d+\.\d+")
 
 
 # The rows of one text, and what comments say of it.
@@ -34,18 +48,30 @@ class ColumnLayout(NamedTuple):
     """Where the words and tags of a file are."""
 
     separator: re.Pattern[str]
-    n: int  # how many columns a line has; 0: that may differ
+    n: int  # how many columns most lines have
     token: int  # columns, from 0; below 0 from the last one
     tag: int
     widths: frozenset[int]  # how many columns rows have
     has_tags: bool  # whether all tags, not some, are those of a scheme, such as B-PER
+    part: re.Pattern[str] | None  # the first column of rows that are no tokens
+    is_webanno: bool
 
 
 def _recognizes(source: SourceText) -> bool:
-    lines = [x for x in source.text.split("\n")[:N_SAMPLED] if x.strip()]
-    rows = [x for x in lines if not x.startswith("#")]
-    tags = [x.split()[-1] for x in rows if len(x.split()) > 1]
-    return bool(tags) and sum(bool(TAG.match(x)) for x in tags) >= 0.8 * len(rows)
+    if source.text.startswith(WEBANNO):
+        return True
+    lines = [x.strip("\r ") for x in source.text.split("\n")[:N_SAMPLED]]
+    lines = [x for x in lines if x.strip() and not x.startswith(("#", DOCSTART))]
+    separator = r"\t" if any("\t" in x for x in lines) else "[ ]+"
+    rows = [re.split(separator, x.rstrip("\t ")) for x in lines]
+    n = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    if n < 2 or has_header(rows[0]):
+        return False
+    columns = [*zip(*(row for row in rows if len(row) == n))]
+    if are_tags([row[-1] for row in rows if len(row) > 1], len(rows)):
+        return True
+    is_conllu = n == 10 and _is_count(columns[0])
+    return is_conllu or any(map(labels_of, columns)) and len(columns[0]) > len(rows) / 2
 
 
 def read_columns(text: str) -> tuple[int, int]:
@@ -58,40 +84,85 @@ def read_columns(text: str) -> tuple[int, int]:
 
 
 def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
-    layout = _layout(source.text, settings.columns)
+    layout = _layout(source, settings.columns)
     blocks = list(_blocks(source, layout))
     tags = [row.tag for x in blocks if isinstance(x, tuple) for row in x[0]]
-    scheme = find_scheme(tags)
+    scheme = read_scheme(tags, source.path)
     if not settings.columns:
-        said = UNREAD.format(token=layout.token + 1, tag=layout.n)
+        said = UNREAD.format(token=layout.token + 1, tag=layout.tag + 1)
         yield from [Skipped(said)] * (layout.n - 2)
     for block in blocks:
-        if isinstance(block, Fault):
+        if isinstance(block, tuple):
+            rows, meta = block
+            yield text_of_rows(rows, scheme, source.path, meta)
+        else:
             yield block
-            continue
-        rows, meta = block
-        yield text_of_rows(rows, scheme, source.path, meta)
 
 
-def _layout(text: str, places: tuple[int, int] | None) -> ColumnLayout:
-    """Returns the layout that was asked for; else tokens are in the first column, or in
-    the second if the first one counts them, and tags in the last."""
-    separator = re.compile(r"\t" if "\t" in text else "[ ]+")
-    lines = (line.rstrip("\r").strip(" ") for line in text.split("\n"))
+def _layout(source: SourceText, places: tuple[int, int] | None) -> ColumnLayout:
+    """Returns the layout that was asked for, or that the file looks like."""
+    separator = re.compile(r"\t" if "\t" in source.text else "[ ]+")
+    lines = (line.rstrip("\r").strip(" ") for line in source.text.split("\n"))
     rows = [separator.split(x) for x in lines if x.strip()]
     rows = [row for row in rows if len(row) > 1 and row[0] != DOCSTART]
     rows = [row for row in rows if not row[0].startswith("#")] or rows
     counts = Counter(map(_width, rows))
+    n = max(counts, key=lambda n: (counts[n], n), default=2)
+    widths = frozenset(counts) if places else frozenset([n])
+    is_webanno = source.text.startswith(WEBANNO)
     if places:
-        n, widths = 0, frozenset(counts)
         token, tag = (x - 1 if x > 0 else x for x in places)
+    elif is_webanno:
+        token, tag = 2, _webanno_column(source)
     else:
-        n = max(counts, key=lambda n: (counts[n], n), default=2)
-        widths = frozenset([n])
-        first = [row[0] for row in rows[:N_SAMPLED]]
-        token, tag = int(n > 2 and _is_count(first)), n - 1
-    has_tags = all(_is_tag(_cell(row, tag)) for row in rows if _width(row) in widths)
-    return ColumnLayout(separator, n, token, tag, widths, has_tags)
+        token, tag = _places([row[:n] for row in rows if _width(row) == n], n)
+    has_tags = all(is_tag(_cell(row, tag)) for row in rows if _width(row) in widths)
+    is_counted = n > 2 and _is_count([row[0] for row in rows[:N_SAMPLED]])
+    part = PART_OF_WEBANNO if is_webanno else PART if is_counted else None
+    return ColumnLayout(separator, n, token, tag, widths, has_tags, part, is_webanno)
+
+
+def _places(rows: list[list[str]], n: int) -> tuple[int, int]:
+    """Returns the columns of tokens and tags. Tags are in the last column that has
+    prefixes, if any; of several with the same labels, as outer and inner spans of
+    GermEval, or gold and predictions, in the first. Tokens are in the first of the
+    others that does not count them."""
+    columns = [[x.strip() for x in cells] for cells in zip(*rows)] or [[]] * n
+    is_counted = n > 2 and _is_count(columns[0][:N_SAMPLED])
+    labels = [labels_of(cells) for cells in columns]
+    tag = n - 1
+    if labels[tag] is None:
+        tag = max((i for i in range(n) if labels[i]), default=tag)
+    while tag > 1 and labels[tag] is not None and (before := labels[tag - 1]):
+        if not before & (labels[tag] or (before if is_counted else set())):
+            break
+        tag -= 1
+    others = [i for i in range(n) if i != tag]
+    is_first = tag == 0 and n > 2  # brat: tag, start, end, token
+    skipped = [i for i in others if is_first and all(map(str.isdigit, columns[i]))]
+    return next(i for i in others[is_counted:] if i not in skipped), tag
+
+
+def _webanno_column(source: SourceText) -> int:
+    """Returns the column of the only feature of spans. Raises ValueError: HS374 if
+    there are others, or none."""
+    names: list[str] = []
+    chosen: list[int] = []
+    for line in source.text.split("\n"):
+        if line.startswith("#T_"):
+            layer, *features = line.strip()[6:].split("|")
+            layer = layer.rpartition(".")[2]
+            is_read = line.startswith("#T_SP") and layer not in OF_WORDS
+            names_here = [f"{layer}|{feature}" for feature in features]
+            is_value = [is_read and x != "identifier" for x in features]
+            chosen += [len(names) + i for i, x in enumerate(is_value) if x]
+            names += names_here
+    if len(chosen) != 1:
+        found = (
+            ", ".join(f"{name} in {i + 4}" for i, name in enumerate(names)) or "none"
+        )
+        raise ValueError(Errors.HS374.format(path=source.path, found=found))
+    return 3 + chosen[0]
 
 
 def _width(columns: list[str]) -> int:
@@ -105,14 +176,12 @@ def _cell(columns: list[str], index: int) -> str:
     return columns[index] if is_there else ""
 
 
-def _is_tag(cell: str) -> bool:
-    return bool(TAG.match(cell) or BRACKETS.fullmatch(cell))
-
-
-def _is_count(values: list[str]) -> bool:
+def _is_count(values: Sequence[str]) -> bool:
     """Returns whether values are 1, 2, 3 .. and then perhaps 1, 2, .. again."""
     before, most = 0, 0
     for value in values:
+        if PART.fullmatch(value):  # of CoNLL-U
+            continue
         if value not in ("1", str(before + 1)):
             return False
         before = int(value)
@@ -120,13 +189,15 @@ def _is_count(values: list[str]) -> bool:
     return most > 1
 
 
-def _blocks(source: SourceText, layout: ColumnLayout) -> Iterator[Block | Fault]:
+def _blocks(
+    source: SourceText, layout: ColumnLayout
+) -> Iterator[Block | Fault | Skipped]:
     """Yields the texts of a file; one with a faulty line is a fault for each such
     line."""
     rows: list[Row] = []
     faults: list[Fault] = []
     comments: dict[str, str] = {}
-    n_documents = 0
+    n_documents, is_begun = 0, False
     for number, line in enumerate([*source.text.split("\n"), ""], start=1):
         line = line.rstrip("\r")
         columns = [x.strip() for x in layout.separator.split(line.strip(" "))]
@@ -141,7 +212,12 @@ def _blocks(source: SourceText, layout: ColumnLayout) -> Iterator[Block | Fault]
                 n_documents, comments = n_documents + 1, {}
         elif _is_comment(line, columns, layout):
             comments |= _comment(line)
+        elif layout.part and layout.part.fullmatch(columns[0]):
+            yield Skipped(PARTS)
+        elif not is_begun and has_header(columns):
+            is_begun = True
         else:
+            is_begun = True
             row = _row(line, columns, number, layout)
             if isinstance(row, Row):
                 rows.append(row)
@@ -151,14 +227,16 @@ def _blocks(source: SourceText, layout: ColumnLayout) -> Iterator[Block | Fault]
 
 def _row(line: str, columns: list[str], number: int, layout: ColumnLayout) -> Row | str:
     """Returns a token, or what is wrong with its line."""
-    if layout.n and len(columns) == layout.n + 1 and not columns[-1]:
-        columns = columns[:-1]
-    if layout.n and 1 < len(columns) != layout.n:
+    if not any(columns[layout.n :]):
+        columns = columns[: layout.n]
+    if len(columns) > 1 and len(columns) not in layout.widths:
         what = f"{len(columns)} columns, {shown(line.strip())}"
         return f"has {what}; expected {layout.n}, as most lines have"
     word, tag = _cell(columns, layout.token), _cell(columns, layout.tag)
     if len(columns) < 2 or not word or not tag:
         return f"expected a token and a tag, found {shown(line.strip())}"
+    if layout.is_webanno and tag != "_" and "[" not in tag:
+        tag += "[0]"  # a span of one token
     return Row(number, word, tag)
 
 
@@ -170,9 +248,9 @@ def _is_comment(line: str, columns: list[str], layout: ColumnLayout) -> bool:
         return False
     has_tabs = layout.separator.pattern == r"\t"
     if _width(columns) not in layout.widths:  # a token with its tag is a faulty row
-        is_faulty = TAG.match(columns[-1]) and (len(columns) == 2 or has_tabs)
+        is_faulty = is_tag(columns[-1]) and (len(columns) == 2 or has_tabs)
         return len(columns) == 1 or not is_faulty
-    if has_tabs or _is_tag(_cell(columns, layout.tag)):
+    if has_tabs or is_tag(_cell(columns, layout.tag)):
         return False
     return layout.has_tags or bool(KEY_VALUE.match(line))
 

@@ -11,7 +11,8 @@ side with the same text, and the same `line` if there is such a column, are one 
 empty label is a text without spans.
 
 A row for a token has the columns `Sentence #`, `Word` and `Tag`. The number of a text
-stands in each of its rows, or in the first one alone.
+stands in each of its rows, or in the first one alone; without it, empty rows are
+between texts.
 """
 
 from __future__ import annotations
@@ -32,7 +33,16 @@ from ..sources import SourceText
 from ..texts import AnnotatedText, Fault, Found, LabeledSpan, Skipped, shown
 from ..writers.tables import FIRST, LAST, SEPARATOR, VERDICT, label_columns
 from .base import FormatReader, ReaderSettings
-from .tags import Row, find_scheme, text_of_rows
+from .tags import (
+    NUMBERS,
+    TAGS,
+    WORDS,
+    Row,
+    has_header,
+    named_columns,
+    read_scheme,
+    text_of_rows,
+)
 
 TEXT = ("text", "raw", "reference", "string", "line")
 # Columns of these names are not looked for in the text unless --fields names them.
@@ -46,12 +56,8 @@ OWN = (*FIRST, *LAST, VERDICT)
 LABELS = {name: label for label, name in zip(OWN, label_columns(OWN, (*LAST, VERDICT)))}
 # The first line of a table of Excel may say what is between its cells.
 SEP = re.compile(r'"?sep=([;,\t|])"?;*\r?(?:\n|$)', re.IGNORECASE)
-# Names of the columns by which texts are told apart, of tokens, and of tags.
-TOKEN_COLUMNS = (
-    ("sentence #", "sentence", "sentence_id", "sentence_idx", "sent_id", "doc_id"),
-    ("word", "token", "words", "tokens"),
-    ("tag", "ner", "ner_tag", "label", "labels", "tags"),
-)
+# A list or an object as JSON or Python write it, such as CSV of Label Studio has them.
+STRUCTURE = re.compile(r"""\s*(?:\[\s*[\[({'"]|\{\s*['"])""")
 N_SAMPLED = 20
 
 TableRow = tuple[int, list[str]]  # with its line
@@ -65,7 +71,7 @@ def _recognizes(source: SourceText) -> bool:
     rows = _rows(head)
     names = [name.strip() for name in rows[0][1]] if rows else []
     is_header = len(names) > 1 and len(set(names)) > len(names) // 2 and all(names)
-    has_text = any(name.casefold() in TEXT for name in names) or _token_columns(names)
+    has_text = any(x.casefold() in TEXT for x in names) or has_header(names)
     fitting = sum(len(row) == len(names) for _, row in rows[1:])
     return is_header and bool(has_text) and 2 * fitting >= len(rows) - 1
 
@@ -98,9 +104,9 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
         if len(row) != len(names):
             message = f"has {len(row)} cells; expected {len(names)}, as the header has"
             yield Fault(source.path, line, message)
-    columns = _token_columns(names)
-    if columns and not settings.text_key and not {*TEXT} & {*map(str.casefold, names)}:
-        yield from _texts_of_tokens(columns, complete, source.path)
+    has_text = settings.text_key or {*TEXT} & {*map(str.casefold, names)}
+    if has_header(names) and not has_text:
+        yield from _texts_of_tokens(names, complete, source.path)
         return
     at = _text_column(names, settings, source.path)
     if _has_span_rows(names) and not settings.fields:
@@ -116,6 +122,8 @@ def _texts_of_fields(
     fields = _fields(names, at, settings, path)
     is_own = not settings.fields and _is_own(names)
     labels = [LABELS.get(name, name) if is_own else name for name in names]
+    for i in () if settings.fields else fields:
+        _check_values(names[i], [row[i] for _, row in rows if row[i].strip()], path)
     placed = [(line, row, _place(row, at, fields, labels)) for line, row in rows]
     silent = set() if settings.fields or is_own else _rarely_found(placed)
     for name in sorted(silent):
@@ -162,6 +170,14 @@ def _fields(
     other = META | {settings.group or ""}
     chosen = (i for i, name in enumerate(names) if name.casefold() not in other)
     return [i for i in chosen if i != text and names[i] not in other]
+
+
+def _check_values(name: str, cells: list[str], path: str) -> None:
+    """Raises ValueError: HS376 if most cells of a column have lists or objects."""
+    structured = [cell for cell in cells if STRUCTURE.match(cell)]
+    if 2 * len(structured) > len(cells):
+        example = shown(structured[0])
+        raise ValueError(Errors.HS376.format(path=path, name=name, found=example))
 
 
 def _is_own(names: Sequence[str]) -> bool:
@@ -261,29 +277,28 @@ def _spans_of(row: list[str], at: dict[str, int], line: int) -> list[LabeledSpan
     return [make_span(int(start), int(end), label, value, line)]
 
 
-def _token_columns(names: Sequence[str]) -> list[int]:
-    """Returns the columns of texts, tokens and tags; [] where one of them is
-    missing."""
-    folded = [name.casefold() for name in names]
-    places_of = [
-        [folded.index(x) for x in some if x in folded] for some in TOKEN_COLUMNS
-    ]
-    return [places[0] for places in places_of] if all(places_of) else []
-
-
-def _texts_of_tokens(columns: Sequence[int], rows: Table, path: str) -> Iterator[Found]:
-    """Yields the texts of a table, and its faults."""
+def _texts_of_tokens(names: Sequence[str], rows: Table, path: str) -> Iterator[Found]:
+    """Yields the texts of a table, and its faults. Raises ValueError: HS375 if it does
+    not say where texts end."""
+    columns = named_columns(names, (WORDS, TAGS))
+    numbers = named_columns(names, (NUMBERS,))
+    ends = [x for x, y in zip(rows, rows[1:]) if y[0] > x[0] + 1]
+    if not numbers and not ends:
+        header = ", ".join(map(shown, names))
+        raise ValueError(Errors.HS375.format(path=path, found=header))
     texts: list[list[Row]] = []
-    before = None
-    for line, row in rows:
-        number, word, tag = (row[i].strip() for i in columns)
+    before, is_end = None, True
+    for table_row in rows:
+        line, row = table_row
+        number = row[numbers[0]].strip() if numbers else ""
+        word, tag = (row[i].strip() for i in columns)
         if not word or not tag:
             yield Fault(path, line, "expected a token and a tag, found an empty cell")
-        if not texts or number not in ("", before):
+        if not texts or number not in ("", before) or is_end:
             texts.append([])
-        before = number or before
+        before, is_end = number or before, not numbers and table_row in ends
         texts[-1].append(Row(line, word, tag))
-    scheme = find_scheme([row.tag for some in texts for row in some if row.tag])
+    scheme = read_scheme([row.tag for some in texts for row in some if row.tag], path)
     for some in texts:
         if all(row.word and row.tag for row in some):
             yield text_of_rows(some, scheme, path, {})

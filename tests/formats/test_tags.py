@@ -1,0 +1,118 @@
+"""Tags of every kind that strangers bring: read where they are clear, else refused."""
+
+import pytest
+
+from .test_readers import messages, read, spans
+
+WORDS = "Ada Lovelace met Byron in Berlin .".split()
+BIO = "B-PER I-PER O B-PER O B-LOC O"
+SPANS = [(0, 12, "PER"), (17, 22, "PER"), (26, 32, "LOC")]
+ANGLES = "I-<PER> <PER> <other> I-<PER> <other> I-<LOC> I-<other>"
+NUMBERED = "PER[1] PER[1] _ PER _ LOC _"
+LAYERS = "#T_SP=a.type.POS|PosValue\n#T_SP=b.type.NamedEntity|identifier|value\n"
+
+
+def rows(tags, line="{w}\t{t}\n"):
+    pairs = enumerate(zip(WORDS, tags.split()), start=1)
+    return "".join(line.format(i=i, w=word, t=tag) for i, (word, tag) in pairs)
+
+
+def written(form, outside="O"):
+    """Tags in another form."""
+    tags = BIO.split()
+    return " ".join(outside if x == "O" else form.format(*x.split("-")) for x in tags)
+
+
+def misc(tags):
+    """As in CoNLL-U, with a row for two words."""
+    rest = "\t_" * 7
+    part = f"# id = 3\n1-2\tAdaLovelace{rest}\t_\n"
+    return part + rows(tags, f"{{i}}\t{{w}}{rest}\t{{t}}\n")
+
+
+def webanno(tags, layers="#T_SP=webanno.custom.Entity|value\n", before=""):
+    part = f"1-1.1\t0-1\tA\t{before}_\t\n"
+    body = rows(tags, f"1-{{i}}\t{{i}}-9\t{{w}}\t{before}{{t}}\t\n")
+    return f"#FORMAT=WebAnno TSV 3.2\n{layers}\n\n#Text=Ada\n{part}{body}"
+
+
+CLEAR = {
+    **{x: rows(written("{}-{}", x)) for x in "O 0 _ - o OTHER nil * <other>".split()},
+    **{x: rows(written(x)) for x in "{}_{} {}:{} {}/{} {1}-{0} {1}_{0}".split()},
+    "lower case": rows(BIO.replace("B-", "b-").replace("I-", "i-")),
+    "BMEWO": rows("B-PER E-PER O W-PER O W-LOC O"),
+    "IOBES": rows("B-PER E-PER O S-PER O S-LOC O"),
+    "Stanford": rows("PER PER O PER O LOC O"),
+    "brackets": rows("(PER* *) * (PER) * (LOC) *"),
+    "Wapiti": rows(ANGLES, "{w} {w} LINESTART 0 {t}\n"),
+    "Wapiti, predicted": rows(ANGLES, "{w} 0 {t} I-<PER>\n"),
+    "DeLFT": rows(written("{}-<{}>")),
+    "GermEval": "#\ta\tb\n" + rows(BIO, "{i}\t{w}\t{t}\tO\n"),
+    "GermEval, inner": rows(BIO, "{i}\t{w}\t{t}\tB-LOC\n"),
+    "a score": rows(BIO, "{w} {t} 0.9\n"),
+    "UNER": rows(BIO, "{i}\t{w}\t{t}\t-\t-\n"),
+    "tags first": rows(BIO, "{t}\t{w}\n"),
+    "brat": rows(BIO, "{t}\t{i}\t9\t{w}\n"),
+    "trailing tabs": rows(BIO).replace("Byron\tB-PER", "Byron\tB-PER\t\t"),
+    **{key: misc(written(key + "={}-{}", "_")) for key in "Tag NE NER Entity".split()},
+    "pairs": misc("X=1|NE=B-PER NE=I-PER|Y=No _ NE=B-PER Z=1 NE=B-LOC _"),
+    "plain pairs": misc("NE=PER NE=PER _ NE=PER _ NE=LOC SpaceAfter=No"),
+    "WebAnno": webanno(NUMBERED),
+    "WebAnno, layers": webanno(NUMBERED, LAYERS, "X\t*[7]\t"),
+    "CSV": "sent_id,word,tag\n" + rows(written("{}-{}", "0"), "1,{w},{t}\n"),
+    "CSV, empty rows": "word,tag\n" + rows(BIO, "{w},{t}\n") + "\nAda,O\n",
+}
+
+
+@pytest.mark.parametrize("name", CLEAR)
+def test_tags_that_are_clear(tmp_path, name):
+    found = read(tmp_path, CLEAR[name])
+    assert messages(found) == [] and found.texts[0].tokens == tuple(WORDS)
+    assert spans(found.texts[0]) == SPANS
+    assert found.formats == {"csv" if "CSV" in name else "columns": 1}
+
+
+@pytest.mark.parametrize(
+    "text, code",
+    [
+        (rows(written("{}-{}", "X")), 'HS372.*and 3 of 7 without one, such as "X"'),
+        (rows(BIO) + rows(written("{}-{}", "_")), 'HS372.*such as "_"'),
+        (rows("B I O B O B O"), 'HS373.*: "B", "I", "O"; expected one for each'),
+        (rows("1 1 0 1 0 2 0"), 'HS373.*"1", "2"; expected'),
+        (rows("B-PER|B-LOC I-PER|O O B-PER O B-LOC O"), r'HS373.*"B-PER\|B-LOC"'),
+        (rows("PER|LOC PER O PER|X O LOC O"), r'HS373.*"PER\|LOC", "PER\|X"'),
+        (rows("(A(B* *) *) (A) * * *"), r'HS373.*\(A\(B\*.*PER\[1\]'),
+        (rows("(PER *) - (PER) - - -"), 'HS373.*such as B-PER, PER'),
+        ("".join(f"a\tw{i}\n" for i in range(20)), "HS373.*another column: --col"),
+        (misc("_ _ _ SpaceAfter=No _ _ _"), "HS373.*SpaceAfter=No"),
+        (misc("Entity=(1-a Entity=1) _ _ _ Entity=(2-b) _"), r"HS373.*\(1-a"),
+        (misc("NE=B-A|NER=B-B _ _ _ _ _ _"), r"HS373.*NE=B-A\|NER=B-B"),
+        (webanno(NUMBERED, LAYERS.replace("identifier", "kind"), "_\t_\t"),
+         r"HS374.*POS\|PosValue in 4, NamedEntity\|kind in 5, .*value in 6; .*token=3"),
+        (webanno(NUMBERED, ""), "HS374.*the columns none"),
+        ("word,tag\n" + rows(BIO, "{w},{t}\n"), "HS375.*sentence_id"),
+        ("text,n,label\n" + "Ada,1,'[{''start'': 0}]'\n".replace("'", '"') * 2,
+         r"HS376.*column 'label', such as .\[{.*Export JSON"),
+        ("text,ents\nAda,[(0; 3)]\n", r"HS376.*column 'ents', such as ."),
+    ],
+)  # fmt: skip
+def test_tags_that_are_not_clear(tmp_path, text, code):
+    name = "csv" if "," in text[:9] else "columns"
+    with pytest.raises(ValueError, match=code):
+        read(tmp_path, text, format=name)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (
+            rows(BIO) * 25 + rows(written("{}-{}", "0")),
+            '178: has the tag "0"; expected',
+        ),
+        (webanno(NUMBERED.replace("LOC", "*")), "has a span without a label"),
+        (webanno(NUMBERED.replace("LOC", "A[2]|B[3]")), r'the tag "A[2]|B[3]"'),
+        (rows("I-<A> <A> <B> I-<A> <other> <other> <other>"), "has I-B after I-A"),
+    ],
+)
+def test_single_tags_that_are_wrong(tmp_path, text, said):
+    assert said in messages(read(tmp_path, text))[0]
