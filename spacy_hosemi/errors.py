@@ -252,20 +252,31 @@ class Errors(metaclass=_Coded):
         "token."
     )
     HS108 = (
-        "the feature function {name!r} lists {found} at the token {token!r}; expected "
-        "a list, and in it strings or pairs of a string and a number. Convert a "
-        "word2features function by spacy_hosemi.from_word2features."
+        "the feature function {name!r} lists {found} at the token {token!r} of the "
+        "document that begins with {text!r}; expected a list, and in it strings or "
+        "pairs of a string and a number, or a dict as pycrfsuite.ItemSequence takes it."
     )
     HS109 = (
         "the feature function {name!r} gives {feature!r} the value {found} at the "
-        "token {token!r}; expected a number from -1e100 to 1e100. Leave the feature "
-        "out where there is none."
+        "token {token!r} of the document that begins with {text!r}; expected a number "
+        "from -1e100 to 1e100. Leave the feature out where there is none."
     )
     HS110 = (
-        "word2features returned {found}; expected what pycrfsuite.ItemSequence takes: "
-        "a list of strings, or a dict whose keys are strings and whose values are "
-        "numbers, booleans, strings, or again lists, sets or dicts. Convert other "
-        "values to strings."
+        "the feature function {name!r} lists {found} at the token {token!r} of the "
+        "document that begins with {text!r}; expected what pycrfsuite.ItemSequence "
+        "takes: a dict whose keys are strings and whose values are numbers, booleans, "
+        "strings, or again lists, sets or dicts, at most 50 in each other. Convert "
+        "other values to strings."
+    )
+    HS387 = (
+        "the feature function {name!r} raised {found},{where} for the document that "
+        "begins with {text!r}; expected a list with the features of each token. Mend "
+        "the function for such documents."
+    )
+    HS388 = (
+        "the feature function {name!r} listed {expected} features, and {found} when it "
+        "was called again for the same documents, to name them; expected the same each "
+        "time."
     )
     HS111 = (
         "the saved model has weights for what the feature functions {expected} list, "

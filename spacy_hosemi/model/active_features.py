@@ -124,28 +124,21 @@ def place_rows(rows_by_role: Mapping[str, tuple[Ints, Ints]]) -> PlaceRows:
     return PlaceRows(*(column[order] for column in joined))
 
 
-def no_rows(n_tokens: int) -> RoleRows:
-    """Returns rows of n tokens at which no feature is active."""
-    return RoleRows(np.zeros(n_tokens + 1, np.int32), _NONE)
-
-
-def with_listed(rows: RoleRows, listed: Listed, table: RowTable) -> RoleRows:
+def with_listed(rows: RoleRows | None, listed: Listed, table: RowTable) -> RoleRows:
     """Returns the rows with the known features that a function lists, after the others
-    of each token."""
-    row = table.find(listed.keys)
-    is_known = row >= 0
-    n = len(rows.first) - 1
-    token = np.repeat(np.arange(n), np.diff(rows.first))
-    token = np.concatenate([token, listed.token[is_known]])
-    order = np.argsort(token, kind="stable")
-    strength = None
-    if rows.strength is not None or listed.strength is not None:
+    of each token; None: there are no others."""
+    first, row, strength = table.known(listed.first, listed.keys, listed.strength)
+    if rows is None or not len(rows.row):
+        return RoleRows(first, row, strength)
+    joined_first = rows.first + first
+    tokens = np.arange(len(first) - 1)
+    token = [np.repeat(tokens, np.diff(x)) for x in (rows.first, first)]
+    order = np.argsort(np.concatenate(token), kind="stable")
+    if rows.strength is not None or strength is not None:
         left = np.ones(len(rows.row)) if rows.strength is None else rows.strength
-        right = np.ones(len(row)) if listed.strength is None else listed.strength
-        strength = np.concatenate([left, right[is_known]])[order]
-    first = np.zeros(n + 1, np.int32)
-    np.cumsum(np.bincount(token, minlength=n), out=first[1:])
-    return RoleRows(first, np.concatenate([rows.row, row[is_known]])[order], strength)
+        right = np.ones(len(row)) if strength is None else strength
+        strength = np.concatenate([left, right])[order]
+    return RoleRows(joined_first, np.concatenate([rows.row, row])[order], strength)
 
 
 def known_segments(segments: Segments, table: RowTable) -> SegmentRows:

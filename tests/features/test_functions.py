@@ -10,6 +10,7 @@ import pytest
 import spacy
 from hypothesis import given
 
+from spacy_hosemi import from_word2features
 from spacy_hosemi.features import (
     Extractor,
     FeatureSet,
@@ -122,15 +123,18 @@ def test_documents_that_are_read_again(most, n_again, monkeypatch):
         calls.append(doc)
         return orth(doc)
 
+    def keys(doc):
+        return extractor.listed([doc])[0].keys.tolist()
+
     extractor = make_extractor({"f": count})
     docs = [make_doc(NLP, *words) for words in ("ab", "c")]
-    expected = [fired(extractor, doc) for doc in docs]
+    expected = [keys(doc) for doc in docs]
     calls.clear()
     with extractor.features.functions.once():
         for _ in range(2):
-            assert [fired(extractor, doc) for doc in docs] == expected
+            assert [keys(doc) for doc in docs] == expected
     assert calls == docs + docs[2 - n_again :]
-    assert fired(extractor, docs[0]) == expected[0]
+    assert keys(docs[0]) == expected[0]
     assert calls[-1] is docs[0] and len(calls) == 3 + n_again
 
 
@@ -141,9 +145,10 @@ def test_a_copy_reads_its_own_documents(copied):
     found = Functions({"f": orth})
     docs = [make_doc(NLP, word) for word in "ab"]
     with found.once():
-        of_first = found.read(docs[:1], lambda role, name: 7)
+        (of_first,) = found.read(docs[:1], lambda role, name: 7)
         other = copied(found)
-        assert found.read(docs[:1], lambda role, name: 7) is of_first
+        (again,) = found.read(docs[:1], lambda role, name: 7)
+        assert again.first is of_first.first
     assert not other._caches
     (listed,) = other.read(docs[1:], lambda role, name: 7)
     assert listed.texts == ["b"]
@@ -153,10 +158,10 @@ def test_another_thread_reads_anew():
     """It may predict documents that change, while this one trains."""
     found, doc = Functions({"f": orth}), make_doc(NLP, "a")
     with found.once(), ThreadPoolExecutor(1) as pool:
-        of_first = found.read([doc], lambda role, name: 7)
-        other = pool.submit(found.read, [doc], lambda role, name: 7).result()
-        assert other[0].texts == ["a"] and other is not of_first
-        assert found.read([doc], lambda role, name: 7) is of_first
+        (first,) = found.read([doc], lambda role, name: 7)
+        (other,) = pool.submit(found.read, [doc], lambda role, name: 7).result()
+        assert other.texts == ["a"] and other.first is not first.first
+        assert found.read([doc], lambda role, name: 7)[0].first is first.first
 
 
 def test_documents_together():
@@ -263,15 +268,65 @@ def test_another_number_of_tokens(found, shown):
     assert "begins with 'x y'; expected a list of 2" in str(error.value)
 
 
+def nested(times):
+    items = {"a": "b"}
+    for _ in range(times):
+        items = {"a": items}
+    return items
+
+
 @pytest.mark.parametrize(
-    "of_token",
-    ["a", {"a": 1}, None, [1], [None]]
-    + [[pair] for pair in [("a",), ("a", "b"), (1, "a"), ["a", None]]],
+    "code, of_token",
+    [
+        *(("HS108", x) for x in ["a", None, 1, [1], [None], ["\ud800"], {1, "a"}]),
+        *(("HS108", [x]) for x in [("a",), ("a", "b"), (1, "a"), ["a", None]]),
+        *(("HS110", {"a": x}) for x in [None, [1], 1j, 10**400, b"\xff", nested(50)]),
+        *(("HS110", x) for x in [{1: 2}, {"a": "b", "c": object()}]),
+    ],
 )
-def test_no_feature(of_token):
+def test_no_feature(code, of_token):
     extractor = make_extractor({"f": returns([["a"], of_token])})
-    with pytest.raises(TypeError, match="HS108.*'f' lists .* at the token 'y'"):
+    where = ".*'f' lists .* at the token 'y' of the document that begins with 'x y'"
+    with pytest.raises(TypeError, match=code + where):
         extractor.read([make_doc(NLP, "v"), make_doc(NLP, "x", "y")][1:])
+
+
+def fails_at(sent, i):
+    return [sent[i][0], str(1 / (1 - i))]
+
+
+@pytest.mark.parametrize(
+    "function, where",
+    [
+        (lambda doc: doc.no_attribute, "AttributeError: .* for the document"),
+        (lambda doc: [x for x in doc[9:]][0], "IndexError: .* for the document"),
+        (lambda doc: next(iter(())), "StopIteration: , for the document"),
+        (from_word2features(fails_at), "ZeroDivision.*, at token 1, 'y', for the doc"),
+        (
+            from_word2features(fails_at, lambda doc: 1 // 0),
+            "ZeroDivision.*, for the doc",
+        ),
+        (
+            from_word2features(lambda s, i: 1 + "a"),
+            "TypeError: .* at token 0, 'x', for",
+        ),
+    ],
+)
+def test_an_error_of_the_function_says_where(function, where):
+    extractor = make_extractor({"f": function})
+    match = f"HS387.*'f' raised {where}.* begins with 'x y'"
+    with pytest.raises(ValueError, match=match) as error:
+        extractor.read([make_doc(NLP, "x", "y")])
+    assert error.value.__cause__ is not None
+
+
+def test_a_function_that_lists_others_when_it_is_called_again():
+    words = ["a"]
+    extractor = make_extractor({"f": lambda doc: [[*words]]})
+    (listed,) = extractor.listed([make_doc(NLP, "x")])
+    words.append("b")
+    with pytest.raises(ValueError, match="HS388.*'f' listed 1 features, and 2 when"):
+        listed.name(0)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +334,9 @@ def test_no_feature(of_token):
 )
 def test_a_value_that_is_too_large(value):
     extractor = make_extractor({"f": lambda doc: [[("a", value)]] * len(doc)})
-    with pytest.raises(ValueError, match="HS109.*'f' gives 'a' the value .*token 'x'"):
+    with pytest.raises(
+        ValueError, match="HS109.*'f' gives 'a' the value .*token 'x' of"
+    ):
         extractor.read([make_doc(NLP, "x", "y")])
 
 

@@ -24,7 +24,6 @@ from ..active_features import (
     Rows,
     SegmentRows,
     known_segments,
-    no_rows,
     place_rows,
     read_docs,
     with_listed,
@@ -95,10 +94,13 @@ class DocScorer:
         # Roles of transitions read all attributes.
         subset = None if state.n_observed else of_tokens.subset
         reading = extractor.read(docs, subset=subset)
-        task, scores = of_tokens.task(reading, is_partial=subset is not None)
-        yield task
+        if of_tokens.has_templates:
+            task, scores = of_tokens.task(reading, is_partial=subset is not None)
+            yield task
+        else:
+            scores = of_tokens.zeros(reading)
         for listed in reading.listed:
-            rows_of_role = with_listed(no_rows(scores.shape[1]), listed, table)
+            rows_of_role = with_listed(None, listed, table)
             add_scores(state, rows_of_role, scores[roles.index(listed.role)])
         segments = NO_ROWS
         if len(reading.segments.keys):
@@ -186,7 +188,8 @@ class TokenScores:
     matrix (float [R, L] or [N, 1]): Weights, with `pairs` of some columns; in single
         precision they are read as they lie, of others a copy is made.
 
-    roles (Tuple[str, ...]): Roles that have templates.
+    roles (Tuple[str, ...]): Roles that have templates or functions.
+    has_templates (bool): Whether there is anything to sum.
     subset (Optional[Subset]): The attributes that `task` needs; None: all.
     """
 
@@ -205,6 +208,7 @@ class TokenScores:
         features = extractor.features
         self.roles = features.scored_roles
         templates = [(r, t) for r in self.roles for t in features.roles[r]]
+        self.has_templates = bool(templates)
         is_lexical = [
             len(template.atoms) == 1
             and extractor.columns[template.atoms[0].attribute] < extractor.n_lexical
@@ -270,7 +274,7 @@ class TokenScores:
         scores that it computes, by role [roles, n, L]. Whether the attributes are those
         of `subset`, which are completed here, or all."""
         docs, values = reading.instances, reading.values
-        scores = np.zeros((len(self.roles), len(docs.orths), self._n_labels))
+        scores = self.zeros(reading)
         words, rows = self._words.find(docs[0].vocab, docs.orths)
         if (fields := self._fields)[0] is not rows:
             fields = self._fields = rows, rows["values"], rows["scores"]
@@ -291,6 +295,11 @@ class TokenScores:
             on_lists=None if self._lists is None else reading.on_lists,
         )
         return task, scores
+
+    def zeros(self, reading: Reading) -> Floats:
+        """Returns scores of 0, by role [roles, n, L]."""
+        shape = len(self.roles), len(reading.instances.orths), self._n_labels
+        return np.zeros(shape)
 
     def _indices(self, of_roles: Iterable[tuple[str, Any]]) -> NDArray[np.int32]:
         """Returns the index in `roles` of the role of each."""
