@@ -98,7 +98,8 @@ class DocScorer:
             task, scores = of_tokens.task(reading, is_partial=subset is not None)
             yield task
         else:
-            scores = of_tokens.zeros(reading)
+            shape = len(roles), len(reading.instances.orths), len(state.tail)
+            scores = np.zeros(shape)
         for listed in reading.listed:
             rows_of_role = with_listed(None, listed, table)
             add_scores(state, rows_of_role, scores[roles.index(listed.role)])
@@ -274,7 +275,7 @@ class TokenScores:
         scores that it computes, by role [roles, n, L]. Whether the attributes are those
         of `subset`, which are completed here, or all."""
         docs, values = reading.instances, reading.values
-        scores = self.zeros(reading)
+        scores = np.zeros((len(self.roles), len(docs.orths), self._n_labels))
         words, rows = self._words.find(docs[0].vocab, docs.orths)
         if (fields := self._fields)[0] is not rows:
             fields = self._fields = rows, rows["values"], rows["scores"]
@@ -295,11 +296,6 @@ class TokenScores:
             on_lists=None if self._lists is None else reading.on_lists,
         )
         return task, scores
-
-    def zeros(self, reading: Reading) -> Floats:
-        """Returns scores of 0, by role [roles, n, L]."""
-        shape = len(self.roles), len(reading.instances.orths), self._n_labels
-        return np.zeros(shape)
 
     def _indices(self, of_roles: Iterable[tuple[str, Any]]) -> NDArray[np.int32]:
         """Returns the index in `roles` of the role of each."""
