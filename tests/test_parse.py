@@ -143,8 +143,15 @@ def test_each_format_is_written_to_a_file(model, lines, tmp_path, name):
     nlp.get_pipe("hosemi").export_fields = {"PER": "author"}
     nlp.to_disk(tmp_path / "m")
     file = tmp_path / "folder" / "out"
-    out, err = run(tmp_path / "m", lines, "-F", name, "-o", file)
-    assert out == err == ""
+    rest = tmp_path / "rest.jsonl"
+    out, err = run(tmp_path / "m", lines, "-F", name, "-o", file, "--rest", rest)
+    what = "field of a reference, and no entry" if name in ("bib", "csl") else "field"
+    n = 3 if WRITERS[name].is_for_tools else 4
+    assert out == "" and err == f"1 of {n} lines have no {what}: they are in {rest}\n"
+    (record,) = map(json.loads, rest.read_text().splitlines())
+    assert (record["line"], record["text"]) == (3, TEXTS[2])
+    assert objects(model, rest)[0]["text"] == TEXTS[2]
+    assert read_annotations(rest).texts[0].text == TEXTS[2]
     assert file.read_text(encoding="utf8") == run(tmp_path / "m", lines, "-F", name)[0]
     assert [path.name for path in file.parent.iterdir()] == ["out"]
 
@@ -295,6 +302,25 @@ def test_alternatives(nlp, model, lines):
                 answer.probability, rel=1e-5
             )
         assert triples(doc.ents) == answers[0].spans
+
+
+def test_lines_without_a_field_of_a_reference(model, lines, tmp_path):
+    """They have no entry, although they have fields, and are counted."""
+    pytest.importorskip("bibtexparser")
+    nlp, rest = spacy.load(model), tmp_path / "rest.jsonl"
+    nlp.get_pipe("hosemi").export_fields = {"LOC": "address"}
+    nlp.to_disk(tmp_path / "m")
+    args = tmp_path / "m", lines, "-F"
+    out, said = run(*args, "csl")
+    assert [x["custom"]["line"] for x in json.loads(out)] == [4]
+    left = "lines have no field of a reference, and no entry: --rest FILE writes them"
+    assert said == f"2 of 4 {left}\n"
+    for name, expected in (("bib", [1, 3]), ("table", [3])):
+        run(*args, name, "--rest", rest, "-o", tmp_path / "out", "--overwrite")
+        records = [*map(json.loads, rest.read_text().splitlines())]
+        assert [x["line"] for x in records] == expected
+    _, said = run(*args, "csv", "-o", rest, "--rest", rest, code=2)
+    assert "--output and --rest are the same file" in said
 
 
 def test_references_need_labels_and_libraries(model, lines, monkeypatch):

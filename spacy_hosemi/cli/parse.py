@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 from .common import (
     hosemi_cli,
@@ -41,6 +43,7 @@ from .streams import (
 
 if TYPE_CHECKING:
     from ..component.pipe import HighOrderSemiCRF
+    from ..formats.records import ExtractedRecord
     from ..formats.writers import RecordFormat
 
 
@@ -71,6 +74,14 @@ def parse_cli(
             "Write all bad lines to this file, as JSON lines with path, line and "
             "message.",
             show_default="standard error, twenty of them",
+        ),
+    ] = None,
+    rest: Annotated[
+        str | None,
+        option(
+            "--rest FILE",
+            "Write lines without any field to this file, as JSON lines, which `parse` "
+            "and `convert` read.",
         ),
     ] = None,
     report: Annotated[
@@ -121,10 +132,11 @@ def parse_cli(
     Extract the fields of each line of text, with their confidences.
 
     There is a record for each line, in order; lines of several files are numbered
-    through. Lines that cannot be read are left out and named, and the rest goes on.
-    Memory does not grow with the number of lines. Where `hosemi guarantee` has chosen a
-    threshold, each record, or each field, is marked: accept or review; or drift, where
-    texts are unlike those that have chosen it.
+    through. Lines that cannot be read are left out and named, and the rest goes on;
+    lines without any field are counted. Memory does not grow with the number of lines.
+    Where `hosemi guarantee` has chosen a threshold, each record, or each field, is
+    marked: accept or review; or drift, where texts are unlike those that have chosen
+    it.
 
     Exit code: 0 all lines were read, 1 some were bad, or --fail-on-drift has found that
     texts are unlike those before, 2 nothing could be done.
@@ -148,7 +160,8 @@ def parse_cli(
         fail(f"{form!r} has no place for alternatives", f"-k needs one of: {names}.")
     readers = readers_of(files, column, text_key, encoding, max_chars)
     for path in files:
-        outputs = {"--output": output, "--errors": errors, "--report": report}
+        outputs: dict[str, str | Path | None] = {"--output": output, "--rest": rest}
+        outputs |= {"--errors": errors, "--report": report}
         check_outputs({"FILE": path}, outputs, overwrite)
     nlp, pipe = load_component(model, component)
     nlp.max_length = max(nlp.max_length, max_chars)
@@ -158,8 +171,10 @@ def parse_cli(
         title = f"--fail-on-drift needs what is usual, and {model!r} has no guarantee"
         fail(title, "Choose one by `python -m spacy hosemi guarantee`.")
     options = WriterOptions(version_of(nlp), fields, labels, guarantee is not None)
-    marks, began = ReviewMarks(guarantee), time.monotonic()
-    with log_faults(errors, overwrite) as log:
+    began = time.monotonic()
+    others = nullcontext() if rest is None else open_output(rest, overwrite)
+    with log_faults(errors, overwrite) as log, others as rest_file:
+        marks = ReviewMarks(guarantee, fields, partial(_write_rest, rest_file))
         lines = read_texts(readers, max_chars, encoding, log)
         first = [*islice(lines, 1)]
         if log.n and not first:
@@ -173,6 +188,10 @@ def parse_cli(
             records = (record for record in records if record.text.strip())
         with open_output(output, overwrite) as file:
             chosen.write(marks.mark(records), file, options)
+    if n := marks.counts["without_fields"]:
+        what = "field of a reference, and no entry" if fields else "field"
+        where = "--rest FILE writes them" if rest is None else f"they are in {rest}"
+        say(f"{n:,} of {marks.counts['texts']:,} lines have no {what}: {where}")
     if summary := marks.summary():
         say(summary)
     if report is not None:
@@ -182,6 +201,13 @@ def parse_cli(
         write_text(text + "\n", report, overwrite)
     if log.n or (fail_on_drift and marks.has_drifted):
         raise SystemExit(FAULTY)
+
+
+def _write_rest(file: IO[str] | None, record: ExtractedRecord) -> None:
+    from ..formats.writers.json_records import as_object, to_json
+
+    if file is not None:
+        file.write(to_json(as_object(record)) + "\n")
 
 
 def _export_fields(form: RecordFormat, pipe: HighOrderSemiCRF) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 
 from ..formats.lines import Line
 from ..formats.records import ExtractedField, ExtractedRecord, Segmentation, WordToken
+from ..formats.references.fields import reference_of
 from ..formats.texts import Fault
 from ..prediction.guarantee import Guarantee
 from ..prediction.ranked import RankedSegmentation
@@ -107,20 +108,26 @@ def _segmentation(doc: Doc, ranked: RankedSegmentation) -> Segmentation:
 
 class ReviewMarks:
     """Marks records, or their fields, that need no eye, where a guarantee promises
-    something, and counts what it sees.
+    something, and counts what it sees. `on_empty` gets the records of texts without any
+    field; where there are `names`, of labels, without any field of a reference.
 
     has_drifted (bool): Whether texts were found to be unlike those before. From then
         on nothing is accepted: the verdict is "drift" instead.
-    counts (Dict[str, int]): Of texts, those without fields, and fields; of what got a
-        verdict, those that are accepted, and those as improbable as the last quarter
-        when the threshold was chosen.
+    counts (Dict[str, int]): Of texts, those without fields that are not blank, and
+        fields; of what got a verdict, those that are accepted, and those as improbable
+        as the last quarter when the threshold was chosen.
     """
 
-    def __init__(self, guarantee: Guarantee | None) -> None:
-        self._guarantee = guarantee
+    def __init__(
+        self,
+        guarantee: Guarantee | None,
+        names: Mapping[str, str] | None = None,
+        on_empty: Callable[[ExtractedRecord], object] = lambda record: None,
+    ) -> None:
+        self._guarantee, self._names, self._on_empty = guarantee, names, on_empty
         self.has_drifted = False
-        names = "texts", "without_fields", "fields", "n_judged", "n_accepted", "n_low"
-        self.counts = dict.fromkeys(names, 0)
+        keys = "texts", "without_fields", "fields", "n_judged", "n_accepted", "n_low"
+        self.counts = dict.fromkeys(keys, 0)
 
     def mark(
         self,
@@ -146,7 +153,11 @@ class ReviewMarks:
     def _judged(self, record: ExtractedRecord) -> ExtractedRecord:
         """Counts a record, and returns it with what a guarantee says of it alone."""
         fields, guarantee = record.best.fields, self._guarantee
-        values = {"texts": 1, "without_fields": not fields, "fields": len(fields)}
+        found = reference_of(fields, self._names) if self._names else fields
+        is_empty = not found and bool(record.text.strip())
+        if is_empty:
+            self._on_empty(record)
+        values = {"texts": 1, "without_fields": is_empty, "fields": len(fields)}
         if guarantee is not None and record.text.strip():
             probabilities = [x.confidence for x in fields]
             if guarantee.is_of_records:

@@ -17,6 +17,7 @@ from spacy_hosemi.formats.records import (
 )
 from spacy_hosemi.formats.references.fields import COMMON_LABELS, KEYS
 from spacy_hosemi.formats.writers import WRITERS, WriterOptions, tables
+from spacy_hosemi.formats.writers.references import escape
 from spacy_hosemi.formats.writers.tables import COLUMNS, HAS_NULL, label_columns
 
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -231,7 +232,12 @@ def test_references_can_be_read(found):
     assert keys == [item["id"] for item in items]
     assert len({*keys}) == len(keys)
     for entry in library.entries:
-        assert {field.key for field in entry.fields} <= {*KEYS, "year", "month"}
+        assert {field.key for field in entry.fields} <= {
+            *KEYS,
+            "year",
+            "month",
+            "annote",
+        }
 
 
 BOOK = "[author Marx K., Engels, F.] [title 100% {Kapital} & Größe_1] [date (1867)]"
@@ -253,8 +259,12 @@ def test_bibtex():
     assert book["author"] == "Marx, K. and Engels, F."
     assert LatexNodes2Text().latex_to_text(book["title"]) == "100% {Kapital} & Größe_1"
     assert book["title"].isascii()
+    for text in ("}a{", "a {b", "{a}} {b}"):  # BibTeX counts braces that are escaped
+        assert escape(text) == text.replace("{", "(").replace("}", ")")
     assert (book["year"], book["address"]) == ("1867", "Hamburg")
     assert (article.entry_type, article.key) == ("article", "ref7")
+    said = LatexNodes2Text().latex_to_text(book["annote"])
+    assert said == f"line 1, record confidence 1.0: {found[0].text}"
     assert article["author"] == "Lee, A. and others"
     values = {x: article[x] for x in ("journal", "volume", "number", "pages")}
     assert values == {
@@ -286,6 +296,7 @@ def test_csl():
         "container-title": "Proc. X",
         "issued": {"date-parts": [[2004, 5, 12]]},
         "DOI": "10.1000/x",
+        "custom": {"line": 1, "text": f"{names} {rest}", "record_confidence": 1.0},
     }
     assert json.loads(write("csl", [])) == []
 
@@ -293,4 +304,4 @@ def test_csl():
 def test_labels_of_ones_own():
     pytest.importorskip("bibtexparser")
     text = write("bib", [reference("[who Ada] [title X]")], fields={"who": "author"})
-    assert "author = {Ada}" in text and "title" not in text
+    assert "author = {Ada}" in text and "title =" not in text

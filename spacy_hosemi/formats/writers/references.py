@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from itertools import accumulate
 from typing import IO, Any
 
 from ...errors import Errors
@@ -11,7 +12,7 @@ from ..records import ExtractedRecord
 from ..references.fields import PEOPLE, guess_kind, read_date, reference_of
 from ..references.names import Name, read_names
 from .base import RecordFormat, WriterOptions
-from .json_records import write_list
+from .json_records import rounded, write_list
 
 # What CSL calls a field of BibTeX.
 _CSL = {
@@ -49,8 +50,8 @@ def write_bibtex(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
     """Writes an entry for each record that has any field of a reference; its key is
-    "ref" and the number of the line. Raises ImportError: HS170 if a library is
-    missing."""
+    "ref" and the number of the line. `annote`, which styles do not print, has what it
+    was made of. Raises ImportError: HS170 if a library is missing."""
     check_libraries()
     from bibtexparser import Library, write_string
     from bibtexparser.model import Entry, Field
@@ -58,11 +59,19 @@ def write_bibtex(
     for record in records:
         reference = reference_of(record.best.fields, options.fields)
         if reference:
-            pairs = _bibtex_fields(reference)
+            pairs = {**_bibtex_fields(reference), "annote": escape(_origin(record))}
             fields = [Field(key, value) for key, value in pairs.items()]
             kind, _ = guess_kind(reference)
             entry = Entry(kind, f"ref{record.line}", fields)
             file.write(write_string(Library([entry])) + "\n")
+
+
+def _origin(record: ExtractedRecord) -> str:
+    """Returns which line a reference is made of, and how sure that is."""
+    confidence = rounded(record.best.confidence)
+    sure = "" if confidence is None else f", record confidence {confidence}"
+    advice = "" if record.advice is None else f", {record.advice}"
+    return f"line {record.line}{sure}{advice}: {' '.join(record.text.split())}"
 
 
 def _bibtex_fields(reference: dict[str, str]) -> dict[str, str]:
@@ -113,7 +122,11 @@ def _encoder() -> Any:
 
 
 def escape(value: str) -> str:
-    """Returns a text for LaTeX."""
+    """Returns a text for LaTeX. BibTeX counts braces that are escaped, too: unless each
+    is closed, parentheses stand for them."""
+    depths = [*accumulate((c == "{") - (c == "}") for c in value)] or [0]
+    if min(depths) < 0 or depths[-1]:
+        value = value.replace("{", "(").replace("}", ")")
     escaped: str = _encoder().unicode_to_latex(value)
     return escaped
 
@@ -122,18 +135,18 @@ def write_csl(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
     """Writes a list with an item for each record that has any field of a reference; its
-    id is "ref" and the number of the line. Raises ImportError: HS170 if a library is
-    missing."""
+    id is "ref" and the number of the line. `custom`, which is not for styles, has what
+    it was made of. Raises ImportError: HS170 if a library is missing."""
     check_libraries()
-    pairs = ((x.line, reference_of(x.best.fields, options.fields)) for x in records)
-    write_list(
-        (_csl_item(line, reference) for line, reference in pairs if reference), file
-    )
+    pairs = ((x, reference_of(x.best.fields, options.fields)) for x in records)
+    write_list((_csl_item(*pair) for pair in pairs if pair[1]), file)
 
 
-def _csl_item(line: int, reference: dict[str, str]) -> dict[str, Any]:
+def _csl_item(record: ExtractedRecord, reference: dict[str, str]) -> dict[str, Any]:
     _, kind = guess_kind(reference)
-    item: dict[str, Any] = {"id": f"ref{line}", "type": kind}
+    item: dict[str, Any] = {"id": f"ref{record.line}", "type": kind}
+    confidence = rounded(record.best.confidence)
+    custom = {"line": record.line, "text": record.text, "record_confidence": confidence}
     for key, value in reference.items():
         if key in PEOPLE:
             names, _ = read_names(value)
@@ -144,7 +157,8 @@ def _csl_item(line: int, reference: dict[str, str]) -> dict[str, Any]:
             item["issued"] = {"date-parts": dates} if dates else {"literal": value}
         else:
             item.setdefault(_CSL[key], value)
-    return item
+    advice = {} if record.advice is None else {"verdict": record.advice}
+    return {**item, "custom": custom | advice}
 
 
 def _csl_name(name: Name) -> dict[str, str]:
