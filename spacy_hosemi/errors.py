@@ -559,12 +559,16 @@ class Errors(metaclass=_Coded):
     )
     # scikit-learn
     HS183 = (
-        "texts is {found}; expected a sequence of strings, one for each document, such "
-        "as a list or one column of a data frame."
+        "texts is {found}; expected a sequence with a string, a spaCy Doc or a list of "
+        "tokens for each document, such as a list or one column of a data frame."
     )
     HS184 = (
-        "spans is for {found} texts and texts has {expected}; expected for each text a "
-        "list of (start, end, label), an empty one where there is none."
+        "spans is {found}, and there are {expected}; expected for each text a list of "
+        "(start, end, label), an empty one where there is none."
+    )
+    HS391 = (
+        "{name} has the span {found}; expected (start, end, label) with 0 <= start < "
+        "end <= {expected}, in tokens: the text is a list of tokens."
     )
     HS185 = (
         "scikit-learn is not installed, and SpanExtractor is one of its estimators. "

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import spacy
+from catalogue import RegistryError
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Config
 
-from .component.examples import Annotated, CharSpan, check_pair
+from .component.examples import CharSpan, check_pair, make_example, without_annotation
 from .component.fit import FitResult
 from .component.scorer import score_spans
 from .component.settings import list_settings
+from .configs import KINDS, make_config
 from .errors import Errors
 from .features.feature_set import SETTINGS as FEATURES
 from .formats.texts import has_half
-from .text.tokenizer import use_field_tokenizer
-from .values import map_values, read_all, shown
+from .training.lbfgs import SETTINGS as FIT
+from .values import choice, map_values, read, read_all, shown
 
 try:
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
 except ImportError as error:
     raise ImportError(Errors.HS185) from error
+
+Text = str | Doc | Sequence[str]
 
 # Parameters that are settings of the component, of its features, and of its fit.
 _OF_COMPONENT = ("max_order", "decoding", "min_confidence", "threads")
@@ -36,11 +43,17 @@ _OF_FIT = ("l2", "max_iter")
 class SpanExtractor(BaseEstimator):
     """Extract labelled spans from texts, trained by one call of `fit`.
 
-    Texts are a sequence of strings (a list, an array, a column of a data frame); spans
-    are a list for each text of (start, end, label) in characters, end exclusive.
+    Texts are a sequence (a list, an array, a column of a data frame) of strings, of
+    spaCy's documents, whose annotation is not read, or of lists of tokens; spans are a
+    list for each text of (start, end, label), end exclusive: in characters, or in
+    tokens for a list of tokens.
 
-    l2 (Union[float, Dict[str, float]]): Weight of half the squared norm in training,
-        for all weights or by penalty group.
+    kind (str): What the texts are, as `hosemi init --for` has it: "fields" or another.
+        What is None below, and all that is not named, is as in the config that `init`
+        writes for it.
+    l2 (Union[float, str, Dict[str, float], None]): Weight of half the squared norm in
+        training, for all weights or by penalty group; "auto" chooses it, and the
+        decoding, by folds of the training texts, in two to three times the time.
     max_order (int): Order of the label patterns: the longest has max_order + 1 labels.
     decoding (str): "viterbi": the most probable segmentation; "mbr": the spans with the
         highest expected F1.
@@ -52,6 +65,7 @@ class SpanExtractor(BaseEstimator):
     config (Optional[Dict[str, Any]]): Everything else, as [components.hosemi] of a
         config has it, such as {"max_length": 50, "model": {"features": {..}}}. The
         scope "sents" needs a component that sets sentences: use `hosemi.fit`.
+        Registered functions that it names go into pickles, and to other processes.
 
     pipeline_ (Language): After `fit`: the trained pipeline, which can be saved.
     classes_ (str [L]): After `fit`: the labels.
@@ -60,16 +74,19 @@ class SpanExtractor(BaseEstimator):
 
     def __init__(
         self,
-        l2: float | dict[str, float] = 0.1,
-        max_order: int = 2,
-        decoding: str = "viterbi",
-        min_confidence: float | dict[str, float] = 0.0,
-        preset: str = "default",
-        max_iter: int = 1000,
-        threads: int = 1,
-        lang: str = "en",
+        l2: float | str | dict[str, float] | None = None,
+        max_order: int | None = None,
+        decoding: str | None = None,
+        min_confidence: float | dict[str, float] | None = None,
+        preset: str | None = None,
+        max_iter: int | None = None,
+        threads: int | None = None,
+        lang: str | None = None,
         config: dict[str, Any] | None = None,
+        *,
+        kind: str = "fields",
     ) -> None:
+        self.kind = kind
         self.l2 = l2
         self.max_order = max_order
         self.decoding = decoding
@@ -81,11 +98,11 @@ class SpanExtractor(BaseEstimator):
         self.config = config
 
     def fit(
-        self, texts: Iterable[str], spans: Iterable[Iterable[CharSpan]]
+        self, texts: Iterable[Text], spans: Iterable[Iterable[CharSpan]]
     ) -> SpanExtractor:
         """Train anew.
 
-        texts (Iterable[str]): n texts.
+        texts (Iterable[Union[str, Doc, Sequence[str]]]): n texts.
         spans (Iterable[Iterable[Tuple[int, int, str]]]): Of each text, not overlapping.
         RETURNS (SpanExtractor): Itself.
         RAISES (ValueError): HS183 texts; HS184 another number of spans; HS182 spans
@@ -93,80 +110,104 @@ class SpanExtractor(BaseEstimator):
             HS235 lang; HS051 there are no spans; what the component says of its
             settings.
         """
-        pairs = _read_pairs(texts, spans)
-        nlp = self._make_pipeline()
-        settings = {name: _plain(getattr(self, name)) for name in _OF_FIT}
+        nlp, settings = self._make_pipeline()
+        pairs = _read_pairs(texts, spans, nlp)
+        examples = [make_example(doc, gold, nlp) for doc, gold in pairs]
         hosemi: Any = nlp.get_pipe("hosemi")
-        self.result_: FitResult = hosemi.fit(pairs, nlp=nlp, progress=False, **settings)
+        self.result_: FitResult = hosemi.fit(examples, **settings)
         self.pipeline_ = nlp
         self.classes_ = np.array(self.result_.labels)
         self.n_iter_ = self.result_.n_iterations
         return self
 
-    def predict(self, texts: Iterable[str]) -> NDArray[np.object_]:
+    def predict(self, texts: Iterable[Text]) -> NDArray[np.object_]:
         """Find the spans of texts.
 
-        texts (Iterable[str]): n texts.
+        texts (Iterable[Union[str, Doc, Sequence[str]]]): n texts.
         RETURNS (object [n]): For each text a list of (start, end, label).
         RAISES (ValueError): HS183 texts; NotFittedError before `fit`.
         """
+        items = _read_texts(texts)
         return _as_objects(
             [
-                [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
-                for doc in self._annotate(texts)
+                _spans(doc, isinstance(item, list))
+                for item, doc in zip(items, self._annotate(items))
             ]
         )
 
-    def confidences(self, texts: Iterable[str]) -> NDArray[np.object_]:
+    def confidences(self, texts: Iterable[Text]) -> NDArray[np.object_]:
         """How sure the spans of `predict` are.
 
-        texts (Iterable[str]): n texts.
+        texts (Iterable[Union[str, Doc, Sequence[str]]]): n texts.
         RETURNS (object [n]): For each text a list with the probability of each of its
             spans, in the order of `predict`.
         RAISES (ValueError): As `predict`.
         """
-        docs = self._annotate(texts)
+        docs = self._annotate(_read_texts(texts))
         return _as_objects([[ent._.confidence for ent in doc.ents] for doc in docs])
 
-    def score(self, texts: Iterable[str], spans: Iterable[Iterable[CharSpan]]) -> float:
+    def score(
+        self, texts: Iterable[Text], spans: Iterable[Iterable[CharSpan]]
+    ) -> float:
         """Micro-averaged F1 of spans: right are those with the same start, end and
-        label, in characters. A span that begins or ends within a token is missed.
+        label. A span that begins or ends within a token is missed.
 
-        texts (Iterable[str]): n texts.
+        texts (Iterable[Union[str, Doc, Sequence[str]]]): n texts.
         spans (Iterable[Iterable[Tuple[int, int, str]]]): The right ones of each text.
         RETURNS (float): From 0 to 1; 1 if there is nothing to find and nothing found.
         RAISES (ValueError): As `fit` and `predict`.
         """
-        pairs = _read_pairs(texts, spans)
-        predictions = self.predict([text for text, _ in pairs])
+        check_is_fitted(self, "pipeline_")
+        pairs = _read_pairs(texts, spans, self.pipeline_)
+        docs = self._annotate([doc for doc, _ in pairs])
         golds = [gold for _, gold in pairs]
-        f1: float | None = score_spans([*zip(predictions, golds)])["ents_f"]
+        f1: float | None = score_spans([*zip(map(_spans, docs), golds)])["ents_f"]
         return 1.0 if f1 is None else f1
 
-    def _make_pipeline(self) -> Language:
-        """Returns an untrained pipeline. Raises ValueError: HS186 if a setting is given
-        twice."""
-        config = _block("config", {} if self.config is None else self.config)
-        model = _block("config['model']", config.pop("model", {}))
-        features = _block("config['model']['features']", model.pop("features", {}))
-        for block, settings, names in (
-            (config, list_settings(), _OF_COMPONENT),
-            (features, FEATURES, _OF_FEATURES),
+    def _make_pipeline(self) -> tuple[Language, dict[str, Any]]:
+        """Returns an untrained pipeline and the settings of its fit: those that `init`
+        writes, where there is no parameter. Raises ValueError: HS186 if a setting is
+        given twice."""
+        ours = _block("config", {} if self.config is None else self.config)
+        model = _block("config['model']", ours.get("model", {}))
+        features = _block("config['model']['features']", model.get("features", {}))
+        kind = read("kind", choice((*KINDS,)), _plain(self.kind))
+        lang = _check_language(self.lang)
+        config = Config().from_str(make_config(kind, lang=lang), interpolate=False)
+        ours["model"] = {**model, "features": features}
+        component = Config(config["components"]["hosemi"]).merge(Config(ours))
+        fit = config["initialize"]["components"]["hosemi"]["fit"]
+        for block, asked, settings, names in (
+            (component, ours, list_settings(), _OF_COMPONENT),
+            (component["model"]["features"], features, FEATURES, _OF_FEATURES),
+            (fit, {}, FIT, _OF_FIT),
         ):
-            if double := [name for name in names if name in block]:
+            if double := [name for name in names if name in asked]:
                 raise ValueError(Errors.HS186.format(found=double))
             parameters = {name: _plain(getattr(self, name)) for name in names}
-            read_all([x for x in settings if x.name in names], parameters)
+            parameters = {k: x for k, x in parameters.items() if x is not None}
+            read_all([x for x in settings if x.name in parameters], parameters)
             block.update(parameters)
-        nlp = use_field_tokenizer(_blank(self.lang))
-        config["model"] = {**model, "features": features}
-        nlp.add_pipe("hosemi", config=config)
-        return nlp
+        tokenizer = {"nlp": {"tokenizer": config["nlp"]["tokenizer"]}}
+        nlp = spacy.blank(config["nlp"]["lang"], config=tokenizer)
+        nlp.add_pipe(component.pop("factory"), config=component)
+        fit = {key: value for key, value in fit.items() if key != "@misc"}
+        return nlp, {**fit, "progress": False}
 
-    def _annotate(self, texts: Iterable[str]) -> Iterator[Doc]:
+    def _annotate(self, items: Iterable[Text]) -> Iterator[Doc]:
         """Returns the texts as annotated documents, one at a time."""
         check_is_fitted(self, "pipeline_")
-        return self.pipeline_.pipe(_read_texts(texts))
+        return self.pipeline_.pipe(_make_doc(item, self.pipeline_) for item in items)
+
+    def __getstate__(self) -> Any:
+        """Adds the registered functions that config names, for other processes."""
+        return {"_functions": [*_registered(self.config)], **super().__getstate__()}
+
+    def __setstate__(self, state: Any) -> None:
+        for place, name, function in state.pop("_functions", ()):
+            if name not in (functions := getattr(registry, place)):
+                functions.register(name, func=function)
+        super().__setstate__(state)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "pipeline_")
@@ -181,6 +222,15 @@ class SpanExtractor(BaseEstimator):
         return tags
 
 
+def _registered(config: Any) -> Iterator[tuple[str, str, Any]]:
+    """Returns registry, name and function of each "@registry" in a config."""
+    for key, value in config.items() if isinstance(config, Mapping) else ():
+        if isinstance(key, str) and key.startswith("@") and isinstance(value, str):
+            with suppress(RegistryError, AttributeError):  # `fit` says what is wrong
+                yield key[1:], value, getattr(registry, key[1:]).get(value)
+        yield from _registered(value)
+
+
 def _block(name: str, value: Any) -> dict[str, Any]:
     """Returns a copy of a block. Raises ValueError: HS234 if it is none."""
     is_block = isinstance(value, Mapping) and all(isinstance(x, str) for x in value)
@@ -189,11 +239,14 @@ def _block(name: str, value: Any) -> dict[str, Any]:
     return dict(_plain(value))
 
 
-def _blank(lang: Any) -> Language:
-    """Returns a blank pipeline. Raises ValueError: HS235 for an unknown language."""
+def _check_language(lang: Any) -> str | None:
+    """Returns a language, or None. Raises ValueError: HS235 for an unknown one."""
+    if lang is None:
+        return None
     if isinstance(lang, str):
         try:
-            return spacy.blank(lang)
+            spacy.util.get_lang_class(lang)
+            return lang
         except ImportError as error:
             if "[E048]" not in str(error):  # what the language needs is not installed
                 raise
@@ -206,38 +259,84 @@ def _plain(value: Any) -> Any:
     return map_values(lambda x: x.item() if isinstance(x, np.generic) else x, value)
 
 
-def _read_texts(texts: Any) -> list[str]:
-    """Returns plain strings. Raises ValueError: HS183 if texts are none."""
+def _read_texts(texts: Any) -> list[Text]:
+    """Returns plain strings, documents and lists of plain strings. Raises ValueError:
+    HS183 if texts are something else."""
     is_flat = getattr(texts, "ndim", 1) == 1
-    if isinstance(texts, (str, bytes, Mapping)) or not is_flat:
+    is_text = isinstance(texts, (str, bytes, Mapping, Doc))
+    if is_text or not is_flat or not isinstance(texts, Iterable):
         raise ValueError(Errors.HS183.format(found=type(texts).__name__))
-    try:
-        items = list(texts)
-    except TypeError:
-        raise ValueError(Errors.HS183.format(found=type(texts).__name__)) from None
-    for k, item in enumerate(items):
-        if not isinstance(item, str):
+    items: list[Text] = []
+    for k, item in enumerate(texts):
+        is_list = isinstance(item, (list, tuple, np.ndarray))
+        parts = [*item] if is_list else [item]
+        if isinstance(item, Doc):
+            items.append(item)
+            continue
+        if not all(isinstance(part, str) for part in parts):
             found = f"a sequence with {item!r:.60} at {k}"
             raise ValueError(Errors.HS183.format(found=found))
-        if has_half(item):
+        if any(map(has_half, parts)):
             found = f"a sequence with half a surrogate pair at {k}"
             raise ValueError(Errors.HS183.format(found=found))
-    return [*map(str, items)]
+        items.append([*map(str, parts)] if is_list else str(item))
+    return items
 
 
-def _read_pairs(texts: Any, spans: Any) -> list[Annotated]:
-    """Returns checked texts with their spans. Raises ValueError: HS182 to HS184."""
+def _read_pairs(
+    texts: Any, spans: Any, nlp: Language
+) -> list[tuple[Doc, Sequence[CharSpan]]]:
+    """Returns checked texts as documents with their spans in characters. Raises
+    ValueError: HS182 to HS184."""
     items = _read_texts(texts)
-    try:
-        golds: Sequence[Any] = [x if isinstance(x, str) else [*x] for x in spans]
-    except TypeError:
-        raise ValueError(
-            Errors.HS184.format(found=repr(spans)[:60], expected=len(items))
-        ) from None
+    expected = f"{len(items)} texts"
+    if isinstance(spans, (str, bytes)) or not isinstance(spans, Iterable):
+        raise ValueError(Errors.HS184.format(found=shown(spans), expected=expected))
+    golds = [*spans]
     if len(golds) != len(items):
-        raise ValueError(Errors.HS184.format(found=len(golds), expected=len(items)))
-    pairs = enumerate(zip(items, golds))
-    return [check_pair(pair, f"(texts[{k}], spans[{k}])") for k, pair in pairs]
+        found = f"for {len(golds)} texts"
+        raise ValueError(Errors.HS184.format(found=found, expected=expected))
+    pairs = []
+    for k, (item, gold) in enumerate(zip(items, golds)):
+        if isinstance(gold, (str, bytes)) or not isinstance(gold, Iterable):
+            found = f"{shown(gold)} at {k}"
+            raise ValueError(Errors.HS184.format(found=found, expected=expected))
+        name = f"(texts[{k}], spans[{k}])"
+        doc, triples = _make_doc(item, nlp), [*gold]
+        if isinstance(item, list):
+            triples = [_in_characters(doc, span, name) for span in triples]
+        pairs.append((doc, check_pair((doc.text, triples), name)[1]))
+    return pairs
+
+
+def _make_doc(item: Text, nlp: Language) -> Doc:
+    """Returns a document that no component has seen yet."""
+    if isinstance(item, list):
+        return Doc(nlp.vocab, words=item)
+    return (
+        nlp.make_doc(item) if isinstance(item, str) else without_annotation(item, nlp)
+    )
+
+
+def _in_characters(doc: Doc, span: Any, name: str) -> Any:
+    """Returns a span in tokens by its characters. Raises ValueError: HS391."""
+    try:
+        start, end, label = span
+        tokens = doc[start:end]
+        is_good = 0 <= start < end <= len(doc)
+    except (TypeError, ValueError):
+        is_good = False
+    if not is_good:
+        found, n = shown(span), len(doc)
+        raise ValueError(Errors.HS391.format(name=name, found=found, expected=n))
+    return tokens.start_char, tokens.end_char, label
+
+
+def _spans(doc: Doc, in_tokens: bool = False) -> list[CharSpan]:
+    """Returns the entities of a document by characters, or by tokens."""
+    if in_tokens:
+        return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+    return [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
 
 
 def _as_objects(items: Sequence[Any]) -> NDArray[np.object_]:

@@ -7,6 +7,10 @@ import sys
 
 import numpy as np
 import pytest
+import spacy
+from catalogue import REGISTRY, RegistryError
+from spacy.tokens import Doc
+from spacy.util import load_config_from_str, load_model_from_config
 
 from .helpers import TRAIN, parse
 
@@ -23,6 +27,7 @@ from sklearn.utils.validation import validate_data  # noqa: E402
 
 from spacy_hosemi import SpanExtractor  # noqa: E402
 from spacy_hosemi.component.examples import make_example  # noqa: E402
+from spacy_hosemi.configs import KINDS, make_config  # noqa: E402
 
 PAIRS = [parse(line) for line in TRAIN] * 2
 TEXTS = [text for text, _ in PAIRS]
@@ -32,7 +37,7 @@ SMALL = {"model": {"features": {"min_count": 1}}}
 
 
 def make(**settings):
-    return SpanExtractor(max_iter=20, config=SMALL, **settings)
+    return SpanExtractor(**{"l2": 0.1, "max_iter": 20, "config": SMALL, **settings})
 
 
 class OnNumbers(SpanExtractor):
@@ -75,7 +80,9 @@ class OnNumbers(SpanExtractor):
 @pytest.mark.filterwarnings("ignore")
 def test_checks_of_scikit_learn_on_tables():
     """All of its checks, on the estimator behind a reader of tables."""
-    checks = estimator_checks.check_estimator(OnNumbers(max_iter=3), on_fail=None)
+    checks = estimator_checks.check_estimator(
+        OnNumbers(l2=0.1, max_iter=3), on_fail=None
+    )
     failed = [one for one in checks if one["status"] == "failed"]
     assert failed == []
     assert sum(one["status"] == "passed" for one in checks) > 30
@@ -151,6 +158,67 @@ def test_the_score_is_that_of_the_pipeline(trained):
     assert 0.0 < expected < 1.0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_is_what_init_writes(kind):
+    nlp, settings = SpanExtractor(kind=kind)._make_pipeline()
+    config = load_config_from_str(make_config(kind))
+    written = load_model_from_config(config, auto_fill=True).config
+    assert nlp.config["components"] == written["components"]
+    assert nlp.config["nlp"]["tokenizer"] == written["nlp"]["tokenizer"]
+    fit = config["initialize"]["components"]["hosemi"]["fit"]
+    assert {"@misc": fit["@misc"], **settings} == {**fit, "progress": False}
+
+
+TOKENS = [[token.text for token in spacy.blank("en")(text)] for text in TEXTS]
+TOKEN_SPANS = [
+    [(x.start, x.end, x.label_) for x in map(lambda s: doc.char_span(*s), spans)]
+    for doc, spans in zip(spacy.blank("en").pipe(TEXTS), SPANS)
+]
+
+
+@pytest.mark.parametrize("read", [tuple, np.array, list])
+def test_tokens_and_spans_of_tokens(read):
+    texts = [read(tokens) for tokens in TOKENS]
+    estimator = make().fit(texts, TOKEN_SPANS)
+    assert estimator.predict(texts).tolist() == TOKEN_SPANS
+    assert estimator.score(texts, TOKEN_SPANS) == 1.0
+    doc = Doc(spacy.blank("en").vocab, words=TOKENS[0])
+    given, tokens = estimator.predict([doc, TOKENS[0]])
+    assert [doc.char_span(*span).text for span in given] == [
+        doc[start:end].text for start, end, _ in tokens
+    ]
+    first, second = estimator.confidences([doc, TOKENS[0]])
+    assert first == second and len(first) == len(given) > 0
+
+
+def test_documents_are_read_as_their_texts(trained):
+    docs = [*spacy.blank("en").pipe(TEXTS)]
+    docs[0].ents = [docs[0].char_span(0, 3, "ORG")]
+    assert trained.predict(docs).tolist() == trained.predict(TEXTS).tolist() == SPANS
+    assert make().fit(docs, SPANS).score(docs, SPANS) == 1.0
+    assert [ent.label_ for ent in docs[0].ents] == ["ORG"]
+
+
+def make_shapes():
+    return lambda doc: [[token.shape_] for token in doc]
+
+
+def test_registered_functions_go_to_other_processes():
+    """joblib's processes do not import this module."""
+    name = "spacy_hosemi_tests.shapes"
+    spacy.registry.misc.register(name, func=make_shapes)
+    functions = {"f": {"@misc": name}}
+    config = {"model": {"features": {"min_count": 1, "functions": functions}}}
+    estimator = make(config=config)
+    assert cross_val_score(estimator, TEXTS, SPANS, cv=2, n_jobs=2).tolist() == [1, 1]
+    stored = pickle.dumps(estimator)
+    del REGISTRY[(*spacy.registry.misc.namespace, name)]
+    assert pickle.loads(stored).fit(TEXTS, SPANS).predict(TEXTS).tolist() == SPANS
+    del REGISTRY[(*spacy.registry.misc.namespace, name)]
+    with pytest.raises(RegistryError, match=name):
+        pickle.loads(pickle.dumps(estimator)).fit(TEXTS, SPANS)
+
+
 def test_parameters_reach_the_component():
     estimator = make(
         l2=10.0,
@@ -215,7 +283,7 @@ def test_numbers_of_numpy():
     assert other.fit(TEXTS, SPANS).pipeline_.get_pipe("hosemi").threads == 2
 
 
-PARAMETERS = "l2 max_order decoding min_confidence preset max_iter threads"
+PARAMETERS = "kind l2 max_order decoding min_confidence preset max_iter threads"
 
 
 @pytest.mark.parametrize(
@@ -227,10 +295,16 @@ PARAMETERS = "l2 max_order decoding min_confidence preset max_iter threads"
         (3, [[]], {}, "HS183.*int"),
         (["Ada", None], [[], []], {}, "HS183.*None at 1"),
         (["Ada", "\ud83d"], [[], []], {}, "HS183.*half a surrogate pair at 1"),
-        (["Ada"], [[], []], {}, "HS184.*for 2 texts and texts has 1"),
-        (["Ada"], [3], {}, "HS184"),
+        (["Ada"], [[], []], {}, "HS184.*for 2 texts, and there are 1 texts"),
+        (["Ada", "b"], [[], 3], {}, "HS184.*3 at 1"),
+        (["Ada", "b"], [[], None], {}, "HS184.*None at 1"),
+        (["Ada"], ["PER"], {}, "HS184.*'PER' at 0"),
+        ([["Ada"], ["Ada", 3]], [[], []], {}, r"HS183.*\['Ada', 3\] at 1"),
+        *(
+            ([["Ada", "Byron"]], [[span]], {}, r"HS391.*spans\[0\].*tokens")
+            for span in ((0, 3, "PER"), (1, 1, "PER"), (0, 1), ("0", 1, "PER"), 3)
+        ),
         (["Ada"], 3, {}, "HS184"),
-        (["Ada"], ["PER"], {}, "HS182"),
         (["Ada"], [[(0, 4, "PER")]], {}, r"HS182\] \(texts\[0\], spans\[0\]\)"),
         (["Ada"], [[]], {}, "HS051"),
         (TEXTS, SPANS, {"config": {"max_order": 3}}, "HS186.*max_order"),
@@ -248,7 +322,7 @@ PARAMETERS = "l2 max_order decoding min_confidence preset max_iter threads"
         ),
         *(
             (TEXTS, SPANS, {"lang": x}, r"HS235.*lang is .*expected the code")
-            for x in (None, 5, "english", ["en"])
+            for x in (5, "english", ["en"])
         ),
         *(
             (TEXTS, SPANS, {name: x}, f"HS04[23].*{name} .*xpected")
