@@ -570,6 +570,10 @@ class Errors(metaclass=_Coded):
         "{name} has the span {found}; expected (start, end, label) with 0 <= start < "
         "end <= {expected}, in tokens: the text is a list of tokens."
     )
+    HS392 = (
+        "the table is a {found}; expected a Table or RecordBatch of Arrow, such as "
+        "pyarrow.Table.from_pandas(frame) makes."
+    )
     HS185 = (
         "scikit-learn is not installed, and SpanExtractor is one of its estimators. "
         'Install it with pip install "spacy_hosemi[sklearn]", or use hosemi.fit, which '

@@ -17,7 +17,10 @@ import tempfile
 import threading
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,12 @@ from .arrow import extract, pa
 from .core.arguments import MOST_THREADS, check_flag, check_whole
 from .errors import Errors
 from .saving import digest_of, load
+from .values import FILE_PATH, read
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 
@@ -59,19 +68,24 @@ _MOST_PIPELINES = 2
 _pipelines: dict[str, Language] = {}
 _lock = threading.Lock()
 
+# Open folders of unpacked archives, locked against removal as long as this process is.
+_in_use: dict[Path, int] = {}
+_NAME = "spacy_hosemi-"
+
 
 class TableExtractor:
     """Calls `spacy_hosemi.extract` with a table of texts, in any process.
 
     model (Union[str, Path]): A saved pipeline, as a folder that all workers see, or an
-        archive of it (.tar, .tar.gz, .tgz, .zip), which is unpacked once a machine; or
-        the name of an installed package.
+        archive of it (.tar, .tar.gz, .tgz, .zip), which is unpacked once a machine and
+        removed when the last process that used it ends; or the name of an installed
+        package.
     text_col (str): The column of texts.
     id_col (Optional[str]): That of `doc_id`; None: rows of each table are numbered.
     threads (int): Threads of the component.
     explode (bool): Whether to make a row for each span, see `extract`.
     verify (bool): Whether files are compared with their digests, see `load`.
-    RAISES (TypeError, ValueError): HS026 threads, explode, verify.
+    RAISES (TypeError, ValueError): HS026 threads, explode, verify; HS043 model.
     """
 
     def __init__(
@@ -84,20 +98,26 @@ class TableExtractor:
         explode: bool = False,
         verify: bool = True,
     ) -> None:
-        self.model, self.text_col, self.id_col = str(model), text_col, id_col
+        self.model = read("model", FILE_PATH, model)
+        self.text_col, self.id_col = text_col, id_col
         self.threads = check_whole("threads", threads, 1, MOST_THREADS)
         check_flag("explode", explode)
         check_flag("verify", verify)
         self.explode, self.verify = explode, verify
+        if self.model.endswith(ARCHIVES):
+            _remove_at_end()
 
     def __call__(self, table: pa.Table | pa.RecordBatch) -> pa.Table:
         """Extract from one table.
 
         table (Union[Table, RecordBatch]): Has the columns of texts and of ids.
         RETURNS (Table): What `extract` gives.
+        RAISES (TypeError): HS392 the table is another object, such as pandas'.
         RAISES (ValueError): HS335 no such column; HS336, HS337 there is no model; what
             `extract` raises for texts that are no strings.
         """
+        if not isinstance(table, (pa.Table, pa.RecordBatch)):
+            raise TypeError(Errors.HS392.format(found=type(table).__name__))
         names = {"text_col": self.text_col, "id_col": self.id_col}
         check_columns(table.schema.names, **names)
         ids = None if self.id_col is None else table.column(self.id_col)
@@ -151,18 +171,18 @@ def unpacked(archive: Path) -> Path:
     with open(archive, "rb") as file:
         while data := file.read(2**20):
             digest.update(data)
-    target = _own_folder() / digest.hexdigest()[:32]
-    if not target.is_dir():
-        new = Path(tempfile.mkdtemp(dir=target.parent))
-        try:
-            _unpack(archive, new)
+    _remove_at_end()
+    own = _own_folder()
+    target = own / digest.hexdigest()[:32]
+    with _locked(own):
+        if not target.is_dir():
+            new = Path(tempfile.mkdtemp(dir=own))
             try:
+                _unpack(archive, new)
                 new.rename(target)
-            except OSError:
-                if not target.is_dir():  # another process has been faster
-                    raise
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
+            finally:
+                shutil.rmtree(new, ignore_errors=True)
+        _hold(target)
     for folder in (target, *target.iterdir()):
         if (folder / "config.cfg").is_file():
             return folder
@@ -204,13 +224,61 @@ def _unpack(archive: Path, folder: Path) -> None:
         raise ValueError(Errors.HS337.format(path=archive, reason=reason)) from None
 
 
+@contextmanager
+def _locked(folder: Path, is_free: bool = False) -> Iterator[None]:
+    """Waits until no other process unpacks or removes anything in a folder; with
+    is_free raises OSError if one uses the folder."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        if is_free:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _hold(folder: Path) -> None:
+    """Keeps an unpacked model as long as this process is."""
+    if fcntl and folder not in _in_use:
+        _in_use[folder] = os.open(folder, os.O_RDONLY)
+        with suppress(OSError):
+            fcntl.flock(_in_use[folder], fcntl.LOCK_SH)
+
+
+@lru_cache
+def _remove_at_end() -> None:
+    """Removes at the end of this process what no other one holds: models that it has
+    unpacked, and those that processes left which were killed."""
+    Finalize(None, _remove_unused, exitpriority=0)  # of workers, too
+
+
+def _remove_unused() -> None:
+    _pipelines.clear()
+    while _in_use:
+        os.close(_in_use.popitem()[1])
+    own = _own_folder()
+    with suppress(OSError), _locked(own):
+        for folder in own.iterdir():
+            with suppress(OSError), _locked(folder, is_free=True):
+                shutil.rmtree(folder, ignore_errors=True)
+    if not own.name.startswith(_NAME):
+        shutil.rmtree(own, ignore_errors=True)
+
+
+@lru_cache
 def _own_folder() -> Path:
     """Returns a folder for temporary files in which nobody else can write."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    path = Path(tempfile.gettempdir()) / f"spacy_hosemi-{user}"
+    path = Path(tempfile.gettempdir()) / f"{_NAME}{user}"
     path.mkdir(mode=0o700, exist_ok=True)
     status = path.lstat()
-    is_own = not hasattr(os, "getuid") or status.st_uid == user
+    is_own = fcntl is not None and status.st_uid == user
     if is_own and stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o022:
         return path
     return Path(tempfile.mkdtemp())  # of this process alone

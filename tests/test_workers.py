@@ -3,11 +3,15 @@
 import os
 import pickle
 import shutil
+import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from multiprocessing import Pool
 
 import pytest
 import spacy
@@ -42,6 +46,7 @@ def temporary(tmp_path, monkeypatch):
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(workers, "_pipelines", {})
+    workers._own_folder.cache_clear()
 
 
 @pytest.mark.parametrize("explode", [False, True])
@@ -107,28 +112,90 @@ def test_archives_are_unpacked_once(folder, tmp_path, ending, top):
         assert own.stat().st_mode & 0o777 == 0o700
 
 
-def test_another_process_was_faster(folder, tmp_path, monkeypatch):
-    path = tmp_path / "packed.tar"
+def pack(folder, path):
     with tarfile.open(path, "w") as files:
         files.add(folder, "model")
-    unpack = workers._unpack
+    return path
+
+
+def test_threads_and_processes_unpack_once(folder, tmp_path, monkeypatch):
+    path, n_calls, unpack = pack(folder, tmp_path / "packed.tar"), [], workers._unpack
 
     def slow(archive, target):
+        n_calls.append(1)
+        time.sleep(0.1)
         unpack(archive, target)
-        monkeypatch.setattr(workers, "_unpack", unpack)
-        workers.unpacked(path)
 
     monkeypatch.setattr(workers, "_unpack", slow)
-    assert (workers.unpacked(path) / "config.cfg").is_file()
+    with ThreadPoolExecutor(4) as threads:
+        (found,) = {*threads.map(workers.unpacked, 4 * [path])}
+    assert (found / "config.cfg").is_file() and len(n_calls) == 1
     (own,) = (tmp_path / "tmp").iterdir()
     assert len([*own.iterdir()]) == 1
 
 
+END = """\
+import os, signal, sys, tempfile
+tempfile.tempdir = sys.argv[1]
+from spacy_hosemi import workers
+workers.unpacked(workers.Path(sys.argv[2]))
+if sys.argv[3] == "waits":
+    print("ready", flush=True)
+    sys.stdin.read()
+elif sys.argv[3] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(workers.fcntl is None, reason="each process has its own folder")
+def test_what_was_unpacked_is_removed_by_the_last_process(folder, tmp_path):
+    path, own = pack(folder, tmp_path / "packed.tar"), tmp_path / "tmp"
+
+    def command(how):
+        return [*map(str, [sys.executable, "-c", END, own, path, how])]
+
+    def run(how):
+        return subprocess.run(command(how)).returncode
+
+    def n_left():
+        return len([*own.glob("spacy_hosemi-*/*")])
+
+    with subprocess.Popen(command("waits"), stdin=-1, stdout=-1, text=True) as first:
+        assert first.stdout.readline() == "ready\n"
+        assert run("ends") == 0 and n_left() == 1  # the first one uses it
+        first.communicate("")
+    assert n_left() == 0
+    assert run("killed") != 0 and n_left() == 1
+    with Pool(1, initargs=(str(own),), initializer=use_folder) as pool:
+        assert pool.apply(TableExtractor(path, **COLUMNS), (TABLE,)).num_rows == 3
+    assert run("ends") == 0 and n_left() == 0
+
+
+def use_folder(path):
+    tempfile.tempdir = path
+    workers._own_folder.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        TABLE.to_pandas(),
+        TABLE.to_pylist(),
+        TABLE.to_pydict(),
+        TABLE.column(0),
+        None,
+        "x",
+    ],
+    ids=lambda table: type(table).__name__,
+)
+def test_other_tables(folder, table):
+    with pytest.raises(TypeError, match="HS392.*from_pandas"):
+        TableExtractor(folder)(table)
+
+
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="there are no users")
 def test_a_folder_that_others_can_write_to_is_not_used(folder, tmp_path):
-    path = tmp_path / "packed.tar"
-    with tarfile.open(path, "w") as files:
-        files.add(folder, "model")
+    path = pack(folder, tmp_path / "packed.tar")
     other = tmp_path / "tmp" / f"spacy_hosemi-{os.getuid()}"
     other.mkdir()
     other.chmod(0o777)
@@ -180,6 +247,12 @@ def test_no_such_column(folder, name):
 def test_wrong_arguments(name):
     with pytest.raises((TypeError, ValueError), match=f"HS026.*{name}"):
         TableExtractor("model", **{name: "yes"})
+
+
+@pytest.mark.parametrize("model", [None, 3, "", b"model", TABLE])
+def test_no_path(model):
+    with pytest.raises(ValueError, match="HS043.*model is"):
+        TableExtractor(model)
 
 
 def test_a_changed_bit(folder):
