@@ -751,7 +751,7 @@ class Errors(metaclass=_Coded):
         "Correct it."
     )
     HS097 = (
-        "keep has {found} and {other}, which overlap; expected spans that can be "
+        "{name} has {found} and {other}, which overlap; expected spans that can be "
         "entities together. Remove one of them."
     )
     HS098 = (

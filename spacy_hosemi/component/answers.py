@@ -15,13 +15,20 @@ from ..features.clean_docs import WordPlaces, are_clean, clean_doc
 from ..features.instances import check_doc, divide
 from ..hierarchy.decoder import segment_decoder
 from ..labels.inventory import Span as SpanTriple
-from ..labels.partial import AnySpan
+from ..labels.partial import AnySpan, PartialLabels
 from ..prediction.answers import Alternative, most_probable
-from ..prediction.corrections import read_corrections, read_span, unknown_label
+from ..prediction.corrections import (
+    read_corrections,
+    read_span,
+    read_spans,
+    unknown_label,
+    unseen_end,
+)
 from ..prediction.existing_entities import (
     as_predicted,
     entities_by_origin,
     is_predicted,
+    preset_entities,
 )
 from ..prediction.explanation import Progress, unseen
 from ..prediction.explanation import explain as explain_spans
@@ -90,6 +97,42 @@ def kbest(pipe: HighOrderSemiCRF, doc: Doc, k: int) -> list[Alternative]:
     """
     check_doc(doc)
     return most_probable(pipe.decoder.posterior_if_trained(doc), k)
+
+
+def probability(
+    pipe: HighOrderSemiCRF, doc: Doc, spans: Iterable[Span | SpanTriple]
+) -> float:
+    """Compute the probability of a given segmentation: exactly these spans.
+
+    exp(score - log Z), with the rules, lists and temperature of now. Entities that were
+    there before the prediction are given, and may be among the spans.
+
+    spans (Iterable[Union[Span, Tuple[int, int, str]]]): In tokens, in any order, not
+        overlapping. In a label tree the name of an inner node stands for all labels
+        below it.
+    RETURNS (float): In [0, 1]; 0 if they are no segmentation that the model may
+        predict, such as with a span that begins with whitespace.
+    RAISES (ValueError): HS095 to HS097 spans. RAISES (TypeError): HS043 spans.
+    """
+    check_doc(doc)
+    decoder = pipe.decoder
+    schema = decoder.state.schema
+    names = schema.projection.names()
+    preset = {(x.start, x.end, x.label_) for x in preset_entities(doc, pipe.name)}
+    labels = {*names, *(label for *_, label in preset)}
+    given = read_spans("spans", spans, doc, schema.inventory, labels)
+    free: list[Any] = [span for span in given if span not in preset]
+    args = doc, schema.inventory, pipe.reads_clean
+    if any(x[2] not in names or unseen_end(x, *args) for x in free):
+        return 0.0
+    if not all(map(PartialLabels(tuple(preset)).permits, free)):
+        return 0.0
+    if (posterior := decoder.posterior_if_trained(doc)) is None:
+        return float(not free)
+    words = posterior.batch.words.get(posterior.rows[0])
+    if words and any(words.to_tokens(words.to_words(x) or x) != x for x in free):
+        return 0.0  # within a word that is divided at the end of a line
+    return posterior.whole(free)
 
 
 def entropy(pipe: HighOrderSemiCRF, doc: Doc) -> float:

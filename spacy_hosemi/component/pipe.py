@@ -169,6 +169,7 @@ class HighOrderSemiCRF(TrainablePipe):
     token_features = answers.token_features
     marginals = answers.marginals
     kbest = answers.kbest
+    probability = answers.probability
     entropy = answers.entropy
     redecode = answers.redecode
     explain = answers.explain

@@ -38,19 +38,10 @@ def read_corrections(
         spans of keep overlap; HS098 a span is in both.
     RAISES (TypeError): HS043 keep or forbid is no list.
     """
-    for name, spans in (("keep", keep), ("forbid", forbid)):
-        if not isinstance(spans, Iterable):
-            expected = "a list of spans, each a Span or (start, end, label) in tokens"
-            args = {"name": name, "found": shown(spans), "expected": expected}
-            raise TypeError(Errors.HS043.format(**args))
     args = doc, inventory, labels, clean_text
-    to_keep = dict.fromkeys(read_span("keep", x, *args) for x in keep)
-    forbidden = dict.fromkeys(read_span("forbid", x, *args) for x in forbid)
-    required = sorted((i, j, y) for i, j, y in to_keep if y is not None)
+    required: list[Any] = read_spans("keep", keep, *args)
+    forbidden = read_spans("forbid", forbid, *args)
     corrections = PartialLabels(tuple(required), tuple(forbidden))
-    for left, right in pairwise(required):
-        if right[0] < left[1]:
-            raise ValueError(Errors.HS097.format(found=left, other=right))
     starts = [instance.start for instance in divide(doc, scope)]
     for span in required:
         if corrections.excludes(span):
@@ -59,6 +50,30 @@ def read_corrections(
             reason = 'which crosses a sentence start in the scope "sents"'
             raise no_span("keep", span, reason, doc)
     return corrections
+
+
+def read_spans(
+    name: str,
+    spans: Iterable[GivenSpan],
+    doc: Doc,
+    inventory: LabelInventory,
+    labels: Collection[str],
+    clean_text: bool = False,
+) -> list[AnySpan]:
+    """Returns the spans of an argument, each once; sorted, but those of "forbid", which
+    may overlap. Raises as `read_corrections`."""
+    if not isinstance(spans, Iterable):
+        expected = "a list of spans, each a Span or (start, end, label) in tokens"
+        args = {"name": name, "found": shown(spans), "expected": expected}
+        raise TypeError(Errors.HS043.format(**args))
+    read = {read_span(name, x, doc, inventory, labels, clean_text): 0 for x in spans}
+    if name == "forbid":
+        return [*read]
+    in_order: list[Any] = sorted(read)  # type: ignore[type-var]
+    for left, right in pairwise(in_order):
+        if right[0] < left[1]:
+            raise ValueError(Errors.HS097.format(name=name, found=left, other=right))
+    return in_order
 
 
 def no_span(name: str, span: Any, reason: str, doc: Doc) -> ValueError:
@@ -87,7 +102,8 @@ def read_span(
 ) -> AnySpan:
     """RETURNS (Tuple[int, int, Optional[str]]): A span that a user gives, in tokens.
 
-    name (str): What it is; "forbid": it need not be possible, nor have a label.
+    name (str): What it is; "forbid": it need not be possible, nor have a label;
+        "spans": it need not be possible.
     RAISES (ValueError): HS095 no span of the document; HS096 unknown label.
     """
     if isinstance(value, DocSpan):
@@ -99,19 +115,27 @@ def read_span(
     if not reason:
         reason = _wrong_place(span[0], span[1], doc)
     is_kept = name != "forbid"
-    if not reason and is_kept:
-        ends = doc[span[0]], doc[span[1] - 1]
-        may_begin = not inventory.on_tokens and inventory.outside == "none"
-        if not may_begin and any(token.is_space for token in ends):
-            reason = "which begins or ends with whitespace"
-        elif clean_text and not all(clean_word(token.text) for token in ends):
-            reason = "which begins or ends with whitespace or what cannot be seen"
+    if not reason and is_kept and name != "spans":
+        reason = unseen_end(span, doc, inventory, clean_text)
     if reason:
         raise no_span(name, span, reason, doc)
     if span[2] not in labels and (is_kept or span[2] is not None):
         more = "" if is_kept else ", or in forbid None for any label"
         raise unknown_label(name, span, labels, more)
     return span
+
+
+def unseen_end(
+    span: AnySpan, doc: Doc, inventory: LabelInventory, clean_text: bool
+) -> str:
+    """Returns why no span can begin or end where a span does; else nothing."""
+    ends = doc[span[0]], doc[span[1] - 1]
+    may_begin = not inventory.on_tokens and inventory.outside == "none"
+    if not may_begin and any(token.is_space for token in ends):
+        return "which begins or ends with whitespace"
+    if clean_text and not all(clean_word(token.text) for token in ends):
+        return "which begins or ends with whitespace or what cannot be seen"
+    return ""
 
 
 def _wrong_place(start: Any, end: Any, doc: Doc) -> str:

@@ -1,6 +1,7 @@
 """The probability of whole segmentations, against enumeration; where it is kept."""
 
 import copy
+import itertools
 import math
 import pickle
 
@@ -62,6 +63,11 @@ def test_equals_enumeration(name, change, parts):
     pipe, doc = changed(pipe_of(name), **config), doc_of(name, parts)
     expected = by_spans(pipe, doc)
     doc = pipe(doc)
+    for spans, p in expected.items():
+        assert pipe.probability(doc, spans[::-1]) == pytest.approx(p, abs=1e-9)
+    whole_text = [(0, len(doc), "A")]
+    p = expected.get((*whole_text,), 0.0)
+    assert pipe.probability(doc, whole_text) == pytest.approx(p, abs=1e-9)
     wanted = expected.get(tuple(triples(doc.ents)), 0.0)
     assert doc._.record_confidence == pytest.approx(wanted, abs=1e-9)
     answer = pipe.ranked(doc)[0]
@@ -107,6 +113,10 @@ def test_tags_on_whitespace(encoding, words):
     posterior = pipe.decoder.posterior(doc)
     for spans, p in expected.items():
         assert posterior.whole(spans) == pytest.approx(p, abs=1e-9)
+    everything = [(i, j, "A") for i in range(len(doc)) for j in range(i, len(doc))]
+    for i, j, y in everything:
+        p = expected.get(((i, j + 1, y),), 0.0)
+        assert pipe.probability(doc, [(i, j + 1, y)]) == pytest.approx(p, abs=1e-9)
 
 
 @pytest.mark.parametrize("exact_up_to", [0, 100])
@@ -123,6 +133,8 @@ def test_labels_in_a_tree(exact_up_to, least, is_saved):
         pipe.min_confidence = least
         doc = pipe(doc)
         shown = triples(doc.ents)
+        for spans, p in alternatives:
+            assert pipe.probability(doc, spans) == pytest.approx(p, abs=1e-9)
 
         def is_shown(spans, shown=shown):
             places = {(i, j): name for i, j, name in shown}
@@ -135,6 +147,7 @@ def test_labels_in_a_tree(exact_up_to, least, is_saved):
         (answer,) = pipe.ranked(doc)
         assert answer.spans == shown
         assert answer.probability == pytest.approx(wanted, abs=1e-9)
+        assert pipe.probability(doc, shown) == pytest.approx(wanted, abs=1e-9)
         scores = [ent._.confidence for ent in doc.ents]
         assert answer.confidences == pytest.approx(scores)
 
@@ -157,6 +170,11 @@ def test_existing_entities_are_given(label):
     doc.set_ents([Span(doc, 1, 2, label=label)], default="missing")
     alternatives = {tuple(x.spans): x.probability for x in pipe.kbest(doc, 10_000)}
     answers = pipe.ranked(doc, 4)
+    for spans, p in alternatives.items():
+        for beside in {spans, (*spans, (1, 2, label))}:
+            assert pipe.probability(doc, beside) == pytest.approx(p, abs=1e-9)
+    for span in ((0, 2, "A"), (1, 2, "B"), (1, 3, "B")):  # over the given one
+        assert pipe.probability(doc, [span]) == 0.0
     doc = pipe(doc)
     assert (1, 2, label) in triples(doc.ents)
     own = tuple(x for x in triples(doc.ents) if label == "A" or x[2] != label)
@@ -166,6 +184,60 @@ def test_existing_entities_are_given(label):
         place = answer.spans.index((1, 2, label))
         assert answer.confidences[place] is None
     assert len({tuple(answer.spans) for answer in answers}) == 4
+
+
+RULES = {
+    "A at most once": lambda labels: labels.count("A") <= 1,
+    "B never before A": lambda labels: "A" not in labels.partition("B")[2],
+    "A at least once": lambda labels: "A" in labels,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*HSW05")
+@pytest.mark.parametrize("rules", [[*RULES][:2], [*RULES][2:], [*RULES]])
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+def test_rules(rules, temperature):
+    """Against the segmentations that keep them."""
+    pipe = make_pipe(label_rules=rules, temperature=temperature)
+    doc = make_doc(NLP, *"aabc")
+    free = by_spans(pipe, doc)
+
+    def keeps(spans):
+        labels = "".join(y for *_, y in spans)
+        return all(RULES[rule](labels) for rule in rules)
+
+    z = math.fsum(p for spans, p in free.items() if keeps(spans))
+    for spans, p in free.items():
+        wanted = p / z if keeps(spans) else 0.0
+        assert pipe.probability(doc, spans) == pytest.approx(wanted, abs=1e-9)
+
+
+def test_spans_in_words_that_cannot_be_divided():
+    """With clean text, "Lovel-\\nace" is one word and \\u200b none."""
+    nlp = make_trained()
+    pipe = nlp.get_pipe("hosemi")
+    doc = make_doc(nlp, "Ada", "Lovel", "-", "\n", "ace", "\u200b", "wrote")
+    spans = {x for answer in pipe.kbest(doc, 10_000) for x in answer.spans}
+    for i, j in itertools.combinations(range(len(doc) + 1), 2):
+        p = pipe.probability(doc, [(i, j, "PER")])
+        assert (p > 0.0) == ((i, j, "PER") in spans)
+
+
+@pytest.mark.parametrize(
+    "spans, error, code",
+    [
+        ([(0, 2, "PER"), (1, 3, "PER")], ValueError, "HS097.*spans has"),
+        ([(0, 99, "PER")], ValueError, "HS095.*spans has"),
+        ([(0, 1)], ValueError, "HS095"),
+        ([(0, 1, "no")], ValueError, "HS096"),
+        ([(0, 1, None)], ValueError, "HS096"),
+        (3, TypeError, "HS043.*spans is 3"),
+    ],
+)
+def test_what_is_no_segmentation(spans, error, code):
+    nlp = make_trained()
+    with pytest.raises(error, match=code):
+        nlp.get_pipe("hosemi").probability(nlp(TEXT), spans)
 
 
 @pytest.mark.parametrize("name", ["segments", "BIO"])
@@ -193,7 +265,9 @@ def test_where_there_is_none():
 def test_an_untrained_model():
     nlp = make_nlp()
     initialize(nlp, MARKED)
-    assert nlp("a b")._.record_confidence == 1.0
+    doc, pipe = nlp("a b"), nlp.get_pipe("hosemi")
+    assert doc._.record_confidence == pipe.probability(doc, []) == 1.0
+    assert pipe.probability(doc, [(0, 1, "A")]) == 0.0
 
 
 def test_of_several_components_the_product():
