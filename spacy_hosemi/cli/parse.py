@@ -124,6 +124,14 @@ def parse_cli(
     max_chars: Annotated[
         int, option("--max-chars N", "Longer lines are bad lines.", min=1, max=MANY)
     ] = 1_000_000,
+    safe_cells: Annotated[
+        bool,
+        option(
+            "--safe-cells/--no-safe-cells",
+            "csv, table: write ' in front of cells that spreadsheets would run as "
+            "formulas (=, +, -, @); convert takes it off again.",
+        ),
+    ] = True,
     overwrite: Overwrite = False,
     component: Component = None,
     code_path: CodePath = None,
@@ -170,7 +178,8 @@ def parse_cli(
     if fail_on_drift and (guarantee is None or guarantee.usual is None):
         title = f"--fail-on-drift needs what is usual, and {model!r} has no guarantee"
         fail(title, "Choose one by `python -m spacy hosemi guarantee`.")
-    options = WriterOptions(version_of(nlp), fields, labels, guarantee is not None)
+    promises = guarantee is not None
+    options = WriterOptions(version_of(nlp), fields, labels, promises, safe_cells)
     began = time.monotonic()
     others = nullcontext() if rest is None else open_output(rest, overwrite)
     with log_faults(errors, overwrite) as log, others as rest_file:

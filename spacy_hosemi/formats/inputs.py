@@ -6,7 +6,7 @@ import csv
 from collections.abc import Callable, Iterable, Iterator
 
 from ..errors import Errors
-from ..text.rows import LONGEST_CELL, next_row
+from ..text.rows import LONGEST_CELL, may_have_marks, next_row, unmarked
 from .json_records import has_tokens, object_of, parse_json, string_of, tokens_of
 from .lines import Line, delimiter_of
 from .texts import Fault, has_half, shown
@@ -68,7 +68,7 @@ def read_column(
         header = ", ".join(map(shown, names[:20])) or "none"
         args = {"path": source.path or "the table", "found": header, "name": column}
         raise ValueError(Errors.HS162.format(**args))
-    place = names.index(column)
+    place, has_marks = names.index(column), may_have_marks(names)
     rows = csv.reader(source, delimiter=delimiter, strict=True)
     while True:
         source.first = 0
@@ -83,7 +83,8 @@ def read_column(
         if row is None:
             return
         if len(row) > place:
-            yield Line(source.path, source.first, row[place])
+            text = unmarked(row[place]) if has_marks else row[place]
+            yield Line(source.path, source.first, text)
         elif row:
             message = f"{len(row)} values; expected {len(names)}, with {column!r}"
             yield Fault(source.path, source.first, message)

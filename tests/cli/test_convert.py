@@ -173,7 +173,7 @@ def test_notes(tmp_path):
     [
         (["--format", "word"], "HS164"),
         (["--encoding", "utf-9"], "HS161"),
-        (["--dev", "2"], "HS166"),
+        (["--dev", "1"], "HS166"),
         (["--dev-out", "x.spacy"], "--dev-out needs --dev"),
         (["--dev", "0.1", "--dev-out", "x.txt"], "is no .spacy file"),
         (["--dev", "0.3", "--group", "x"], "HS167"),

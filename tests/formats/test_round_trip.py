@@ -66,6 +66,30 @@ def test_there_and_back(tmp_path_factory, name, made):
         assert lines == [*range(1, len(made) + 1)]
 
 
+DANGEROUS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+
+
+@pytest.mark.parametrize("name", ["csv", "table"])
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.text(f"' a{DANGEROUS}").filter(str.strip), min_size=1, max_size=3))
+def test_no_cell_runs_as_a_formula(tmp_path_factory, name, texts):
+    """And nothing is lost, apostrophes that were there among it."""
+    label, made = "'=1+1", []
+    for text in texts:
+        start, value = text.index(text.strip()), text.strip()
+        made.append((text, [(start, start + len(value), label)]))
+    records = [record_of(i, *x) for i, x in enumerate(made, start=1)]
+    text = write(name, records, labels=[label])
+    cells = [cell for row in csv.reader(io.StringIO(text, "")) for cell in row]
+    assert not any(cell[0] in DANGEROUS for cell in cells if cell)
+    found = read(tmp_path_factory.mktemp("x"), text)
+    assert messages(found) == []
+    assert [x.text for x in found.texts] == texts
+    assert [spans(x) for x in found.texts] == [x for _, x in made]
+    as_it_is = write(name, records, labels=[label], is_safe=False)
+    assert f"''{label}" not in as_it_is and label in as_it_is
+
+
 LABELS = ["title", "volume", "source", "text", "line", "verdict"]  # some as columns
 
 

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from ...errors import Errors
-from ...text.rows import next_row
+from ...text.rows import may_have_marks, next_row, unmarked
 from ..align import Aligner
 from ..json_records import make_span
 from ..lines import delimiter_of
@@ -98,6 +98,8 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
         return
     if not rows:
         return
+    if may_have_marks(rows[0][1]):
+        rows = [(line, [*map(unmarked, row)]) for line, row in rows]
     names = [name.strip() for name in rows[0][1]]
     complete = [(line, row) for line, row in rows[1:] if len(row) == len(names)]
     for line, row in rows[1:]:
@@ -206,8 +208,10 @@ def _place(row: list[str], text: int, fields: list[int], labels: list[str]) -> P
 
 
 def _values(cell: str, text: str) -> list[str]:
-    """Returns the values of a cell: several, unless the text has them as they are."""
+    """Returns the values of a cell: several, unless the text has them as they are; a
+    mark that the text lacks is none of theirs."""
     cell = cell.strip()
+    cell = cell if cell in text else unmarked(cell)
     parts = [cell] if cell in text else cell.split(SEPARATOR)
     return [part.strip() for part in parts if part.strip()]
 

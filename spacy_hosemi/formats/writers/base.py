@@ -19,6 +19,7 @@ class WriterOptions:
     fields: Mapping[str, str] = field(default_factory=dict)
     labels: Sequence[str] = ()  # that have a column in a table of records
     has_verdicts: bool = False  # whether tables have a column for verdicts
+    is_safe: bool = True  # whether cells of tables that would run get a mark
     alternative: str = ""  # its name, if there is one at most; empty: they have numbers
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import IO, Any
 
+from ...text.rows import marked
 from ..records import ExtractedRecord
 from .base import RecordFormat, WriterOptions
 from .json_records import rounded
@@ -36,7 +37,7 @@ def write_csv(
 ) -> None:
     """Writes a row for each field; of a record without fields one with an empty
     label."""
-    write_row = _row_writer(file)
+    write_row = _row_writer(file, options.is_safe)
     write_row((*COLUMNS, VERDICT) if options.has_verdicts else COLUMNS)
     for record in records:
         confidence = rounded(record.best.confidence)
@@ -57,7 +58,7 @@ def write_table(
     """Writes a row for each record, with a column for each of `options.labels`: its
     values, joined by " | ", or nothing. Fields of other labels are left out. Verdicts
     of fields have no place."""
-    write_row = _row_writer(file)
+    write_row = _row_writer(file, options.is_safe)
     last = (*LAST, VERDICT) if options.has_verdicts else LAST
     write_row((*FIRST, *label_columns(options.labels, last), *last))
     for record in records:
@@ -90,13 +91,15 @@ def label_columns(labels: Iterable[str], last: Sequence[str] = LAST) -> Iterator
 HAS_NULL = sys.version_info >= (3, 11)
 
 
-def _row_writer(file: IO[Any]) -> Callable[[tuple[Any, ...]], None]:
-    """Returns what writes a row, with quotes where they are needed."""
+def _row_writer(file: IO[Any], is_safe: bool) -> Callable[[tuple[Any, ...]], None]:
+    """Returns what writes a row, with quotes, and with marks, where they are needed."""
     plain = csv.writer(file, lineterminator="\n")
     # Python does not see that a carriage return needs quotes.
     quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
 
     def write(row: tuple[Any, ...]) -> None:
+        if is_safe:
+            row = tuple(map(marked, row))
         if not HAS_NULL:
             row = tuple(
                 x.replace("\0", "\ufffd") if isinstance(x, str) else x for x in row
