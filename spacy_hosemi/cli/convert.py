@@ -84,7 +84,8 @@ def convert_cli(
         str | None,
         option(
             "--offsets UNIT",
-            "What offsets count: characters, utf-16 or utf-8. Default: characters.",
+            "What offsets count: characters, utf-16, utf-8, crlf (a line end of "
+            "Windows is one) or graphemes. Default: characters.",
         ),
     ] = None,
     shift: Annotated[

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+import regex
+
 
 class Aligner:
     """The parts of one text that are not taken yet."""
@@ -87,3 +89,18 @@ def cuts_word(text: str, start: int, end: int) -> bool:
 
 def _is_within_word(text: str, at: int) -> bool:
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
+
+
+# Between letters of scripts that have blanks between words, unless a word begins there
+# as in SmithJohn; or between digits.
+_SCRIPTS = "Han Hiragana Katakana Hangul Thai Lao Khmer Myanmar".split()
+_LETTER = r"[\p{L}--[" + "".join(rf"\p{{{x}}}" for x in _SCRIPTS) + "]]"
+_BREAK = regex.compile(
+    rf"(?<={_LETTER})(?={_LETTER})(?!(?<=\p{{Ll}})\p{{Lu}})|(?<=\d)(?=\d)", regex.V1
+)
+
+
+def breaks_word(text: str, start: int, end: int) -> bool:
+    """Returns whether a span begins or ends where nobody ends a word."""
+    places = (at for at in (start, end) if 0 < at < len(text))
+    return any(_BREAK.match(text, at) for at in places)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from json import JSONDecodeError
@@ -149,13 +150,27 @@ def _single_object(source: SourceText) -> Any:
 
 
 def parse_json(text: str, path: str, line: int) -> Any:
-    """Returns what a text says in JSON; a Fault if it is none."""
+    """Returns what a text says in JSON; a Fault if it is none, or has a key twice."""
     try:
-        return json.loads(text)
+        return _STRICT.decode(text)
+    except KeyError as e:
+        return Fault(path, line, str(e.args[0]))
     except JSONDecodeError as e:
         return Fault(path, line, _not_json(e, e.colno))
     except (RecursionError, ValueError) as e:  # nested too deep, too many digits
         return Fault(path, line, f"is not JSON that can be read: {e}")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Raises KeyError if a key is there twice: which value counts is not said."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise KeyError(f"has the key {shown(key)} twice; expected each once")
+    return value
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _not_json(error: JSONDecodeError, column: int) -> str:
@@ -166,7 +181,7 @@ def _not_json(error: JSONDecodeError, column: int) -> str:
 
 def _in_list(source: SourceText) -> Iterator[tuple[int, Any]]:
     """Yields the values of a list one by one, also those before a fault."""
-    text, decoder, n_lines, counted = source.text, json.JSONDecoder(), 1, 0
+    text, n_lines, counted = source.text, 1, 0
     at = text.index("[") + 1
     while True:
         at = SPACE.match(text, at).end()  # type: ignore[union-attr]
@@ -178,7 +193,10 @@ def _in_list(source: SourceText) -> Iterator[tuple[int, Any]]:
                 yield n_lines, Fault(source.path, n_lines, message)
             return
         try:
-            value, after = decoder.raw_decode(text, at)
+            value, after = _STRICT.raw_decode(text, at)
+        except KeyError as e:
+            value = Fault(source.path, n_lines, str(e.args[0]))
+            after = json.JSONDecoder().raw_decode(text, at)[1]
         except JSONDecodeError as e:
             yield e.lineno, Fault(source.path, e.lineno, _not_json(e, e.colno))
             return

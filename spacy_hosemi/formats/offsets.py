@@ -1,23 +1,26 @@
 """How a file counts its offsets, and how to see that it counts them otherwise.
 
 Offsets of Python count characters from 0, the end exclusive. Other programs count units
-of UTF-16 (JavaScript, Java) or bytes of UTF-8, begin with 1, or give the last character
-of a span as its end. Nothing of that is mended unless it is asked for: `diagnose` says
-what a file looks like.
+of UTF-16 (JavaScript, Java), bytes of UTF-8, what a reader takes for one character, or
+a line end of Windows as one; begin with 1, or give the last character of a span as its
+end. Nothing of that is mended unless it is asked for: `diagnose` says what a file looks
+like, `cutting_words` which of its texts are unlike the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cache, lru_cache
 from itertools import accumulate, product
 
-from .align import cuts_word
-from .texts import AnnotatedText, Fault, LabeledSpan, same
+import regex
+
+from .align import breaks_word, cuts_word
+from .texts import AnnotatedText, Fault, LabeledSpan, same, shown
 
 ENDS = ("exclusive", "inclusive")
-UNITS = ("characters", "utf-16", "utf-8")
+UNITS = ("characters", "utf-16", "utf-8", "crlf", "graphemes")
 SHIFTS = (0, -1, 1)
 ENCODINGS = {"utf-16": "utf-16-le", "utf-8": "utf-8"}
 
@@ -25,7 +28,9 @@ ENCODINGS = {"utf-16": "utf-16-le", "utf-8": "utf-8"}
 # they are, and at most this share would be under it. What lies between may come from
 # faults of annotators, or from words that are glued together.
 WRONG, WRONG_AFTER = 0.3, 0.05
-N_NEEDED = 3  # spans that are wrong as they are; one is enough if the file has values
+# Spans that are wrong as they are; one is enough if the file has values, or for a unit:
+# that concerns only spans behind a character that it counts otherwise.
+N_NEEDED = 3
 N_ENOUGH = 20_000  # spans that are looked at
 
 
@@ -34,7 +39,7 @@ class Offsets:
     """How offsets are counted."""
 
     ends: str = "exclusive"  # or "inclusive"
-    unit: str = "characters"  # or "utf-16" or "utf-8"
+    unit: str = "characters"  # or another of UNITS; "crlf": a line end is one
     shift: int = 0  # what is added to each
 
     def options(self) -> str:
@@ -48,16 +53,21 @@ class Offsets:
         no place in the text is -1."""
         start = span.start + self.shift
         end = span.end + self.shift + (self.ends == "inclusive")
-        is_same = self.unit == "characters" or text.in_tokens or text.text.isascii()
-        if not is_same:
-            places = _places(text.text, ENCODINGS[self.unit])
+        is_plain = text.text.isascii() and "\r\n" not in text.text
+        if self.unit != "characters" and not text.in_tokens and not is_plain:
+            places = _places(text.text, self.unit)
             start, end = (_place(places, at) for at in (start, end))
         return span._replace(start=start, end=end)
 
 
 @lru_cache(maxsize=16)  # `diagnose` asks again and again for one text
-def _places(text: str, encoding: str) -> tuple[int, ...]:
-    widths = (_width(character, encoding) for character in text)
+def _places(text: str, unit: str) -> tuple[int, ...]:
+    """Returns the character at which each unit begins, and the end."""
+    if unit in ENCODINGS:
+        widths = [_width(character, ENCODINGS[unit]) for character in text]
+    else:
+        parts = regex.findall(r"\X" if unit == "graphemes" else r"\r\n|(?s:.)", text)
+        widths = [int(i == 0) for part in parts for i in range(len(part))]
     starts = list(accumulate(widths, initial=0))
     places = [-1] * (starts[-1] + 1)
     for i, start in enumerate(starts):
@@ -87,9 +97,10 @@ def diagnose(
     if by_value:
         pairs = [(text, span) for text, span in pairs if span.value is not None]
     wrong = [(text, span) for text, span in pairs if not fits(text, span, used)]
-    if len(wrong) < (1 if by_value else N_NEEDED):
-        return None
-    counts = (_tried(pairs, used, other) for other in _others(used))
+    ways = [replace(used, unit=unit) for unit in UNITS if unit != used.unit]
+    if len(wrong) >= (1 if by_value else N_NEEDED):
+        ways = _others(used)
+    counts = (_tried(pairs, used, other) for other in ways if wrong)
     good = [x for x in counts if x is not None]
     if not good:
         return None
@@ -159,3 +170,29 @@ def fits(text: AnnotatedText, span: LabeledSpan, offsets: Offsets) -> bool:
     return not (part[0].isspace() or part[-1].isspace()) and not cuts_word(
         text.text, start, end
     )
+
+
+def cutting_words(texts: Sequence[AnnotatedText]) -> dict[int, Fault]:
+    """Returns, by the index of a text, a fault at its first span that begins or ends
+    within a word, where few texts have such spans: their offsets are wrong."""
+    cuts: dict[int, LabeledSpan] = {}
+    n = 0
+    for i, text in enumerate(texts):
+        if text.has_offsets and not text.in_tokens:
+            spans = [span for span in text.judged if span.value is None]
+            n += bool(spans)
+            cut = [span for span in spans if breaks_word(text.text, *span[:2])]
+            cuts |= {i: cut[0]} if cut else {}
+    if len(cuts) > WRONG * n or n - len(cuts) < N_NEEDED:
+        return {}
+    message = (
+        "the span [{}, {}, {}] is {}, which cuts a word; expected whole words, as in "
+        f"{n - len(cuts)} of {n} texts: correct the offsets of this text, or give "
+        "--shift 0 to read all as they are"
+    )
+    faults = {}
+    for i, (start, end, label, _, line) in cuts.items():
+        part = shown(texts[i].text[start:end])
+        said = message.format(start, end, shown(label), part)
+        faults[i] = texts[i].fault(said, line)
+    return faults

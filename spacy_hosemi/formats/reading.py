@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..errors import Errors
 from .checks import OVERLAPS, add_checked
-from .json_records import sample
-from .offsets import ENDS, UNITS, Offsets, diagnose
+from .json_records import records, sample
+from .offsets import ENDS, UNITS, Offsets, cutting_words, diagnose
 from .readers import READERS, FormatReader, ReaderSettings, columns
 from .sources import SourceText, find_files, read_source
 from .texts import AnnotatedText, Annotations, Fault, Found, Skipped, shown
@@ -119,6 +119,9 @@ def recognize(source: SourceText) -> FormatReader:
         what = f"may be {' or '.join(reader.name for reader in readers)}"
     else:
         what = f"has an unknown format; it begins with {shown(source.text[:60])}"
+        first = next(records(source), None) if source.text[:1] in "{[" else None
+        if isinstance(first, Fault):
+            what += f", and line {first.line} {first.message}"
     expected = ", ".join(READERS)
     raise ValueError(Errors.HS165.format(path=source.path, found=what, names=expected))
 
@@ -170,6 +173,9 @@ def _add_texts(
         better, fault = diagnosis
         annotations.faults.append(fault)  # stands for all texts that differ
         texts = [text for text in texts if not _differs(text, offsets, better)]
+    faults = {} if wanted else cutting_words(texts)
+    annotations.faults += faults.values()
+    texts = [text for i, text in enumerate(texts) if i not in faults]
     for text in texts:
         add_checked(annotations, text, offsets, overlaps)
 

@@ -54,6 +54,8 @@ def with_spans(spans):
         ('{"tokens": "a", "spans": []}', 'expected a list as "tokens", found "a"'),
         ('{"tokens": ["a"], "spans": [[0, 2, "x"]]}', "not inside the 1 tokens"),
         ("[" * 100_000, "is not JSON"),
+        ('{"text": "a", "spans": [], "text": "b"}', 'has the key "text" twice'),
+        (with_spans('[{"start": 0, "start": 1}]'), 'has the key "start" twice'),
     ],
 )  # fmt: skip
 def test_each_fault_has_its_line(tmp_path, record, said):
@@ -178,6 +180,15 @@ def test_a_cut_list_gives_what_is_whole(tmp_path):
     whole = label_studio(REFERENCES)
     found = read(tmp_path, whole[: -len(whole) // 4])
     assert len(found.texts) == 2 and "is the file cut off?" in messages(found)[0]
+
+
+def test_a_key_twice_in_a_list(tmp_path):
+    twice = with_spans("[]")[:-1] + ', "spans": []}'
+    found = read(tmp_path, f"[{GOOD},\n{twice},\n{GOOD}]")
+    assert len(found.texts) == 2
+    assert ':2: has the key "spans" twice; expected each once' in messages(found)[0]
+    with pytest.raises(ValueError, match='HS165.*and line 1 has the key "spans" twice'):
+        read(tmp_path, twice)
 
 
 @pytest.mark.parametrize(

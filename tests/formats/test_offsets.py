@@ -1,7 +1,9 @@
 """Other ways of counting are seen, named, and mended where that is asked for."""
 
+import re
 from dataclasses import replace
 from itertools import product
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given, settings
@@ -121,6 +123,63 @@ def test_only_texts_with_other_offsets_are_left_out(tmp_path):
     way = Offsets(unit="utf-16")
     found = read(tmp_path, lines_counted(way, [EMOJI, EMOJI, *REFERENCES]), "x.jsonl")
     assert len(found.texts) == len(REFERENCES)
+
+
+def words_of(text, count=len):
+    """The spans of the words, by how many units are before a place."""
+    places = (match.span() for match in re.finditer(r"\w[\w\u0301]*", text))
+    return [(count(text[:s]), count(text[:e]), "word") for s, e in places]
+
+
+def lines_of(*pairs):
+    return json_lines({"text": text, "spans": spans} for text, spans in pairs)
+
+
+GOOD = [(text := f"Ada Lovelace, Berlin 18{i}", words_of(text)) for i in range(10, 27)]
+
+
+@pytest.mark.parametrize(
+    "unit, text, count",
+    [
+        ("crlf", "Ada,\r\nBerlin,\r\nÉire", lambda x: len(x.replace("\r\n", "\n"))),
+        ("graphemes", "Ade\u0301 Lovelace, Éire", lambda x: len(normalize("NFC", x))),
+        ("utf-16", "😀 Ada, Berlin", lambda x: len(x.encode("utf-16-le")) // 2),
+        ("utf-8", "Éire, Ada, Berlin", lambda x: len(x.encode())),
+    ],
+)
+@pytest.mark.parametrize("n_good, n_spans", [(17, 3), (17, 1), (0, 1)])
+def test_few_spans_count_otherwise(tmp_path, unit, text, count, n_good, n_spans):
+    """Three texts of twenty, a single span of one, or of the only text."""
+    few = [(text, words_of(text, count)[-1:])] * n_spans
+    found = read(tmp_path, lines_of(*GOOD[:n_good], *few), "x.jsonl")
+    (message,) = messages(found)
+    assert f"0 would with --offsets {unit};" in message and len(found.texts) == n_good
+    mended = read(tmp_path, lines_of(*few), "x.jsonl", unit=unit).texts[0]
+    assert [span[:3] for span in mended.spans] == words_of(text)[-1:]
+
+
+ODD = [
+    ("Ada Lovelace, Berlin", [(4, 12), (15, 21)], 0),  # another count, after a while
+    ("Ada (1815)", [(6, 10)], 0),
+    ("АДА Лавлейс", [(3, 7)], 0),
+    ("AdaLovelace 12a", [(3, 11), (12, 14)], 1),  # glued words
+    ("見出し漢字", [(0, 3)], 1),
+    ("서울에서 แมวดำ", [(0, 2), (5, 8)], 1),
+]
+
+
+@pytest.mark.parametrize("text, places, n", ODD)
+def test_spans_that_cut_words_where_others_do_not(tmp_path, text, places, n):
+    spans = [(s, min(e, len(text)), "word") for s, e in places]
+    found = read(tmp_path, lines_of(*GOOD, (text, spans)), "x.jsonl")
+    assert len(found.texts) == len(GOOD) + n and len(found.faults) == 1 - n
+    assert all(
+        "cuts a word; expected whole words, as in 17 of 18 " in x
+        for x in messages(found)
+    )
+    assert len(read(tmp_path, lines_of(*GOOD, (text, spans)), shift=0).texts) == 18
+    often = lines_of(*GOOD[:3], *[(text, spans)] * 3)
+    assert len(read(tmp_path, often, "x.jsonl").texts) == 6
 
 
 def test_tokens_with_inclusive_ends(tmp_path):
