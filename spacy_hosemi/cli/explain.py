@@ -32,6 +32,7 @@ from .options import (
 )
 from .streams import (
     FAULTY,
+    MAX_CHARS,
     FaultLog,
     check_outputs,
     fail,
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
     from ..formats.lines import Line
     from ..labels.inventory import Span
 
-# The longest line of a file.
-MAX_CHARS = 1_000_000
 # Errors that another text need not have: no segmentation of it is possible, or nothing
 # may be a span there.
 _OF_TEXT = "[HS060]", "[HS095]"

@@ -33,6 +33,7 @@ from .options import (
 )
 from .streams import (
     FAULTY,
+    MAX_CHARS,
     check_outputs,
     fail,
     log_faults,
@@ -123,7 +124,7 @@ def parse_cli(
     ] = None,
     max_chars: Annotated[
         int, option("--max-chars N", "Longer lines are bad lines.", min=1, max=MANY)
-    ] = 1_000_000,
+    ] = MAX_CHARS,
     safe_cells: Annotated[
         bool,
         option(

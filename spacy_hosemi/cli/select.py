@@ -11,6 +11,8 @@ from .common import (
     load_component,
     print_json,
     print_table,
+    read_texts,
+    readers_of,
     reading,
     version_of,
     write_chosen,
@@ -20,18 +22,31 @@ from .options import (
     SPACY,
     AsJson,
     CodePath,
+    Column,
     Component,
+    Encoding,
     Model,
     Overwrite,
     TaskFormat,
+    TextKey,
+    argument,
     check_task_format,
-    corpus_argument,
     option,
 )
-from .streams import check_outputs, fail, failing, with_progress
+from .streams import (
+    FAULTY,
+    MAX_CHARS,
+    as_file,
+    check_outputs,
+    fail,
+    failing,
+    log_faults,
+    with_progress,
+)
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.tokens import Doc
 
     from ..component.pipe import HighOrderSemiCRF
     from ..explain.uncertainty import Uncertain
@@ -42,9 +57,11 @@ if TYPE_CHECKING:
 def select_cli(
     model: Model,
     data: Annotated[
-        Path,
-        corpus_argument(
-            "CORPUS", ".spacy file of documents; - reads one from standard input."
+        str,
+        argument(
+            "POOL",
+            "A .spacy file of documents, or texts, as `parse` reads them; - for either "
+            "from standard input.",
         ),
     ],
     n: Annotated[int, option("--n -n N", "How many to choose.", min=1, max=MANY)] = 10,
@@ -79,7 +96,7 @@ def select_cli(
             "Write the chosen documents to this file, the first one first.",
         ),
     ] = None,
-    form: TaskFormat = SPACY,
+    form: TaskFormat = "",
     k: Annotated[
         int,
         option(
@@ -89,6 +106,9 @@ def select_cli(
             max=1000,
         ),
     ] = 1,
+    column: Column = None,
+    text_key: TextKey = None,
+    encoding: Encoding = None,
     overwrite: Overwrite = False,
     component: Component = None,
     as_json: AsJson = False,
@@ -98,40 +118,62 @@ def select_cli(
     Choose the documents to annotate next: those that a pipeline is least sure of, and
     that are not like each other.
 
-    Documents are chosen one after the other. A .spacy file has them as they are in
-    CORPUS, with the annotation that they have there. Tasks for a tool are filled in
+    Documents are chosen one after the other. Those of a .spacy file are written to
+    another one as they are, with the annotation that they have there; texts as tagged
+    lines, unless --format says otherwise. These, and tasks for a tool, are filled in
     with what the pipeline finds: the annotation is not read.
+
+    Exit code: 0 all was read, 1 some texts could not be read, 2 nothing could be done.
 
     \b
     Examples:
       python -m spacy hosemi select model/model-last pool.spacy --n 100 --out next.spacy
       python -m spacy hosemi select model/model-last pool.spacy --by least-confident
-      python -m spacy hosemi select m pool.spacy -F label-studio -k 3 -o tasks.json
+      python -m spacy hosemi select m references.txt --n 50 --out next.xml
+      python -m spacy hosemi select m texts.jsonl -F label-studio -k 3 -o tasks.json
     """
     from spacy.tokens import DocBin
 
+    from ..component.chunks import doc_of
     from ..explain.uncertainty import MEASURES, choose, measure
     from ..formats.writers import WriterOptions
 
     if by not in MEASURES:
         fail(f"No measure {by!r}", f"Expected as --by one of: {', '.join(MEASURES)}.")
-    check_task_format(form, output, "--out")
+    if form:
+        check_task_format(form, output, "--out")
+    check_outputs({"POOL": data}, {"--out": output}, overwrite)
+    path = as_file(Path(data), ".spacy")
+    is_corpus = path.suffix == ".spacy" and path.is_file()
+    if data == "-":  # no text begins with these bytes
+        is_corpus = path.read_bytes()[:2] == b"x\x9c"
+    form = form or (SPACY if is_corpus else "xml")
     if k > 1 and form == SPACY:
         fail(f"-k is {k}", "Expected it with --format, for tasks.")
-    check_outputs({"CORPUS": data}, {"--out": output}, overwrite)
+    readers = []
+    if not is_corpus:
+        readers = readers_of([str(path)], column, text_key, encoding, MAX_CHARS)
     nlp, pipe = load_component(model, component)
-    with reading(data):
-        docs = [*DocBin().from_disk(data).get_docs(nlp.vocab)]
+    with log_faults(None) as log:
+        if is_corpus:
+            with reading(path):
+                docs = [*DocBin().from_disk(path).get_docs(nlp.vocab)]
+            numbers = [*range(1, len(docs) + 1)]
+        else:
+            lines = read_texts(readers, MAX_CHARS, encoding, log)
+            lines = [line for line in lines if line.text.strip()]
+            docs = [doc_of(nlp, line) for line in lines]
+            numbers = [line.number for line in lines]
     with failing("Cannot tell how sure the pipeline is"):
         measured = with_progress(measure(nlp, pipe, docs, by), len(docs))
         chosen = choose(measured, n, total, diverse)
     if output is not None:
-        docs_and_records = [x.doc for x in chosen], _tasks(nlp, pipe, chosen, k)
+        tasks = _tasks(nlp, pipe, [(numbers[x.index], x.doc) for x in chosen], k)
         options = WriterOptions(version_of(nlp))
-        write_chosen(*docs_and_records, form, output, overwrite, options)
+        write_chosen([x.doc for x in chosen], tasks, form, output, overwrite, options)
     if as_json:
         rows = [
-            {"rank": rank, "index": x.index, "nats": x.uncertainty}
+            {"rank": rank, "index": numbers[x.index] - 1, "nats": x.uncertainty}
             | {"per_token": x.per_token, "tokens": x.n_tokens, "text": x.doc.text}
             for rank, x in enumerate(chosen, start=1)
         ]
@@ -139,18 +181,20 @@ def select_cli(
         print_json({"component": pipe.name, **how, "docs": rows})
     else:
         _print_selected(by, len(docs), chosen)
+    if log.n:
+        raise SystemExit(FAULTY)
 
 
 def _tasks(
-    nlp: Language, pipe: HighOrderSemiCRF, chosen: Sequence[Uncertain], k: int
+    nlp: Language, pipe: HighOrderSemiCRF, chosen: Sequence[tuple[int, Doc]], k: int
 ) -> Iterator[ExtractedRecord]:
-    """Yields the k best segmentations of each document, without its annotation."""
+    """Yields the k best segmentations of each numbered document, without its
+    annotation."""
     from ..component.examples import without_annotation
     from ..component.extraction import record_of
 
-    for x in chosen:
-        doc = nlp(without_annotation(x.doc, nlp))
-        yield record_of(doc, x.index + 1, pipe, k, True)
+    for number, doc in chosen:
+        yield record_of(nlp(without_annotation(doc, nlp)), number, pipe, k, True)
 
 
 def _print_selected(by: str, n_docs: int, chosen: Sequence[Uncertain]) -> None:

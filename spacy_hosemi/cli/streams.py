@@ -33,6 +33,8 @@ UNREAD = 141  # nobody reads standard output any more: 128 + SIGPIPE
 ESCAPED = "backslashreplace"
 # At most this many faults are shown; the rest is counted.
 MAX_SHOWN = 20
+# The longest line of a file.
+MAX_CHARS = 1_000_000
 
 
 class CommandGroup(TyperGroup):

@@ -1,5 +1,6 @@
 """hosemi select: what to annotate next."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 import spacy
 import srsly
 from spacy.tokens import DocBin, Span
+
+from spacy_hosemi.formats import read_annotations
 
 from ..helpers import as_json, hosemi, initialize, lbfgs, make_nlp, references, said
 
@@ -109,6 +112,39 @@ def test_documents_as_tasks(model, pool, tmp_path):
             assert places == [(x.start_char, x.end_char, [x.label_]) for x in ents]
 
 
+@pytest.mark.parametrize(
+    "name, line, options",
+    [
+        ("pool.txt", "{}", ()),
+        ("pool.jsonl", '{{"text": "{}"}}', ()),
+        ("pool.ndjson", '{{"x": "{}"}}', ("--text-key", "x")),
+        ("pool.csv", '1,"{}"', ("--column", "x")),
+        ("pool.jsonl", '{{"tokens": ["{}"]}}', ()),
+    ],
+)
+def test_texts_become_tagged_lines(model, tmp_path, name, line, options):
+    """They are chosen as documents are, and written with what the pipeline finds."""
+    texts, head = [x for x in POOL if x.isprintable()], "id,x\n" * ("csv" in name)
+    lines = [line.format(x) if x else "" for x in texts]
+    path, out = tmp_path / name, tmp_path / "next.xml"
+    path.write_bytes((head + "\n".join(lines)).encode() + b"\n\xff")
+    args = model, path, "-n", 99, *options
+    docs = json.loads(hosemi("select", *args, "--json", code=1).stdout)["docs"]
+    docs = [(x["index"], x["text"].rstrip()) for x in docs]
+    if "tokens" not in line:
+        raw, nlp = tmp_path / "raw.spacy", spacy.load(model)
+        DocBin(docs=[nlp.make_doc(x) for x in texts]).to_disk(raw)
+        expected = select(model, raw, "-n", 99)
+        assert docs == [(x["index"] + bool(head), x["text"]) for x in expected]
+    printed = said("select", *args, "-o", out, "-k", 2, code=1)
+    last = len(texts) + bool(head) + 1
+    assert "Wrote the tasks to" in printed and f"{path}:{last}: " in printed
+    found = read_annotations(out).texts
+    assert [(int(x.meta["line"]) - 1, x.text) for x in found] == docs
+    assert any(x.spans for x in found) or "tokens" in line
+    assert "runner-up 1: 0." in out.read_text()
+
+
 def test_components_before_run_first(tmp_path, pool):
     nlp = make_nlp(scope="sents")
     nlp.add_pipe("sentencizer", first=True)
@@ -126,7 +162,9 @@ def test_standard_input(model):
     corpus = DocBin(docs=references(["[PER Ada] wrote ."])).to_bytes()
     (doc,) = select(model, "-", input=corpus)
     assert doc["text"] == "Ada wrote ."
-    result = hosemi("select", model, "-", "--json", input=b"no corpus", code=2)
+    (doc,) = select(model, "-", input="\nAda wrote.\n")
+    assert (doc["text"], doc["index"]) == ("Ada wrote.", 1)
+    result = hosemi("select", model, "-", "--json", input=b"x\x9cno corpus", code=2)
     assert result.stdout == "" and "standard-input.spacy" in result.stderr
     assert "nothing" in hosemi("select", model, "-", input=DocBin().to_bytes()).stdout
 
@@ -136,7 +174,7 @@ def test_standard_input(model):
     [
         (
             "MODEL no.spacy",
-            "'no.spacy'. Expected a .spacy file as CORPUS",
+            "There is no file 'no.spacy'. Expected lines of text",
         ),
         ("MODEL TEXT.spacy", "Cannot read"),
         ("MODEL TEXT.spacy", "Expected a .spacy file"),
