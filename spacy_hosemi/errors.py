@@ -703,6 +703,15 @@ class Errors(metaclass=_Coded):
         "of Label Studio has; expected values as they stand in the text. Export JSON "
         "or JSONL instead; or name the columns that are fields by --fields."
     )
+    HS377 = (
+        "{path} has an element for each word, and {found:,} of {total:,} stand behind "
+        "one of the same name; expected to be told whether they are one span. Give "
+        "--join if they are, --no-join if each word is a span of its own."
+    )
+    HS378 = (
+        "{path} is of the format {found}, and --inner, --join or --no-join is given; "
+        "expected xml, whose elements they choose. Leave them out."
+    )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "
         "setting in one place. Give them as parameters."

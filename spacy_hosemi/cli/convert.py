@@ -113,6 +113,21 @@ def convert_cli(
             "rest.",
         ),
     ] = False,
+    inner: Annotated[
+        bool,
+        option(
+            "--inner",
+            "xml: of elements within others read the inner ones. Default: the outer.",
+        ),
+    ] = False,
+    join: Annotated[
+        bool | None,
+        option(
+            "--join/--no-join",
+            "xml: where each word has an element, neighbours of one name are one span, "
+            "or not. Default: such a file is refused.",
+        ),
+    ] = None,
     dev: Annotated[
         float | None,
         option("--dev SHARE", "Share of the texts in a file of its own.", min=0, max=1),
@@ -141,10 +156,11 @@ def convert_cli(
     """
     Convert annotated texts to a .spacy file, which `spacy train` reads.
 
-    No span is lost: tokens are cut where spans begin and end. Texts with a fault are
-    left out, and all faults are listed on standard error. Exit code: 0 all is
-    converted, 1 there are faults or no text is left and nothing is written, 2 could not
-    run: no file, format or option is what was expected.
+    No span is lost in silence: tokens are cut where spans begin and end, and what is
+    left out is counted. Texts with a fault are left out, and all faults are listed on
+    standard error. Exit code: 0 all is converted, 1 there are faults or no text is left
+    and nothing is written, 2 could not run: no file, format, tag or option is what was
+    expected.
 
     \b
     Examples:
@@ -174,7 +190,7 @@ def convert_cli(
     names_of_fields = tuple(x.strip() for x in fields.split(",") if x.strip())
     places = read_columns(columns) if columns is not None else None
     settings = ReaderSettings(
-        text_key, names_of_fields, group, encoding, places, binary
+        *(text_key, names_of_fields, group, encoding, places, binary, inner, join)
     )
     counting: dict[str, Any] = {"ends": ends, "unit": unit, "shift": shift}
     annotations = read_annotations(

@@ -150,6 +150,8 @@ def _tried(
         n += 1
         n_wrong += not fits(text, span, used)
         n_after += not fits(text, span, other)
+        if n_after > WRONG_AFTER * len(pairs):  # whatever follows
+            return None
     is_much = n > 0 and n_wrong >= WRONG * n and n_after <= WRONG_AFTER * n
     return (n, n_wrong, n_after, other) if is_much else None
 

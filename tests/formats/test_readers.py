@@ -344,6 +344,41 @@ def test_nested_elements(tmp_path):
         ("1", "biblScope:volume"),
     ]
     assert found.meta == {"n": "7"}
+    more = text.replace("</bibl>", "<note><p> </p></note></bibl>")
+    outer = read(tmp_path, more)
+    within = "element(s) within others; --inner reads these, not those around them"
+    assert outer.skipped == {within: 2, "empty element(s)": 2}
+    inner = read(tmp_path, more, settings=ReaderSettings(inner=True))
+    assert inner.skipped == {"element(s) around others": 2, "empty element(s)": 2}
+    assert spans(inner.texts[0]) == [(7, 12, "surname"), *spans(found)[1:]]
+
+
+WORDS = "<d><a><n>1</n> <s>Main</s> <s>Oak</s> <s>St</s>, <s>x</s> <c>U</c></a></d>"
+
+
+@pytest.mark.parametrize(
+    "join, text, expected",
+    [
+        (True, WORDS, [(0, 1, "n"), (2, 13, "s"), (15, 16, "s"), (17, 18, "c")]),
+        (False, WORDS, None),
+        (None, WORDS, "HS377.*each word, and 2 of 6 .*--join if they are, --no-join"),
+        (None, WORDS.replace("Main", "Main Old"), None),
+    ],
+)
+def test_an_element_for_each_word(tmp_path, join, text, expected):
+    settings = ReaderSettings(text_key="a", join=join)
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            read(tmp_path, text, settings=settings, format="xml")
+        return
+    (found,) = read(tmp_path, text, settings=settings, format="xml").texts
+    assert spans(found) == expected if join else len(found.spans) == 6
+
+
+@pytest.mark.parametrize("more", [{"inner": True}, {"join": True}, {"join": False}])
+def test_other_formats_have_no_elements(tmp_path, more):
+    with pytest.raises(ValueError, match="HS378.*format columns, and --inner"):
+        read(tmp_path, "a B-x\n", settings=ReaderSettings(**more))
 
 
 def test_fields_of_anystyle_on_one_line(tmp_path):

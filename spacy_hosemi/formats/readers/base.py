@@ -22,6 +22,10 @@ class ReaderSettings:
     # Of token and tag, from 1; below 0 from the last one. None: as the file looks.
     columns: tuple[int, int] | None = None
     is_binary: bool = False  # whether the answer to a task is one for its spans alone
+    inner: bool = (
+        False  # xml: whether of elements within others the inner ones are read
+    )
+    join: bool | None = None  # xml: whether neighbours of one label are one span
 
 
 @dataclass(frozen=True)

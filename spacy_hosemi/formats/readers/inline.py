@@ -1,29 +1,33 @@
 """Tags within the text: AnyStyle's XML, training data of GROBID, and their kin.
 
 An element `sequence` (AnyStyle) or `bibl` (GROBID, TEI) is a text, the elements within
-it are its spans; of nested ones the outermost counts. An attribute `level`, `unit` or
-`type` belongs to the label: `<title level="j">` is `title:j`. Runs of white space are
-one blank; not so where a text has `xml:space="preserve"`, as `hosemi parse` writes it:
-there each element is a span, an attribute `label` is its label, and `<?char 1b?>` is
-U+001B, which XML does not have. After a fault reading goes on with the next text that
-begins a line.
+it are its spans; of nested ones the outer are read, or the inner ones; all others are
+counted. Where each word has an element (parserator), neighbours of one name are one
+span, or not, as the user says. An attribute `level`, `unit` or `type` belongs to the
+label: `<title level="j">` is `title:j`. Runs of white space are one blank; not so where
+a text has `xml:space="preserve"`, as `hosemi parse` writes it: there each element is a
+span, an attribute `label` is its label, and `<?char 1b?>` is U+001B, which XML does not
+have. After a fault reading goes on with the next text that begins a line.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from xml.parsers import expat
 
+from ...errors import Errors
 from ..sources import SourceText
-from ..texts import AnnotatedText, Fault, Found, LabeledSpan
+from ..texts import AnnotatedText, Fault, Found, LabeledSpan, Skipped
 from .base import FormatReader, ReaderSettings
 
 TEXTS = ("sequence", "bibl")
 ATTRIBUTES = ("level", "unit", "type")
 # Elements that mark neither a text nor a field: breaks, and how characters look.
 PLAIN = frozenset("lb pb cb br hi i b em strong sup sub u space".split())
+WITHIN = "element(s) within others; --inner reads these, not those around them"
+AROUND, EMPTY = "element(s) around others", "empty element(s)"
 TAGS = re.compile(r"<(?:\w+:)?(?:sequence|bibl)\b")
 _HINT = "expected a closing tag for each tag, &amp; for &, &lt; for <; it is left out"
 _MISMATCH = expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]
@@ -43,14 +47,14 @@ class Open:
     meta: dict[str, str]
     pieces: list[str] = field(default_factory=list)
     n_chars: int = 0
-    spans: list[LabeledSpan] = field(default_factory=list)
-    label: str = ""
-    start: int = 0  # where the span begins, in characters
-    first: int = 0  # and in pieces
-    start_line: int = 0
     is_exact: bool = False  # whether white space stays
-    depth: int = 1  # how many of its elements are open, itself included
-    within: int = 0  # how many elements are open within a span, the span included
+    # Of elements that are open: label, "" if it marks no span; line; and how many
+    # characters, pieces and spans there were.
+    stack: list[tuple[str, int, int, int, int]] = field(default_factory=list)
+    spans: list[LabeledSpan] = field(default_factory=list)  # the inner ones first
+    # By the place of a span: how many are around it, and whether some are within.
+    nested: list[tuple[int, bool]] = field(default_factory=list)
+    n_empty: int = 0
 
     def add(self, text: str) -> None:
         """Appends characters; white space becomes one blank, none at the begin, unless
@@ -67,14 +71,15 @@ class Open:
 class Handler:
     """Takes what expat reads, and makes texts of the elements with some names."""
 
-    def __init__(self, source: SourceText, names: tuple[str, ...]) -> None:
+    def __init__(self, source: SourceText, settings: ReaderSettings) -> None:
         self.path = source.path
-        self.names = names
-        begins = "|".join(map(re.escape, names))
+        self.names = (settings.text_key,) if settings.text_key else TEXTS
+        self.is_inner = settings.inner
+        begins = "|".join(map(re.escape, self.names))
         self.begins = re.compile(rf"\s*<(?:[\w.-]+:)?(?:{begins})[\s>]")
         self.found: list[Found] = []
         self.current: Open | None = None
-        self.is_refused = False
+        self.is_refused = self.is_ours = False
         # Whether there is an element around all texts: not so after a fault.
         self.has_root = not self.begins.match(source.text)
         self.parser, self.skipped = expat.ParserCreate(), 0  # lines before its first
@@ -141,63 +146,64 @@ class Handler:
             if name in self.names:
                 is_exact = attributes.pop("xml:space", "") == "preserve"
                 self.current = Open(name, line, attributes, is_exact=is_exact)
+                self.is_ours = self.is_ours or is_exact
             return
         if name == current.name == "sequence":
             raise ValueError("<sequence> within <sequence>")
-        current.depth += 1
         is_plain = name in PLAIN and not current.is_exact
         if is_plain:
             current.add(" " if name in ("lb", "pb", "cb", "br") else "")
-        if current.within:
-            current.within += 1
-        elif not is_plain:
-            if current.name == "sequence" and not current.is_exact:
+        elif current.name == "sequence" and not current.is_exact:
+            if not any(label for label, *_ in current.stack):
                 current.add(" ")  # its fields are words, and stand apart
-            current.within = 1
-            given = attributes.get("label") if current.is_exact else None
-            current.label = given or label_of(name, attributes)
-            current.start, current.first = current.n_chars, len(current.pieces)
-            current.start_line = line
+        given = attributes.get("label") if current.is_exact else None
+        label = "" if is_plain else given or label_of(name, attributes)
+        counts = current.n_chars, len(current.pieces), len(current.spans)
+        current.stack.append((label, line, *counts))
 
     def end(self, name: str) -> None:
         current = self.current
         if current is None:
             return
-        current.depth -= 1
-        if current.within:
-            current.within -= 1
-            if not current.within:
-                self.close_span(current)
-        if not current.depth:
-            self.found.append(self.finished(current))
+        if current.stack:
+            self.close_element(current)
+        else:
+            self.found += self.finished(current)
             self.current = None
 
-    def close_span(self, current: Open) -> None:
-        text = "".join(current.pieces[current.first :])
-        if text.strip():
-            line = current.start_line
-            start = current.start + len(text) - len(text.lstrip())
-            end = current.start + len(text.rstrip())
-            current.spans.append(LabeledSpan(start, end, current.label, None, line))
+    def close_element(self, current: Open) -> None:
+        label, line, start, first, n_before = current.stack.pop()
+        text = "".join(current.pieces[first:])
+        if label and text.strip():
+            begin = start + len(text) - len(text.lstrip())
+            end = start + len(text.rstrip())
+            n_around = sum(bool(around) for around, *_ in current.stack)
+            current.nested.append((n_around, len(current.spans) > n_before))
+            current.spans.append(LabeledSpan(begin, end, label, None, line))
+        elif label:
+            current.n_empty += 1
 
     def text(self, data: str) -> None:
         if self.current is not None:
             self.current.add(data)
 
-    def finished(self, current: Open) -> Found:
+    def finished(self, current: Open) -> list[Found]:
         text = "".join(current.pieces)
         text = text if current.is_exact else text.rstrip()
         if not text.strip():
             message = f"<{current.name}> has no text; expected some"
-            return Fault(self.path, current.line, message)
-        return AnnotatedText(
-            text,
-            tuple(current.spans),
-            self.path,
-            current.line,
-            has_offsets=False,
-            meta=current.meta,
-        )
+            return [Fault(self.path, current.line, message)]
+        pairs = [*zip(current.spans, current.nested)]
+        if self.is_inner:
+            spans = [span for span, (_, has_inner) in pairs if not has_inner]
+        else:
+            spans = [span for span, (n_around, _) in pairs if not n_around]
+        what = AROUND if self.is_inner else WITHIN
+        n_left = len(current.spans) - len(spans)
+        skipped = [Skipped(what)] * n_left + [Skipped(EMPTY)] * current.n_empty
+        args = (text, tuple(spans), self.path, current.line)
+        made = AnnotatedText(*args, has_offsets=False, meta=current.meta)
+        return [made, *skipped]
 
 
 def label_of(name: str, attributes: dict[str, str]) -> str:
@@ -212,13 +218,42 @@ def _same_lines(match: re.Match[str]) -> str:
 
 
 def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
-    names = (settings.text_key,) if settings.text_key else TEXTS
-    items = Handler(source, names).parse(source.text)
+    handler = Handler(source, settings)
+    items = handler.parse(source.text)
     if not items:
-        expected = " or ".join(f"<{name}>" for name in names)
+        expected = " or ".join(f"<{name}>" for name in handler.names)
         message = f"has no element {expected}; name the element of a text by --text-key"
         items = [Fault(source.path, None, message)]
-    yield from items
+    texts = [item for item in items if isinstance(item, AnnotatedText)]
+    if settings.join is None and not handler.is_ours:
+        _check_words(texts, source.path)
+    for item in items:
+        if isinstance(item, AnnotatedText) and settings.join:
+            item = replace(item, spans=tuple(joined(item)))
+        yield item
+
+
+def joined(text: AnnotatedText) -> list[LabeledSpan]:
+    """Returns the spans of a text, neighbours of one label as one."""
+    spans: list[LabeledSpan] = []
+    for span in text.spans:
+        last = spans[-1] if spans else span
+        between = text.text[last.end : span.start]
+        if spans and last.label == span.label and not between.strip():
+            spans[-1] = last._replace(end=span.end)
+        else:
+            spans.append(span)
+    return spans
+
+
+def _check_words(texts: list[AnnotatedText], path: str) -> None:
+    """Raises ValueError: HS377 if nearly all spans are words, and many have neighbours
+    of their label."""
+    n_all = sum(len(text.spans) for text in texts)
+    n_words = sum(" " not in x.text[s:e] for x in texts for s, e, *_ in x.spans)
+    n_beside = n_all - sum(len(joined(text)) for text in texts)
+    if n_words > 0.95 * n_all and n_beside > 0.05 * n_all:
+        raise ValueError(Errors.HS377.format(path=path, found=n_beside, total=n_all))
 
 
 READER = FormatReader("xml", _recognizes, _read)
