@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect, insort
 from collections.abc import Iterator
+from itertools import chain
 
 import regex
 
@@ -14,19 +16,20 @@ class Aligner:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._taken: list[tuple[int, int]] = []
+        self._taken: list[tuple[int, int]] = []  # sorted
         self._folded: Folded | None = None
 
     def place(self, value: str) -> tuple[int, int] | None:
         """Takes the next free occurrence of a value, one that cuts no word if there is
         any, and returns its start and end in characters."""
         for occurrences in (self._exact, self._tolerant):
-            free = [x for x in occurrences(value) if self._is_free(*x)]
-            if free:
-                chosen = next(
-                    (x for x in free if not cuts_word(self.text, *x)), free[0]
+            free = (x for x in occurrences(value) if self._is_free(*x))
+            if first := next(free, None):
+                whole = (
+                    x for x in chain([first], free) if not cuts_word(self.text, *x)
                 )
-                self._taken.append(chosen)
+                chosen = next(whole, first)
+                insort(self._taken, chosen)
                 return chosen
         return None
 
@@ -42,7 +45,9 @@ class Aligner:
         return self._folded.find(value)
 
     def _is_free(self, start: int, end: int) -> bool:
-        return all(end <= s or start >= e for s, e in self._taken)
+        at = bisect(self._taken, (start, start))
+        is_free = not at or self._taken[at - 1][1] <= start
+        return is_free and (at == len(self._taken) or end <= self._taken[at][0])
 
 
 class Folded:

@@ -116,6 +116,20 @@ def test_formats(kind):
     assert_linear(lambda text: Aligner(text).place(text[5:-5]), few, many, TIMES)
 
 
+@pytest.mark.parametrize("are_fields", [False, True])
+@pytest.mark.parametrize("value", ["", "1", "1879"])
+def test_columns_of_a_table(value, are_fields):
+    """10,000 of them took 4 s; what is in the text and what is not."""
+
+    def read(n):
+        names = [f"f{k}" for k in range(n)]
+        text = f"{','.join([*names, 'text'])}\n{f'{value},' * n}It is 1.\n"
+        settings = ReaderSettings(fields=names if are_fields else ())
+        [*READERS["csv"].read(SourceText("x", text), settings)]
+
+    assert_linear(read, 250, 10_000, 40)
+
+
 @pytest.mark.parametrize("kind", ["letters", "initials", "words", "spaces"])
 def test_a_rule(kind):
     def read(text):

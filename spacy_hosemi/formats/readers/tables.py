@@ -158,12 +158,13 @@ def _fields(
     names: list[str], text: int, settings: ReaderSettings, path: str
 ) -> list[int]:
     """Raises ValueError: HS162 if there is no column of a field."""
-    missing = [name for name in settings.fields if name not in names]
+    wanted, present = {*settings.fields}, {*names}
+    missing = [name for name in settings.fields if name not in present]
     if missing:
         header = ", ".join(map(shown, names))
         raise ValueError(Errors.HS162.format(path=path, found=header, name=missing[0]))
-    if settings.fields:
-        return [i for i, name in enumerate(names) if name in settings.fields]
+    if wanted:
+        return [i for i, name in enumerate(names) if name in wanted]
     if _is_own(names):
         # A verdict stands behind the text; before it is a label that is called so.
         before = names[: names.index(LAST[0])]
