@@ -676,8 +676,8 @@ class Errors(metaclass=_Coded):
         "be judged by itself. Set it in the config that is given."
     )
     HS367 = (
-        "{path} is being saved by another thread or process (number {found}); expected "
-        "one at a time. Wait until it has ended, or save to another folder."
+        "{path} is being written by another thread or process (number {found}); "
+        "expected one at a time. Wait until it has ended, or choose another path."
     )
     HS372 = (
         "{path} has tags with a prefix, such as {tagged}, and {found:,} of {total:,} "

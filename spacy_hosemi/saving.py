@@ -61,7 +61,7 @@ def save(nlp: Language, path: str | Path) -> None:
         raise NotADirectoryError(f"{path} is a file; expected a folder to write to.")
     is_fixed = _is_fixed(path)
     where = path if is_fixed else path.parent
-    with _locked(where, path):
+    with locked(where, path):
         _tidy(where, path)
         mark = f"{_prefix(path)}{uuid4().hex[:12]}"
         new, old = (where / f"{mark}.{kind}" for kind in ("new", "old"))
@@ -137,8 +137,8 @@ def _is_fixed(path: Path) -> bool:
 
 
 @contextmanager
-def _locked(where: Path, path: Path) -> Iterator[None]:
-    """Raises BlockingIOError HS367 if somebody else saves to a path. A process that is
+def locked(where: Path, path: Path) -> Iterator[None]:
+    """Raises BlockingIOError HS367 if somebody else writes to a path. A process that is
     killed leaves the file, but no lock."""
     if fcntl is None:
         yield

@@ -2,7 +2,9 @@
 
 import csv
 import io
+import itertools
 import json
+import signal
 import sys
 
 import pytest
@@ -10,11 +12,14 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_hosemi.cli import common
+from spacy_hosemi.component import chunks
+from spacy_hosemi.component.extraction import ReviewMarks
 from spacy_hosemi.formats import read_annotations
 from spacy_hosemi.formats.writers import WRITERS
 from spacy_hosemi.prediction.ranked import RankedSegmentation
 
-from .helpers import hosemi, make_trained, triples
+from .helpers import hit_ctrl_c, hosemi, make_trained, triples
 
 TEXTS = (
     "Ada Lovelace wrote to Charles Babbage.",
@@ -346,6 +351,8 @@ def test_references_need_labels_and_libraries(model, lines, monkeypatch):
         (["-o", "FILE"], "exists already"),
         (["-o", "."], "is a folder"),
         (["--threads", "0"], "threads"),
+        (["--resume"], "--resume cannot go on with 'csv' in -"),
+        (["--resume", "-o", "/dev/null"], "Expected --output FILE, and one of: csv"),
     ],
 )
 def test_what_cannot_run(model, lines, tmp_path, args, message):
@@ -367,6 +374,69 @@ def test_nothing_is_written_half(model, lines, tmp_path):
     file.write_text("old")
     run(model, lines, "-o", file, "--overwrite")
     assert file.read_text().startswith("line,text")
+
+
+def test_how_long_it_takes_is_said_where_there_is_no_bar(model, lines, monkeypatch):
+    monkeypatch.setattr(common, "PATIENCE", 0)
+    assert "lines were read in 0 seconds; the rest takes about" in run(model, lines)[1]
+
+
+def stop_after(monkeypatch, n, how):
+    """Makes `parse` work on two texts at a time, and stops it at the n-th."""
+    judge, calls = ReviewMarks._judged, itertools.count(1)
+
+    def judge_or_stop(marks, record):
+        if next(calls) == n:
+            how()
+        return judge(marks, record)
+
+    monkeypatch.setattr(chunks, "CHUNK", 2)
+    monkeypatch.setattr(ReviewMarks, "_judged", judge_or_stop)
+
+
+STOPS = {130: hit_ctrl_c, 143: lambda: signal.raise_signal(signal.SIGTERM)}
+
+
+@pytest.mark.parametrize(
+    "form, code",
+    [(name, 130) for name in WRITERS if name not in ("bib", "csl")] + [("csv", 143)],
+)
+def test_it_goes_on_after_an_interruption(
+    model, lines, tmp_path, monkeypatch, form, code
+):
+    """With --resume the rest makes the file that there would be; else nothing stays."""
+    bad = tmp_path / "bad.txt"
+    bad.write_text("Paris.\n" + 60 * "x" + "\nAda wrote.\n" * 3)
+    names = "whole", "out", "report", "faults", "rest"
+    whole, out, report, faults, rest = (tmp_path / x for x in names)
+    args = [model, lines, bad, lines, "-F", form, "--max-chars", 50, "-f"]
+    args += ["--rest", tmp_path / "rest"]
+    args += ["--report", report, "--errors", faults, "-o"]
+    run(*args, whole, code=1)
+    of_whole = json.loads(report.read_text()), faults.read_text(), rest.read_text()
+    with monkeypatch.context() as patch:
+        stop_after(patch, 7, STOPS[code])
+        run(*args, out, code=code)
+        assert {x.name for x in tmp_path.iterdir()} == {
+            "lines.txt",
+            "bad.txt",
+            *names,
+        } - {"out"}
+        args += [out, "--resume"]
+        if WRITERS[form].is_one_document:
+            assert "--resume cannot go on" in run(*args, code=2)[1]
+            return
+        stop_after(patch, 7, STOPS[code])
+        assert "lines are kept" in run(*args, code=code)[1]
+    with out.with_name("out.part").open("a") as file:
+        file.write("half a li")  # as after a kill
+    assert "was begun by another model" in run(*args, "--column", "x", code=2)[1]
+    assert "Going on after line " in run(*args, code=1)[1]
+    assert out.read_bytes() == whole.read_bytes()
+    seconds = {"seconds": 0}
+    now = json.loads(report.read_text()), faults.read_text(), rest.read_text()
+    assert now[0] | seconds == of_whole[0] | seconds and now[1:] == of_whole[1:]
+    assert not [*tmp_path.glob("*part*")]
 
 
 def test_where_nothing_can_be_read_nothing_is_written(model, tmp_path):

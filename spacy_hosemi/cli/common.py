@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
@@ -23,6 +24,7 @@ from .streams import (
     fail,
     failing,
     is_file,
+    is_terminal,
     open_input,
     open_output,
     reason,
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
 # Files of texts that are no plain lines; of a table what stands between its columns.
 _TABLES = {".csv": None, ".tsv": "\t"}
 _OBJECTS = (".jsonl", ".ndjson")
+
+# After this many seconds a command says how long it will take.
+PATIENCE = 10.0
 
 hosemi_cli = typer.Typer(
     name="hosemi",
@@ -351,6 +356,7 @@ def read_texts(
     sizes = [Path(x).stat().st_size for x, _ in readers if Path(x).is_file()]
     total = sum(sizes) if len(sizes) == len(readers) else None
     n_before = n_lines = 0  # of the files before, and of the one that is read
+    n_bytes, began, is_silent = 0, time.monotonic(), not is_terminal()
 
     def counted(lines: Iterable[Line | Fault]) -> Iterator[Line | Fault]:
         nonlocal n_lines
@@ -358,12 +364,24 @@ def read_texts(
             n_lines = line.line or n_lines
             yield line
 
+    def on_read(n: int) -> None:
+        """Says once how long it will take, where no bar does."""
+        nonlocal n_bytes, is_silent
+        bar.update(n)
+        n_bytes += n
+        seconds = time.monotonic() - began
+        if is_silent and total and seconds > PATIENCE:
+            is_silent = False
+            rest = seconds * (total / n_bytes - 1)
+            done = f"{n_lines:,} lines were read in {seconds:.0f} seconds"
+            say(f"{done}; the rest takes about {rest:.0f}")
+
     # disable=None: shown on a terminal only.
     look: dict[str, Any] = {"unit": "B", "unit_scale": True, "leave": False}
     with tqdm(total=total, disable=None, **look) as bar:
         for path, read in readers:
             with open_input(path) as file:
-                args = path, max_chars, bar.update, encoding or UTF8
+                args = path, max_chars, on_read, encoding or UTF8
                 for line in read(counted(read_lines(file, *args))):
                     if isinstance(line, Line):
                         yield line._replace(number=n_before + line.line)

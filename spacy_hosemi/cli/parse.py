@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from .common import (
     hosemi_cli,
@@ -32,6 +35,7 @@ from .options import (
     option,
 )
 from .streams import (
+    ESCAPED,
     FAULTY,
     MAX_CHARS,
     check_outputs,
@@ -133,6 +137,14 @@ def parse_cli(
             "formulas (=, +, -, @); convert takes it off again.",
         ),
     ] = True,
+    resume: Annotated[
+        bool,
+        option(
+            "--resume",
+            "After an interruption what is done stays in FILE.part, and the same "
+            "command goes on from there.",
+        ),
+    ] = False,
     overwrite: Overwrite = False,
     component: Component = None,
     code_path: CodePath = None,
@@ -158,7 +170,8 @@ def parse_cli(
       python -m spacy hosemi parse m table.csv --column citation -F bib -o refs.bib
     """
     from ..component.extraction import ReviewMarks, extract_records
-    from ..component.fingerprint import guarantee_in_force
+    from ..component.fingerprint import fingerprint, guarantee_in_force
+    from ..formats.texts import Fault
     from ..formats.writers import WRITERS, WriterOptions
 
     chosen = WRITERS.get(form)
@@ -167,6 +180,12 @@ def parse_cli(
     if k > 1 and not chosen.has_alternatives:
         names = ", ".join(x.name for x in WRITERS.values() if x.has_alternatives)
         fail(f"{form!r} has no place for alternatives", f"-k needs one of: {names}.")
+    paths = [output] if rest is None else [output, rest]
+    is_stream = any(x == "-" or Path(x).exists() > Path(x).is_file() for x in paths)
+    if resume and (chosen.is_one_document or is_stream):
+        names = ", ".join(x.name for x in WRITERS.values() if not x.is_one_document)
+        title = f"--resume cannot go on with {form!r} in {' and '.join(paths)}"
+        fail(title, f"Expected --output FILE, and one of: {names}.")
     readers = readers_of(files, column, text_key, encoding, max_chars)
     for path in files:
         outputs: dict[str, str | Path | None] = {"--output": output, "--rest": rest}
@@ -181,23 +200,45 @@ def parse_cli(
         fail(title, "Choose one by `python -m spacy hosemi guarantee`.")
     promises = guarantee is not None
     options = WriterOptions(version_of(nlp), fields, labels, promises, safe_cells)
+    state: dict[str, Any] = {"line": 0, "faults": []}
+    if resume:
+        sizes = [Path(path).stat().st_size for path in files if Path(path).is_file()]
+        settings = files, sizes, form, rest, column, text_key, encoding, k, max_chars
+        about = repr((pipe.name, fingerprint(pipe), guarantee, options, settings))
+        state["about"] = sha256(about.encode("utf8", "replace")).hexdigest()
     began = time.monotonic()
-    others = nullcontext() if rest is None else open_output(rest, overwrite)
-    with log_faults(errors, overwrite) as log, others as rest_file:
-        marks = ReviewMarks(guarantee, fields, partial(_write_rest, rest_file))
+    with log_faults(errors, overwrite) as log, ExitStack() as stack:
+        if resume:
+            out, *others = stack.enter_context(_open_parts(paths, state))
+        else:
+            opening = (open_output(path, overwrite) for path in paths)
+            out, *others = map(stack.enter_context, opening)
+        options = replace(options, continues=state["line"] > 0)
+        marks = ReviewMarks(guarantee, fields, partial(_write_rest, others))
+        marks.counts |= state.get("counts", {})
+        state["counts"] = marks.counts
+        for fault in state["faults"]:
+            log.add(Fault(**fault))
         lines = read_texts(readers, max_chars, encoding, log)
+        lines = (line for line in lines if line.number > state["line"])
         first = [*islice(lines, 1)]
-        if log.n and not first:
+        if log.n and not first and not state["line"]:
             say("No line could be read: nothing is written")
             raise SystemExit(FAULTY)
-        args = nlp, pipe, chain(first, lines), log.add
+
+        def on_bad(fault: Fault) -> None:
+            if vars(fault) not in state["faults"]:
+                log.add(fault)
+                state["faults"] += [vars(fault)] if resume else []
+
+        args = nlp, pipe, chain(first, lines), on_bad
         records = extract_records(
             *args, k=k, has_tokens=chosen.has_tokens, threads=threads
         )
         if chosen.is_for_tools:  # there is nothing to annotate in a blank line
             records = (record for record in records if record.text.strip())
-        with open_output(output, overwrite) as file:
-            chosen.write(marks.mark(records), file, options)
+        on_written = [partial(_note, [out, *others], state)] if resume else []
+        chosen.write(marks.mark(records, *on_written), out, options)
     if n := marks.counts["without_fields"]:
         what = "field of a reference, and no entry" if fields else "field"
         where = "--rest FILE writes them" if rest is None else f"they are in {rest}"
@@ -206,18 +247,64 @@ def parse_cli(
         say(summary)
     if report is not None:
         seconds = round(time.monotonic() - began, 3)
-        about = {"model": options.model, "files": files, "seconds": seconds}
-        text = json.dumps({**about, "faults": log.n, **marks.report()}, indent=2)
+        job = {"model": options.model, "files": files, "seconds": seconds}
+        text = json.dumps({**job, "faults": log.n, **marks.report()}, indent=2)
         write_text(text + "\n", report, overwrite)
     if log.n or (fail_on_drift and marks.has_drifted):
         raise SystemExit(FAULTY)
 
 
-def _write_rest(file: IO[str] | None, record: ExtractedRecord) -> None:
+def _write_rest(files: Sequence[IO[str]], record: ExtractedRecord) -> None:
     from ..formats.writers.json_records import as_object, to_json
 
-    if file is not None:
+    for file in files:
         file.write(to_json(as_object(record)) + "\n")
+
+
+@contextmanager
+def _open_parts(paths: Sequence[str], state: dict[str, Any]) -> Iterator[list[IO[str]]]:
+    """Opens FILE.part for each, which in the end becomes FILE, behind what `_note` has
+    noted, and gives the state what that was. Exits if it was for something else."""
+    from ..saving import locked
+
+    targets = [Path(path).resolve() for path in paths]
+    parts = [target.with_name(f"{target.name}.part") for target in targets]
+    notes, first = Path(f"{parts[0]}.json"), targets[0]
+    first.parent.mkdir(parents=True, exist_ok=True)
+    with locked(first.parent, first), ExitStack() as stack:
+        if notes.exists():
+            noted: dict[str, Any] = {}
+            with suppress(OSError, ValueError):
+                noted = json.loads(notes.read_text("utf8"))
+            are_there = all(part.exists() for part in parts)
+            if noted.get("about") != state["about"] or not are_there:
+                title = f"{str(parts[0])!r} was begun by another model, of other files"
+                fail(f"{title} or options", f"Remove {notes.name} to begin anew.")
+            state |= noted
+            [*map(os.truncate, parts, state["sizes"])]
+            say(f"Going on after line {state['line']:,}")
+        how: Any = {"encoding": "utf8", "errors": ESCAPED, "newline": ""}
+        how["mode"] = "a" if state["line"] else "w"
+        try:
+            yield [stack.enter_context(part.open(**how)) for part in parts]
+            stack.close()
+            [*map(Path.replace, parts, targets)]
+            notes.unlink(missing_ok=True)
+        finally:
+            if notes.exists():
+                say(f"{state['line']:,} lines are kept: this command goes on with them")
+            else:
+                for part in parts:
+                    part.unlink(missing_ok=True)
+
+
+def _note(files: Sequence[IO[str]], state: dict[str, Any], line: int) -> None:
+    """Notes that all is written up to a line."""
+    for file in files:
+        file.flush()
+    state |= {"line": line, "sizes": [os.fstat(x.fileno()).st_size for x in files]}
+    with open_output(f"{files[0].name}.json", overwrite=True) as notes:
+        json.dump(state, notes)
 
 
 def _export_fields(form: RecordFormat, pipe: HighOrderSemiCRF) -> Mapping[str, str]:

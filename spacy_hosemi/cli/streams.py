@@ -7,7 +7,9 @@ import atexit
 import io
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +30,7 @@ DONE = 0
 FAULTY = 1  # done, but the data have faults
 FAILED = 2  # could not run
 STOPPED = 130  # by Ctrl-C: 128 + SIGINT, as of other programs
+TERMINATED = 143  # by SIGTERM: 128 + SIGTERM
 UNREAD = 141  # nobody reads standard output any more: 128 + SIGPIPE
 # Names of files need not be UTF-8: \udcff for a byte, which JSON, too, can have.
 ESCAPED = "backslashreplace"
@@ -54,7 +57,7 @@ class CommandGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         _write_utf8()
         try:
-            with _warnings_for_people():
+            with _warnings_for_people(), _ending_when_told():
                 result = super().invoke(ctx)
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -85,6 +88,22 @@ def _warnings_for_people() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = format_warning
+
+
+@contextmanager
+def _ending_when_told() -> Iterator[None]:
+    """Ends by SIGTERM as by an error: what is written half is removed. Not where the
+    signal is ignored, or the command runs in another thread."""
+    is_possible = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM)
+    if not is_possible or before != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class ClosedOutput(io.TextIOBase):

@@ -111,11 +111,11 @@ class ReviewMarks:
     something, and counts what it sees. `on_empty` gets the records of texts without any
     field; where there are `names`, of labels, without any field of a reference.
 
-    has_drifted (bool): Whether texts were found to be unlike those before. From then
-        on nothing is accepted: the verdict is "drift" instead.
     counts (Dict[str, int]): Of texts, those without fields that are not blank, and
         fields; of what got a verdict, those that are accepted, and those as improbable
-        as the last quarter when the threshold was chosen.
+        as the last quarter when the threshold was chosen; "has_drifted" is 1 once texts
+        are found to be unlike those before. From then on the verdict "drift" stands in
+        the place of "accept".
     """
 
     def __init__(
@@ -125,9 +125,13 @@ class ReviewMarks:
         on_empty: Callable[[ExtractedRecord], object] = lambda record: None,
     ) -> None:
         self._guarantee, self._names, self._on_empty = guarantee, names, on_empty
-        self.has_drifted = False
         keys = "texts", "without_fields", "fields", "n_judged", "n_accepted", "n_low"
-        self.counts = dict.fromkeys(keys, 0)
+        self.counts = dict.fromkeys((*keys, "has_drifted"), 0)
+
+    @property
+    def has_drifted(self) -> bool:
+        """Whether texts are unlike those before."""
+        return self.counts["has_drifted"] > 0
 
     def mark(
         self,
@@ -141,7 +145,7 @@ class ReviewMarks:
             chunk = [self._judged(record) for record in chunk]
             n, n_low = self.counts["n_judged"], self.counts["n_low"]
             if self._guarantee is not None and self._guarantee.departs(n, n_low):
-                self.has_drifted = True
+                self.counts["has_drifted"] = 1
             for record in chunk:
                 if self.has_drifted:
                     record = record.without_accept()
@@ -176,11 +180,12 @@ class ReviewMarks:
 
     def report(self) -> dict[str, Any]:
         """Returns the counts for programs, and of drift null where nobody looks."""
-        guarantee, counts = self._guarantee, self.counts
+        guarantee, counts = self._guarantee, self.counts.copy()
+        has_drifted = bool(counts.pop("has_drifted"))
         if guarantee is None or (usual := guarantee.usual) is None:
             return {**counts, "judged": None, "drift": None}
         drift = {
-            "has_drifted": self.has_drifted,
+            "has_drifted": has_drifted,
             "less_probable_than": usual.limit,
             "share": counts["n_low"] / max(1, counts["n_judged"]),
             "usual_share": usual.n_below / max(1, usual.n),

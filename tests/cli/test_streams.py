@@ -6,6 +6,7 @@ import inspect
 import io
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -237,6 +238,7 @@ def crash(error=KeyError, message="lost"):
         (crash, 2, "KeyError: 'lost'"),
         (lambda: crash(ValueError, "[HS001] no such"), 2, "Error: [HS001] no such"),
         (hit_ctrl_c, 130, "Stopped."),
+        (functools.partial(signal.raise_signal, signal.SIGTERM), 143, ""),
         (lambda: crash(BrokenPipeError), 141, ""),
         (lambda: streams.fail("No."), 2, "Error: No."),
         (lambda: streams.fail("No x", "Expected y."), 2, "Error: No x. Expected y."),
@@ -251,6 +253,17 @@ def test_ends(function, code, expected):
 
 
 # --- files ------------------------------------------------------------------------
+
+
+def test_a_signal_leaves_nothing_half(tmp_path):
+    def write():
+        with streams.open_output(tmp_path / "a.csv") as file:
+            file.write("half")
+            signal.raise_signal(signal.SIGTERM)
+
+    assert CliRunner().invoke(small_app(write), ["it"]).exit_code == 143
+    assert os.listdir(tmp_path) == []
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 @pytest.mark.parametrize("binary", [False, True])

@@ -155,7 +155,8 @@ def write_xml(
 ) -> None:
     """Writes a text on each line with tags around its fields, and other ways to read it
     in a comment behind it; see `readers.inline`, which returns each character."""
-    file.write('<?xml version="1.0" encoding="UTF-8"?>\n<dataset>\n')
+    if not options.continues:
+        file.write('<?xml version="1.0" encoding="UTF-8"?>\n<dataset>\n')
     for record in records:
         pieces, at = [], 0
         for field in record.best.fields:
@@ -205,7 +206,7 @@ def _said(pair: tuple[str, str]) -> str:
 
 _OF_TOOLS: dict[str, Any] = {"has_alternatives": True, "is_for_tools": True}
 FORMATS = (
-    RecordFormat("label-studio", write_label_studio, **_OF_TOOLS),
+    RecordFormat("label-studio", write_label_studio, **_OF_TOOLS, is_one_document=True),
     RecordFormat("prodigy", write_prodigy, **_OF_TOOLS, has_tokens=True),
     RecordFormat("doccano", write_doccano, **_OF_TOOLS),
     RecordFormat("xml", write_xml, "tagged lines for a text editor", **_OF_TOOLS),

@@ -20,6 +20,7 @@ class WriterOptions:
     labels: Sequence[str] = ()  # that have a column in a table of records
     has_verdicts: bool = False  # whether tables have a column for verdicts
     is_safe: bool = True  # whether cells of tables that would run get a mark
+    continues: bool = False  # whether the file has a head already
     alternative: str = ""  # its name, if there is one at most; empty: they have numbers
 
 
@@ -33,4 +34,5 @@ class RecordFormat:
     has_alternatives: bool = False  # whether it has a place for them
     has_tokens: bool = False  # whether it wants them
     is_for_tools: bool = False  # whether people annotate what it writes
+    is_one_document: bool = False  # whether half of it is worth nothing
     is_of_references: bool = False  # whether labels become fields of BibTeX

@@ -87,5 +87,5 @@ def _segmentation(
 
 FORMATS = (
     RecordFormat("jsonl", write_jsonl, has_alternatives=True),
-    RecordFormat("json", write_json, has_alternatives=True),
+    RecordFormat("json", write_json, has_alternatives=True, is_one_document=True),
 )

@@ -175,5 +175,5 @@ def _csl_name(name: Name) -> dict[str, str]:
 
 FORMATS = (
     RecordFormat("bib", write_bibtex, is_of_references=True),
-    RecordFormat("csl", write_csl, is_of_references=True),
+    RecordFormat("csl", write_csl, is_of_references=True, is_one_document=True),
 )

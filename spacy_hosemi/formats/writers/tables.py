@@ -38,7 +38,8 @@ def write_csv(
     """Writes a row for each field; of a record without fields one with an empty
     label."""
     write_row = _row_writer(file, options.is_safe)
-    write_row((*COLUMNS, VERDICT) if options.has_verdicts else COLUMNS)
+    if not options.continues:
+        write_row((*COLUMNS, VERDICT) if options.has_verdicts else COLUMNS)
     for record in records:
         confidence = rounded(record.best.confidence)
         before = record.line, record.text
@@ -60,7 +61,8 @@ def write_table(
     of fields have no place."""
     write_row = _row_writer(file, options.is_safe)
     last = (*LAST, VERDICT) if options.has_verdicts else LAST
-    write_row((*FIRST, *label_columns(options.labels, last), *last))
+    if not options.continues:
+        write_row((*FIRST, *label_columns(options.labels, last), *last))
     for record in records:
         values: dict[str, list[str]] = {label: [] for label in options.labels}
         for field in record.best.fields:
