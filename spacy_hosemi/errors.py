@@ -52,7 +52,8 @@ class Errors(metaclass=_Coded):
     )
     HS013 = (
         "cell ({start}, {end}) with column {column} does not fit a document of "
-        "{n_tokens} tokens and {n_columns} columns; expected 0 <= start < end <= n."
+        "{n_tokens} tokens and {n_columns} columns; expected 0 <= start < end <= "
+        "{n_tokens} and 0 <= column < {n_columns}."
     )
     HS014 = "max_length is {found}; expected {expected}."
     HS015 = "n_tokens is {found}; expected {expected}."
@@ -117,8 +118,9 @@ class Errors(metaclass=_Coded):
     )
     HS025 = (
         "entry with position {position}, role {role} and column {column} does not fit "
-        "a document of {n_tokens} tokens and {n_columns} columns; roles are 0 "
-        "(inside), 1 (start) and 2 (end)."
+        "a document of {n_tokens} tokens and {n_columns} columns; expected 0 <= "
+        "position < {n_tokens}, 0 <= column < {n_columns}, and as role 0 (inside), 1 "
+        "(start) or 2 (end)."
     )
     HS026 = "{name} is {found}; expected {expected}."
     HS027 = (

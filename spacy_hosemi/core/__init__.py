@@ -1,4 +1,6 @@
-"""Exact inference for high-order semi-Markov models: numpy in, numpy out, no spaCy."""
+"""Exact inference for high-order semi-Markov models: numpy in, numpy out.
+
+Nothing here calls spaCy; but to import it is to import the package, and so spaCy."""
 
 from .algorithms.entropy import entropy
 from .algorithms.kbest import kbest

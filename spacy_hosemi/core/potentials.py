@@ -46,7 +46,15 @@ LARGEST_SUM = 1e12
 MOST_NUMBERS = 2**28
 
 
-@dataclass
+def _are_equal(self: Any, other: object) -> bool:
+    """Says whether all arrays have the same shapes and values."""
+    if type(self) is not type(other):
+        return NotImplemented
+    pairs = ((value, getattr(other, name)) for name, value in vars(self).items())
+    return all(np.array_equal(*pair) for pair in pairs)
+
+
+@dataclass(eq=False)
 class Potentials:
     """Log scores of everything that a segmentation of n tokens can contain.
 
@@ -73,6 +81,8 @@ class Potentials:
     cells: NDArray[Any]
     pattern: Floats
     entries: NDArray[Any] | None = field(default=None)
+
+    __eq__ = _are_equal
 
     @classmethod
     def zeros(
@@ -165,7 +175,7 @@ def without_entries(potentials: Potentials, pattern: Floats) -> Potentials:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Constraints:
     """What a segmentation may contain, whatever its score.
 
@@ -179,6 +189,8 @@ class Constraints:
     allowed: NDArray[Any] | None = None
     boundary: NDArray[Any] | None = None
     forbidden: Sequence[tuple[int, int, int]] = ()
+
+    __eq__ = _are_equal
 
 
 def check_document(automaton: object, potentials: object) -> None:
@@ -233,8 +245,10 @@ def as_array(name: str, value: object, kinds: str, expected: object) -> NDArray[
         raise TypeError(
             Errors.HS012.format(name=name, found=shown(e), expected=expected)
         ) from None
-    if array.dtype.kind not in kinds or np.ma.is_masked(value):
-        found = f"{array.dtype} with masked values" if array is value else array.dtype
+    is_masked, found = np.ma.is_masked(value), str(array.dtype)
+    if array.dtype.kind not in kinds or is_masked:
+        if is_masked:
+            found, expected = f"masked {found}", f"{expected}, as .filled(0.0) makes it"
         raise TypeError(Errors.HS012.format(name=name, found=found, expected=expected))
     return array
 

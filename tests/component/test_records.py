@@ -71,6 +71,37 @@ def test_as_doc(nlp, is_read):
     assert read(whole) == expected  # the same text: the component can say it
 
 
+CUTS = {
+    "reversed": lambda a, b: Doc.from_docs([b, a]),
+    "no space between": lambda a, b: Doc.from_docs([a, b], ensure_whitespace=False),
+    "twice": lambda a, b: Doc.from_docs([Doc.from_docs([a, a]), b]),
+    "few attributes": lambda a, b: Doc.from_docs([a, b], attrs=["ENT_IOB", "ENT_TYPE"]),
+    "no user data": lambda a, b: Doc.from_docs([a, b], exclude=["user_data"]),
+    "within a span": lambda a, b: a[1:].as_doc(copy_user_data=True),
+    "of both": lambda a, b: Doc.from_docs([a, b])[2:-1].as_doc(copy_user_data=True),
+    "an empty one": lambda a, b: Doc.from_docs([a[:0].as_doc(), a, b]),
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("is_read", [False, True])
+def test_parts_and_joins_are_never_wrong(nlp, cut, is_read):
+    """The right value, or None; of text that was read before, the right one."""
+    docs = [nlp(TEXT), nlp(OTHER)]
+    right = {
+        ent.text: p
+        for doc, text in zip(docs, (TEXT, OTHER))
+        for ent, p in zip(doc.ents, posteriors(nlp, text))
+    }
+    if is_read:
+        [*map(read, docs)]
+    doc = CUTS[cut](*docs)
+    assert doc.ents
+    for ent, p in zip(doc.ents, read(doc)):
+        assert p in (right.get(ent.text), None)
+        assert p is not None or not is_read or cut == "no user data"
+
+
 @pytest.mark.parametrize("is_read", [False, True])
 @pytest.mark.parametrize("vocab", ["same", "other"])
 def test_doc_bin(nlp, is_read, vocab):

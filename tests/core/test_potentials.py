@@ -236,3 +236,38 @@ def test_forbidden_inside_the_document(segment):
     potentials = core.Potentials(**arguments())
     constraints = core.Constraints(forbidden=[segment])
     assert core.log_partition(AUTOMATON, potentials, constraints) < log_z()
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_equality_is_that_of_all_arrays(field):
+    first, second = core.Potentials(**arguments()), core.Potentials(**arguments())
+    assert first == second and first != field and not first == None  # noqa: E711
+    changed = getattr(second, field).copy()
+    flat = changed["score"] if changed.dtype.names else changed.reshape(-1)
+    flat[0] += 1.0
+    setattr(second, field, changed)
+    assert first != second
+    longer = core.Potentials(**{**arguments(), field: changed[1:]})
+    assert first != longer
+
+
+def test_equality_of_constraints():
+    allowed = np.ones((N, L), bool)
+    given = {"allowed": allowed, "forbidden": [(0, 1, 1)]}
+    assert core.Constraints(**given) == core.Constraints(
+        allowed.copy(), None, ((0, 1, 1),)
+    )
+    for other in ({}, {**given, "allowed": ~allowed}, {**given, "forbidden": ()}):
+        assert core.Constraints(**given) != core.Constraints(**other)
+
+
+def test_what_masked_values_and_bad_columns_are_told():
+    given = core.Potentials(**arguments())
+    given.inside = np.ma.masked_less(given.inside, 1.0)
+    with pytest.raises(
+        TypeError, match="HS012.*inside has type masked float64.*filled"
+    ):
+        core.log_partition(AUTOMATON, given)
+    given = core.Potentials(**{**arguments(), "cells": make_cells([(0, 1, 7, 0.0)])})
+    with pytest.raises(ValueError, match="HS013.*column 7.*column < 2"):
+        core.log_partition(AUTOMATON, given)
