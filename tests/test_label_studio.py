@@ -4,8 +4,10 @@ import asyncio
 import os
 import re
 import tempfile
+from base64 import b64encode
 from copy import deepcopy
 from importlib import import_module
+from json import dumps, loads
 
 import pytest
 from spacy.cli._util import app
@@ -17,7 +19,7 @@ import spacy_hosemi
 
 from .conftest import BASE_CONFIG, example_on_path
 from .helpers import make_trained, parse, references
-from .test_service import TestClient, wait_until
+from .test_service import JSON, TestClient, wait_until
 
 INTERFACE = (
     '<View><Labels name="ner" toName="doc"><Label value="PER"/></Labels>'
@@ -168,10 +170,10 @@ def test_predictions_have_scores(nlp, client):
 def test_tasks_without_text_get_empty_predictions(client, caplog):
     whole = predict(client, TEXT)
     none = [{"id": 7, "data": {"text": "secret"}}, {"id": 8, "data": {"body": None}}]
-    none += [{"id": 9, "data": {"body": 3}}, {"data": None}, {}]
+    none += [{"id": 9, "data": {"body": "half \ud83d"}}, {"data": None}, {}]
     tasks = [*none, {"id": 1, "data": {"body": TEXT}}, *none]
     given = {"tasks": tasks, "label_config": INTERFACE}
-    answer = client.post("/predict", json=given)
+    answer = client.post("/predict", content=dumps(given), headers=JSON)
     assert answer.status_code == 200, answer.text
     *before, found = answer.json()["results"][: len(none) + 1]
     assert [found] == whole["results"] and found["result"]
@@ -180,7 +182,9 @@ def test_tasks_without_text_get_empty_predictions(client, caplog):
     assert before == [expected] * len(none)
     said = "10 of 11 tasks without text under 'body', the first: task 7"
     assert said in caplog.text and "secret" not in caplog.text
-    answer = client.post("/predict", json={"tasks": none})  # none at all
+    answer = client.post(
+        "/predict", content=dumps({"tasks": none}), headers=JSON
+    )  # none at all
     assert answer.json()["results"][1:] == [expected] * 4
 
 
@@ -192,6 +196,7 @@ def test_tasks_without_text_get_empty_predictions(client, caplog):
         ({"tasks": [{"id": 7}, LONG]}, "The text of number 2 of the tasks has 300"),
         ({"tasks": [LONG]}, "expected at most 99 (BACKEND_MAX_CHARS)"),
         ({"tasks": [], "label_config": "<"}, "is no XML"),
+        ({"tasks": [], "label_config": 10**6 * " " + "<"}, "expected at most 1000000"),
         ({"tasks": [], "label_config": "<View/>"}, "has no Labels tag"),
         ({"tasks": [{}] * 1001}, "at most 1000 items"),
     ],
@@ -201,6 +206,31 @@ def test_refused(make, given, said):
         answer = client.post("/predict", json=given)
         assert answer.status_code == 422 and said in answer.text
         assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_authentication_outside_ascii(make, encoding):
+    with TestClient(make(user="jörg", password="schlüssel").app) as client:
+        for password, code in (("schlüssel", 200), ("schl?ssel", 401)):
+            pair = b64encode(f"jörg:{password}".encode(encoding)).decode()
+            headers = {"Authorization": f"Basic {pair}"}
+            assert client.post("/setup", json={}, headers=headers).status_code == code
+
+
+def test_annotations_without_a_task_lose_no_others(make, training, tmp_path):
+    pairs = [task_of(MACHINES[k], k) for k in range(4)]
+    annotations, tasks = map(list, zip(*pairs))
+    given = {"action": "ANNOTATIONS_CREATED", "annotation": annotations}
+    with TestClient(make(**training | {"wait_seconds": 100}).app) as client:
+        answer = client.post("/webhook", json={**given, "task": tasks[:0:-1]})
+        assert answer.status_code == 422 and "1 of 4 annotations" in answer.text
+        kept = sorted((tmp_path / "kept" / "answers").glob("*.json"))
+        assert [x.stem for x in kept] == ["1", "2", "3"]
+        (task,) = loads(kept[2].read_text())
+        assert task["data"] == tasks[3]["data"] and task["annotations"] == [pairs[3][0]]
+        unnamed = [{"id": 7, "result": []}, {"id": 8, "result": []}]
+        given |= {"annotation": unnamed, "task": tasks[:1]}
+        assert "2 of 2 annotations" in client.post("/webhook", json=given).text
 
 
 def test_basic_authentication(make):

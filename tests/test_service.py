@@ -14,8 +14,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import spacy
 
 import spacy_hosemi
+from spacy_hosemi.component.fingerprint import fingerprint
+from spacy_hosemi.prediction.guarantee import Guarantee, Usual
 
 from .conftest import example_on_path, scripts_on_path
 from .helpers import make_trained
@@ -293,6 +296,14 @@ def test_no_reload_without_the_token(make, token):
         assert is_refused == (not token)
 
 
+@pytest.mark.parametrize("token", ["gehäuse", "日本"])
+def test_a_token_outside_ascii(make, token):
+    with TestClient(make(reload_token=token).app) as client:
+        for given, code in ((token, 200), ("geh?use", 403), ("??", 403), ("gehä", 403)):
+            headers = {"Authorization": f"Bearer {given}".encode()}
+            assert client.post("/reload", headers=headers).status_code == code
+
+
 def test_reload(client, nlp, folder):
     before = client.get("/health").json()["model"]
     old = client.post("/parse", json={"text": TEXTS[0]}).json()
@@ -388,6 +399,26 @@ def test_metrics(client):
     assert found["service_request_seconds_count", "/batch"] == 1
 
 
+def test_drift_is_a_metric(make, nlp, folder):
+    """Until a thousand records are judged all count, then the older ones less."""
+    changed = spacy.load(folder)
+    pipe = changed.get_pipe("hosemi")
+    usual = Usual(0.5, 25, 100)
+    promise = Guarantee(0.1, 0.1, fingerprint(pipe), 100, 10, 0.9, usual=usual)
+    pipe.guarantee = promise
+    spacy_hosemi.save(changed, folder)
+    strange = "Zürich met Ypsilanti of Xanadu."
+    low = usual.is_low(nlp(strange)._.record_confidence)
+    with TestClient(make().app) as client:
+        wait_until(lambda: is_ready(client))
+        for n, has_drifted in ((2, 0), (60, 1)):
+            client.post("/batch", json={"texts": [strange] * n + [""]})
+            text = client.get("/metrics").text
+            assert f"service_drift {has_drifted}.0" in text
+        assert "service_judged_total 62.0" in text
+        assert f"service_improbable_total {62.0 * low}" in text
+
+
 def test_settings(make):
     module = make(port=1, max_seconds=0.5, host="0.0.0.0")
     found = module.settings
@@ -422,6 +453,27 @@ def send(server, data):
         return b"".join(parts)
 
 
+def dripping(server, data):
+    """RETURNS (bytes): All that comes to a client that then sends a byte at times."""
+    address, parts = ("127.0.0.1", server.port), []
+    with socket.create_connection(address, WAIT_S) as connection:
+        connection.sendall(data)
+        connection.settimeout(0.3)
+        for _ in range(10 * WAIT_S):
+            try:
+                parts.append(connection.recv(65536))
+                if not parts[-1]:
+                    break
+            except TimeoutError:
+                if data:
+                    connection.sendall(b"X")
+            except ConnectionError:
+                break
+        else:
+            raise AssertionError("it is still open")
+        return b"".join(parts)
+
+
 def test_a_server(server, nlp, folder):
     head = b"POST /parse HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     late = send(server, head + b'Content-Length: 100\r\n\r\n{"text"')
@@ -432,6 +484,10 @@ def test_a_server(server, nlp, folder):
     large = head + b"Transfer-Encoding: chunked\r\n\r\n" + 5 * parts + b"0\r\n\r\n"
     assert send(server, large).startswith(b"HTTP/1.1 413 ")
     assert send(server, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+    whole = head + b"Content-Length: 12\r\n\r\n" + b'{"text": ""}'
+    for begun in (b"", b"P", head, whole + b"GET /hea"):  # nobody holds a connection
+        answer = dripping(server, begun)
+        assert answer.startswith(b"HTTP/1.1 200 ") == (begun[:-8] == whole)
 
     (expected,) = records_of(nlp, TEXTS[:1])
     stop = threading.Event()

@@ -6,14 +6,16 @@
 """
 
 import asyncio
-import hmac
 import logging
+import os
+import re
 import sys
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 from xml.etree import ElementTree
@@ -30,10 +32,13 @@ from spacy.tokens import Doc
 # What holds for any service around a pipeline is shared with examples/service.
 sys.path.append(str(Path(__file__).resolve().parents[1] / "service"))
 from environment import read_environment  # noqa: E402
-from guard import Guard  # noqa: E402
+from guard import Guard, impatient, matches  # noqa: E402
 from pipeline import Loaded, ServedPipeline  # noqa: E402
 
 log = logging.getLogger("label_studio")
+
+# Characters of a labeling interface: while it is parsed nobody else is answered.
+MOST_CONFIG = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,8 @@ if faults := settings.faults():
     raise SystemExit("\n".join(faults))  # before anything is written
 
 Task = dict[str, Any]
+# Half of a surrogate pair: JSON can have it, no text can.
+HALF = re.compile("[\ud800-\udfff]")
 
 
 class Predict(BaseModel):
@@ -175,6 +182,9 @@ def read_interface(label_config: str) -> Interface:
     none."""
     if not label_config:
         return Interface()
+    if (n := len(label_config)) > MOST_CONFIG:
+        detail = f"label_config has {n} characters; expected at most {MOST_CONFIG}."
+        raise HTTPException(422, detail)
     try:
         root = ElementTree.fromstring(label_config)
     except ElementTree.ParseError:
@@ -196,7 +206,7 @@ def read_texts(tasks: list[Task], key: str) -> list[str | None]:
         number, data = task.get("id"), task.get("data")
         name = f"task {number}" if type(number) is int else f"number {k} of the tasks"
         text = data.get(key) if isinstance(data, dict) else None
-        if not isinstance(text, str):
+        if not isinstance(text, str) or HALF.search(text):
             text = None
             without.append(name)
         elif len(text) > settings.max_chars:
@@ -278,9 +288,11 @@ app.add_middleware(
 def check_user(authorization: str) -> None:
     """Raises HTTPException: 401 if user or password are others than set."""
     if settings.user:
-        pair = f"{settings.user}:{settings.password}".encode()
-        expected = b"Basic " + b64encode(pair)
-        if not hmac.compare_digest(authorization.encode(), expected):
+        # Outside ASCII clients differ in the encoding.
+        pair = f"{settings.user}:{settings.password}"
+        pairs = os.fsencode(pair), pair.encode("latin-1", "backslashreplace")
+        ways = [f"Basic {b64encode(x).decode()}" for x in pairs]
+        if not any([matches(authorization, way) for way in ways]):
             raise HTTPException(401, "Not with this user and password.")
 
 
@@ -324,7 +336,7 @@ async def webhook(event: Event, authorization: Authorization = "") -> dict[str, 
     if event.action in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED"):
         pairs = [(event.annotation, event.task)]
     elif event.action == "ANNOTATIONS_CREATED":
-        pairs = [*zip(as_list(event.annotation), as_list(event.task))]
+        pairs = pairs_of(as_list(event.annotation), as_list(event.task))
     elif event.action == "ANNOTATIONS_DELETED":
         pairs = []
         backend.answers.remove([x.get("id") for x in event.annotations])
@@ -332,15 +344,32 @@ async def webhook(event: Event, authorization: Authorization = "") -> dict[str, 
         pairs = []
     else:
         return {"status": "ignored"}
+    faults = []
     for annotation, task in pairs:
-        if not (isinstance(annotation, dict) and isinstance(task, dict)):
-            raise HTTPException(422, "Expected an annotation and its task.")
         try:
+            if not (isinstance(annotation, dict) and isinstance(task, dict)):
+                raise ValueError("Expected an annotation and its task.")
             backend.answers.keep(annotation, task)
-        except ValueError as error:
-            raise HTTPException(422, str(error)) from None
-    backend.learner.ask()
+        except ValueError as error:  # the others are kept
+            faults.append(str(error))
+    if len(faults) < len(pairs) or not pairs:
+        backend.learner.ask()
+    if faults:
+        detail = f"{len(faults)} of {len(pairs)} annotations are left out: {faults[0]}"
+        raise HTTPException(422, detail)
     return {"status": "learning"}
+
+
+def pairs_of(annotations: list[Any], tasks: list[Any]) -> list[tuple[Any, Any]]:
+    """Returns each annotation with its task: the one that it names, else the one in its
+    place; None if there is none."""
+    by_id = {task.get("id"): task for task in tasks if isinstance(task, dict)}
+    names = [x.get("task") if isinstance(x, dict) else None for x in annotations]
+    in_place = tasks if len(tasks) == len(annotations) else []
+    return [
+        (annotation, by_id.get(name) if name is not None else task)
+        for annotation, name, task in zip_longest(annotations, names, in_place)
+    ]
 
 
 @app.exception_handler(RequestValidationError)
@@ -356,4 +385,5 @@ def as_list(value: Any) -> list[Any]:
 
 if __name__ == "__main__":
     logging.basicConfig(level="INFO", format="%(asctime)s %(levelname)s %(message)s")
-    uvicorn.run(app, host=settings.host, port=settings.port, access_log=False)
+    where = {"host": settings.host, "port": settings.port}
+    uvicorn.run(app, **where, http=impatient(settings.max_seconds), access_log=False)

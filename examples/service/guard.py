@@ -1,18 +1,23 @@
-"""What holds for every request: an id, limits while it is read, a line in the log."""
+"""What holds for every request: an id, limits while it is read, a line in the log; and
+for connections, which nobody can hold without a request."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
+import os
 import re
 import time
 import traceback
+from typing import Any
 from uuid import uuid4
 
 from fastapi import HTTPException
 from fastapi.responses import JSONResponse
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 log = logging.getLogger("service")
 
@@ -129,6 +134,51 @@ class Body:
         self.n_bytes += len(message.get("body", b""))
         self._is_whole = not message.get("more_body", False)
         return message
+
+
+def impatient(max_seconds: float) -> type:
+    """Returns the protocol for `uvicorn.run(http=...)`: a connection ends if the head
+    of a request is not there in time, be it that nothing comes, or an answer is not
+    read after twice that time. `Guard` sees requests whose head is whole."""
+
+    class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        is_reading = True  # the head of a request
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.timer = self.loop.call_later(max_seconds, self.give_up)
+
+        def data_received(self, data: bytes) -> None:
+            before = self.cycle
+            super().data_received(data)
+            has_head = self.cycle is not before
+            if has_head or (not self.is_reading and not self.is_busy()):
+                self.is_reading = not has_head
+                self.timer.cancel()
+                seconds = 2 * max_seconds if has_head else max_seconds
+                self.timer = self.loop.call_later(seconds, self.give_up)
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self.timer.cancel()
+            super().connection_lost(error)
+
+        def is_busy(self) -> bool:
+            return self.cycle is not None and not self.cycle.response_complete
+
+        def give_up(self) -> None:
+            is_unread = self.transport.get_write_buffer_size() > 0
+            if self.is_reading or self.is_busy() or is_unread:
+                self.transport.abort()
+
+    return Impatient
+
+
+def matches(given: str, expected: str) -> bool:
+    """Returns whether a header is what is expected, outside ASCII as UTF-8 or Latin-1,
+    in a time that does not tell how much of it is right."""
+    found = given.encode("latin-1", "backslashreplace")  # the bytes that came
+    ways = [os.fsencode(expected), expected.encode("latin-1", "backslashreplace")]
+    return any([hmac.compare_digest(found, way) for way in ways])
 
 
 def id_of(scope: Scope) -> str:

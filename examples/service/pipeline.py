@@ -17,6 +17,8 @@ from pathlib import Path
 from spacy.language import Language
 
 import spacy_hosemi
+from spacy_hosemi.component.fingerprint import guarantee_in_force
+from spacy_hosemi.prediction.guarantee import Guarantee
 from spacy_hosemi.saving import digest_of
 
 log = logging.getLogger("service")
@@ -33,12 +35,14 @@ class Loaded:
     folder (Path): A copy of our own, so that what happens to the original does not
         matter until somebody asks for a reload.
     n_strings (int): Strings that its vocabulary had when it was loaded.
+    guarantee (Optional[Guarantee]): What `hosemi guarantee` has promised of it.
     """
 
     nlp: Language
     folder: Path
     digest: str
     n_strings: int
+    guarantee: Guarantee | None = None
 
     @property
     def n_new_strings(self) -> int:
@@ -73,7 +77,9 @@ def load(source: Path) -> Loaded:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     weakref.finalize(nlp, shutil.rmtree, folder, ignore_errors=True)
-    return Loaded(nlp, folder, digest_of(folder), len(nlp.vocab.strings))
+    promises = [guarantee_in_force(pipe) for pipe in own if pipe.guarantee is not None]
+    guarantee = next(filter(None, promises), None)
+    return Loaded(nlp, folder, digest_of(folder), len(nlp.vocab.strings), guarantee)
 
 
 class ServedPipeline:

@@ -7,7 +7,6 @@
 
 import asyncio
 import gc
-import hmac
 import logging
 import threading
 import time
@@ -24,7 +23,7 @@ from environment import read_environment
 from fastapi import FastAPI, Header, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from guard import Guard
+from guard import Guard, impatient, matches
 from pipeline import Loaded, ServedPipeline, use_one_arena
 from pydantic import BaseModel, Field, StringConstraints
 
@@ -32,6 +31,8 @@ log = logging.getLogger("service")
 
 # Texts that are predicted together; after each of them a late request can be given up.
 BATCH = 32
+# Records or fields by which drift is judged, at most.
+LATELY = 2_000
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,17 @@ class Service:
         self.loads = prometheus.Counter(
             "service_loads", "Loaded models", ["why", "result"], registry=registry
         )
+        # What a guarantee of the model judges: whether texts are unlike those before.
+        self.judged = prometheus.Counter(
+            "service_judged", "Records or fields with a verdict", registry=registry
+        )
+        self.improbable = prometheus.Counter(
+            "service_improbable", "Those below the lower quartile", registry=registry
+        )
+        self.drift = prometheus.Gauge(
+            "service_drift", "1: texts are unlike those before", registry=registry
+        )
+        self.lately = ("", 0.0, 0.0)  # digest of a model, judged, improbable
         prometheus.Gauge(
             "service_new_strings", "Strings that texts have left", registry=registry
         ).set_function(self.n_new_strings)
@@ -161,7 +173,32 @@ class Service:
             detail = f"Not done in {settings.max_seconds:g} seconds."
             raise HTTPException(504, detail) from None
         self.texts.inc(len(texts))
+        self.watch(current, texts, records)
         return records
+
+    def watch(
+        self, loaded: Loaded, texts: Sequence[str], records: Sequence["Record"]
+    ) -> None:
+        """Counts what is improbable, and says whether it was too much lately."""
+        guarantee = loaded.guarantee
+        if guarantee is None or guarantee.usual is None:
+            return
+        probabilities: list[float | None] = []
+        for text, record in zip(texts, records):
+            if text.strip():
+                fields = [span.confidence for span in record.spans]
+                probabilities += (
+                    [record.confidence] if guarantee.is_of_records else fields
+                )
+        n, n_low = len(probabilities), sum(map(guarantee.usual.is_low, probabilities))
+        self.judged.inc(n)
+        self.improbable.inc(n_low)
+        digest, total, low = self.lately
+        before = (total, low) if digest == loaded.digest else (0.0, 0.0)
+        total, low = before[0] + n, before[1] + n_low
+        self.drift.set(guarantee.departs(round(total), round(low)))
+        factor = 0.5 if total > LATELY else 1.0  # what is long ago counts less
+        self.lately = loaded.digest, factor * total, factor * low
 
     def _done(self, job: "Future[list[Record]]") -> None:
         """Called once for each job, in any thread."""
@@ -275,8 +312,7 @@ async def reload(authorization: Annotated[str, Header()] = "") -> Response:
     the new one cannot be loaded, the old one stays."""
     if not settings.reload_token:
         raise HTTPException(403, "Nobody may: SERVICE_RELOAD_TOKEN is not set.")
-    token = f"Bearer {settings.reload_token}"
-    if not hmac.compare_digest(authorization.encode(), token.encode()):
+    if not matches(authorization, f"Bearer {settings.reload_token}"):
         raise HTTPException(403, "Not with this token.")
     try:
         loaded = await service.reload()
@@ -308,6 +344,7 @@ if __name__ == "__main__":
         app,
         host=settings.host,
         port=settings.port,
+        http=impatient(settings.max_seconds),
         access_log=False,  # Guard writes one
         limit_concurrency=1_000,  # connections; further ones get 503
         timeout_graceful_shutdown=int(settings.max_seconds) + 1,
