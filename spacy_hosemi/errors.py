@@ -682,14 +682,10 @@ class Errors(metaclass=_Coded):
         "expected one at a time. Wait until it has ended, or choose another path."
     )
     HS372 = (
-        "{path} has tags with a prefix, such as {tagged}, and {found:,} of {total:,} "
-        "without one, such as {plain}; expected O outside of spans, and a prefix in "
-        "all others. Rename those without one; or read another column: --columns."
-    )
-    HS373 = (
-        "{path} has tags of no known scheme: {found}; expected one for each token, "
-        "such as B-PER, PER, (PER*, PER[1] or NE=B-PER, and O outside of spans. Write "
-        "levels of spans in several columns; or read another column: --columns."
+        "{path} has tags of no clear scheme: {found}; expected one for each token, all "
+        "such as B-PER, or PER, (PER*, PER[1] or NE=B-PER, and O outside of spans. "
+        "Rename the others; write levels of spans in several columns; or read another "
+        "column: --columns."
     )
     HS374 = (
         "{path} is a file of WebAnno with the columns {found}; expected one feature of "

@@ -243,7 +243,8 @@ def _write(
         for text in with_progress(texts, len(texts), " texts"):
             doc, n_cut = make_doc(text, nlp, group)
             spans = [ent.label_ for ent in doc.ents]
-            counts.update(cut=n_cut, tokens=len(doc), spans=len(spans))
+            n_tokens = sum(not token.is_space for token in doc)  # as `check` counts
+            counts.update(cut=n_cut, tokens=n_tokens, spans=len(spans))
             labels.update(spans)
             yield doc
 

@@ -35,8 +35,8 @@ def read_annotations(
         offsets of a file that fit much better otherwise are a fault.
     overlaps (str): "fault", or "longest": of spans that overlap the longest are read.
     RETURNS (Annotations): All that could be read, and all faults.
-    RAISES (ValueError): HS160 to HS165, HS305, HS325, HS372 to HS378: nothing can be
-        read so. Of several files, one that cannot is a fault.
+    RAISES (ValueError): HS160 to HS165, HS305, HS325, HS372, HS374 to HS378: nothing
+        can be read so. Of several files, one that cannot is a fault.
     """
     settings = settings or ReaderSettings()
     is_asked = (ends, unit, shift) != (None, None, None)

@@ -56,6 +56,14 @@ def test_one_line_is_the_answer(tmp_path):
     assert printed == expected and said == ""
 
 
+def test_spaces_are_no_tokens(tmp_path):
+    """As `check` counts them."""
+    text = json_lines([{"text": "Ada  met\n\nMary", "spans": [[0, 3, "a"]]}])
+    assert "1 text, 3 tokens" in convert(tmp_path, text)[0]
+    checked = hosemi("check", tmp_path / "out.spacy", "--quick").stdout
+    assert "1 document, 3 tokens" in checked
+
+
 def test_faults_are_listed_and_the_rest_is_written(tmp_path):
     bad = '{"text": "a", "spans": [[0, 9, "x"]]}\n'
     faults = tmp_path / "faults.jsonl"

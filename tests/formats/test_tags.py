@@ -75,18 +75,18 @@ def test_tags_that_are_clear(tmp_path, name):
 @pytest.mark.parametrize(
     "text, code",
     [
-        (rows(written("{}-{}", "X")), 'HS372.*and 3 of 7 without one, such as "X"'),
-        (rows(BIO) + rows(written("{}-{}", "_")), 'HS372.*such as "_"'),
-        (rows("B I O B O B O"), 'HS373.*: "B", "I", "O"; expected one for each'),
-        (rows("1 1 0 1 0 2 0"), 'HS373.*"1", "2"; expected'),
-        (rows("B-PER|B-LOC I-PER|O O B-PER O B-LOC O"), r'HS373.*"B-PER\|B-LOC"'),
-        (rows("PER|LOC PER O PER|X O LOC O"), r'HS373.*"PER\|LOC", "PER\|X"'),
-        (rows("(A(B* *) *) (A) * * *"), r'HS373.*\(A\(B\*.*PER\[1\]'),
-        (rows("(PER *) - (PER) - - -"), 'HS373.*such as B-PER, PER'),
-        ("".join(f"a\tw{i}\n" for i in range(20)), "HS373.*another column: --col"),
-        (misc("_ _ _ SpaceAfter=No _ _ _"), "HS373.*SpaceAfter=No"),
-        (misc("Entity=(1-a Entity=1) _ _ _ Entity=(2-b) _"), r"HS373.*\(1-a"),
-        (misc("NE=B-A|NER=B-B _ _ _ _ _ _"), r"HS373.*NE=B-A\|NER=B-B"),
+        (rows(written("{}-{}", "X")), r'"X" \(3\) beside "B-PER" \(2\), .*all such as'),
+        (rows(BIO) + rows(written("{}-{}", "_")), r'"_" \(3\) beside "B-PER" \(4\)'),
+        (rows("B I O B O B O"), r'scheme: "B" \(3\), "O" \(3\), "I" \(1\);'),
+        (rows("1 1 0 1 0 2 0"), r'"1" \(3\), "2" \(1\) beside "0"'),
+        (rows("B-PER|B-LOC I-PER|O O B-PER O B-LOC O"), r'"B-PER\|B-LOC" .*several'),
+        (rows("PER|LOC PER O PER|X O LOC O"), r'"PER\|LOC" \(1\), "PER\|X"'),
+        (rows("(A(B* *) *) (A(C) * * *"), r'"\(A\(B\*" \(1\), "\(A\(C\)"'),
+        (rows("(PER *) - (PER) - - -"), r'"\(PER\)" \(1\) beside "-"'),
+        ("".join(f"a\tw{i}\n" for i in range(20)), 'scheme: "w0" .*another column: --'),
+        (misc("_ _ X=3 SpaceAfter=No _ _ _"), r'"X=3" \(1\), "SpaceAfter=No" \(1\) b'),
+        (misc("Entity=(1-a Entity=1) _ _ _ Entity=(2-b) _"), r'"\(1-a" \(1\)'),
+        (misc("NE=B-A|NER=B-B X=NE _ _ _ _ _"), r'"NE=B-A\|NER=B-B" \(1\)'),
         (webanno(NUMBERED, LAYERS.replace("identifier", "kind"), "_\t_\t"),
          r"HS374.*POS\|PosValue in 4, NamedEntity\|kind in 5, .*value in 6; .*token=3"),
         (webanno(NUMBERED, ""), "HS374.*the columns none"),
@@ -98,6 +98,7 @@ def test_tags_that_are_clear(tmp_path, name):
 )  # fmt: skip
 def test_tags_that_are_not_clear(tmp_path, text, code):
     name = "csv" if "," in text[:9] else "columns"
+    code = code if code.startswith("HS") else "HS372.*" + code
     with pytest.raises(ValueError, match=code):
         read(tmp_path, text, format=name)
 

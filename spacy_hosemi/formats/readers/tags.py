@@ -19,24 +19,26 @@ from ..texts import AnnotatedText, Fault, LabeledSpan, from_tokens, shown
 OUTSIDE = "O"
 # What else stands outside of spans in files that have no O.
 OUTSIDES = frozenset("o 0 _ - * other others out outside none nil null <other>".split())
-# As in OntoNotes: (ORG* begins a span, *) ends it, * is inside or outside.
-BRACKETS = re.compile(r"\*\)?|\(([^()*]+)(?:\*|\)|\*\))")
-# As in the training data of GROBID: I-<author> begins a span, <author> goes on.
-ANGLES = re.compile(r"(I-)?<([^<>]+)>")
-# As in WebAnno: PER[1] is all that belongs to span 1; [0]: a span of one token.
-NUMBERED = re.compile(r"((?:\\.|[^][|\\])*)\[(\d+)\]")
-# As in the column MISC of CoNLL-U: NE=B-PER|SpaceAfter=No.
-PAIRS = re.compile(r"\w[^=|]*=[^|]*(?:\|\w[^=|]*(?:=[^|]*)?)*")
-KEYS = frozenset("tag ne ner nertag entity name label iob bio".split())
-KINDS = "[BILUESMW]"
-# A prefix and a label; and other ways to write both, which are read where tags begin
-# spans and go on.
+KINDS, LAST, UNIT = "[BILUESMW]", "LE", "USW"  # of BILUO, BIOES and BMEWO
 PREFIX = re.compile(rf"(?P<kind>{KINDS})[-_](?P<label>.+)")
-VARIANTS = (
-    re.compile(r"(?P<kind>[BILUESMWbiluesmw])[-_:./](?P<label>.+)"),
-    re.compile(rf"(?P<label>.+)[-_:./](?P<kind>{KINDS})"),
+BRACKETS = re.compile(r"\*\)?|\(([^()*]+)(?:\*|\)|\*\))")
+ANGLES = re.compile(r"(?P<begin>I-)?<(?P<label>[^<>]+)>")
+# Tags of another level beside, or numbers and values; marks that no label has.
+ODD = rf"(?:O|{KINDS}[-_].+)[|,;+/](?:O|{KINDS}[-_].+)$|.*(?:\[\d+\]|=)"
+NO_LABEL = rf"{ODD}|.*(?:\w[][|*()<>]|[][|*()<>]\w|\*)|\d+$|[_o-]$"
+# How tags may be written: the first scheme that nearly all tags of a file have.
+SCHEMES = (
+    ("brackets", BRACKETS),  # OntoNotes: (ORG* begins, *) ends, * is inside or outside
+    ("angles", ANGLES),  # GROBID: I-<author> begins a span, <author> goes on
+    # WebAnno: PER[1] is all that belongs to span 1; [0]: a span of one token.
+    ("numbered", re.compile(r"(?:\\.|[^][|\\])*\[\d+\]")),
+    ("prefix", PREFIX),
+    ("variant", re.compile(rf"(?i:(?P<kind>{KINDS}))[-_:./](?P<label>.+)")),
+    ("variant", re.compile(rf"(?P<label>.+)[-_:./](?P<kind>{KINDS})")),
+    ("plain", re.compile(rf"(?!{NO_LABEL})(?P<label>.+)")),
 )
-LAST, UNIT = "LE", "USW"  # BILUO, BIOES and BMEWO have other names for each
+# Keys of tags in the column MISC of CoNLL-U: NE=B-PER|SpaceAfter=No.
+KEYS = frozenset("tag ne ner nertag entity name label iob bio".split())
 # At most this share of the tags of a file, or one, may be of another scheme: a fault.
 MOST_FAULTY = 0.05
 # More labels than these, and than this share of the tokens, are no labels.
@@ -72,37 +74,84 @@ class TagError(ValueError):
 def read_scheme(tags: Iterable[str], path: str) -> Scheme:
     """Returns "plain", "biluo", "bio", "iob1", "brackets" or "numbered", how the tags
     of a file are to be read, and the usual form of each tag; those without one are
-    faults. Raises ValueError: HS372 some tags have a prefix and others have none, HS373
-    the tags are of no scheme."""
-    tags = list(tags)
-    counts = Counter(tags)
-    is_pairs = any("=" in x for x in counts)
-    if is_pairs and all(x == "_" or PAIRS.fullmatch(x) for x in counts):
-        values = _values(counts, path)
-        name, forms = read_scheme([values[tag] for tag in tags], path)
-        return name, {tag: forms[value] for tag, value in values.items()}
-    if all(map(ANGLES.fullmatch, counts)):
-        name = "bio" if any(x.startswith("I-") for x in counts) else "iob1"
-        return name, {tag: _of_angles(tag) for tag in counts}
-    if tags and all(map(BRACKETS.fullmatch, counts)):
-        return "brackets", dict(zip(counts, counts))
-    if any(map(NUMBERED.fullmatch, counts)):
-        forms = {tag: tag if NUMBERED.fullmatch(tag) else "" for tag in counts}
-        forms = forms | dict.fromkeys({*counts} & {"_", OUTSIDE}, OUTSIDE)
-        return "numbered", _checked(counts, forms, path)
-    for pattern in (PREFIX, *VARIANTS):
-        forms = _prefixed(counts, pattern)
-        kinds = {form[0] for form in forms.values() if form not in ("", OUTSIDE)}
-        n_plain = sum(counts[tag] for tag, form in forms.items() if not form)
-        n_tagged = sum(n for tag, n in counts.items() if forms[tag] != OUTSIDE)
-        begins = kinds & set("BIUSW")
-        is_told = begins if pattern is PREFIX else "B" in kinds and len(kinds) > 1
-        if is_told and n_plain <= _most_faulty(n_tagged):
-            name = "biluo" if kinds & set("LUESMW") else _bio([forms[t] for t in tags])
+    faults. Raises ValueError: HS372 if that is not clear."""
+    tags = [*tags]
+    values = _values(tags)
+    counts = Counter(values[tag] for tag in tags)
+    forms: dict[str, str] = {}
+    for name, pattern in SCHEMES:
+        forms = {tag: _form(name, pattern.fullmatch(tag)) for tag in counts}
+        if name not in ("brackets", "angles"):  # which have a tag outside
+            outside = _outside(tag for tag, _ in counts.most_common())
+            forms |= {
+                tag: OUTSIDE for tag in outside if name == "plain" or not forms[tag]
+            }
+        n_odd = sum(counts[tag] for tag in counts if not forms[tag])
+        n_tagged = sum(counts[tag] for tag in counts if forms[tag] != OUTSIDE)
+        used = {*forms.values()} - {"", OUTSIDE}
+        is_faulty = n_odd > max(1, MOST_FAULTY * n_tagged)
+        if not is_faulty and _is_told(name, used, counts):
+            forms = {tag: forms[value] for tag, value in values.items()}
+            if name not in ("brackets", "numbered", "plain"):
+                name = _kind_of([forms[tag] for tag in tags])
             return name, forms
-        if pattern is PREFIX and kinds & set("BI"):
-            _refuse_mixed(counts, forms, path)
-    return "plain", _plain(counts, path)
+        if name == "prefix" and any(form[0] in "BI" for form in used):
+            break  # tags with a prefix are no plain labels
+    odd = Counter({tag: n for tag, n in counts.items() if not forms[tag]})
+    found = " beside ".join(map(_most, filter(None, (odd, counts - odd))))
+    raise ValueError(Errors.HS372.format(path=path, found=found))
+
+
+def _most(counts: Counter[str]) -> str:
+    return ", ".join(f"{shown(tag, 40)} ({n:,})" for tag, n in counts.most_common(4))
+
+
+def _form(name: str, match: re.Match[str] | None) -> str:
+    """Returns the usual form of a tag that is written in some way; "" for no match."""
+    if match is None or name in ("prefix", "variant") and re.match(ODD, match[0]):
+        return ""
+    if name in ("brackets", "numbered", "plain"):
+        return match[0]
+    label = match["label"].removeprefix("<").rstrip(">")
+    if name == "angles":
+        return (
+            OUTSIDE if label == "other" else f"{'B' if match['begin'] else 'I'}-{label}"
+        )
+    return f"{match['kind'].upper()}-{label}"
+
+
+def _is_told(name: str, used: set[str], counts: Counter[str]) -> bool:
+    """Returns whether forms of tags, but O, show that they are of a scheme."""
+    kinds = {form[0] for form in used}
+    if name == "prefix":
+        return bool(kinds & {*"BI" + UNIT})
+    if name == "variant":
+        return "B" in kinds and len(kinds) > 1
+    if name == "plain":
+        bare = [x for x in used if re.fullmatch(rf"(?:.*[-_:./])?{KINDS}", x)]
+        is_bare = len(bare) == len(used) and any(x[-1] == "B" for x in bare)
+        is_many = len(used) > max(N_LABELS, LABELS_PER_TOKEN * counts.total())
+        return not (is_many or is_bare and len(counts) > 1)
+    return bool(used)
+
+
+def _values(tags: Sequence[str]) -> dict[str, str]:
+    """Returns the tag in each cell with pairs of keys and values, O if it has none;
+    other cells as they are."""
+    cells = {tag: dict(x.partition("=")[::2] for x in tag.split("|")) for tag in tags}
+    keys = {key for pairs in cells.values() for key in pairs if key.casefold() in KEYS}
+    is_misc = all(tag == "_" or re.match(r"\w[^|]*=", tag) for tag in cells)
+    if not is_misc or len(keys) != 1:
+        return {tag: tag for tag in cells}
+    (key,) = keys
+    return {tag: pairs.get(key) or OUTSIDE for tag, pairs in cells.items()}
+
+
+def _outside(tags: Iterable[str]) -> list[str]:
+    """Returns which of the tags, the most frequent first, stands outside of spans: O,
+    or the first that may; [] if there is none."""
+    outside = [tag for tag in tags if tag.casefold() in OUTSIDES]
+    return [OUTSIDE] if OUTSIDE in outside else outside[:1]
 
 
 def is_tag(cell: str) -> bool:
@@ -117,27 +166,20 @@ def labels_of(cells: Sequence[str]) -> set[str] | None:
     tags = [x for x in cells if x == OUTSIDE or PREFIX.match(x) or ANGLES.fullmatch(x)]
     if len(tags) < (1 - MOST_FAULTY) * len(cells):
         return None
-    return {re.sub(r"^[BILUESMW][-_]", "", x) for x in tags} - {OUTSIDE, "<other>"}
+    return {re.sub(rf"^{KINDS}[-_]", "", x) for x in tags} - {OUTSIDE, "<other>"}
 
 
 def are_tags(cells: Sequence[str], n_rows: int) -> bool:
-    """Returns whether the last cells of rows look like tags of any kind: most are tags,
-    or they are plain labels with O among them."""
-    marked = [x for x in cells if _may_be_tag(x)]
-    is_marked = any(x.casefold() not in OUTSIDES for x in marked)
-    if len(marked) >= 0.8 * n_rows and is_marked:
+    """Returns whether cells, one in each of most rows, look like tags: of any scheme,
+    or plain labels with O among them."""
+    if sum(map(is_tag, cells)) >= 0.8 * n_rows:
         return True
-    labels = [x for x in cells if re.fullmatch(r"[^\W\d][\w .:/&+'-]*", x)]
-    is_many = len({*labels}) > max(3, LABELS_PER_TOKEN * len(labels))
-    has_outside = cells.count(OUTSIDE) >= 0.1 * n_rows > 0
-    return has_outside and len(labels) >= 0.95 * n_rows and not is_many
-
-
-def _may_be_tag(cell: str) -> bool:
-    if is_tag(cell) or cell.casefold() in OUTSIDES or NUMBERED.fullmatch(cell):
-        return True
-    is_pair = any(x.partition("=")[0].casefold() in KEYS for x in cell.split("|"))
-    return is_pair or any(variant.fullmatch(cell) for variant in VARIANTS)
+    try:
+        name, _ = read_scheme(cells, "")
+    except ValueError:
+        return False
+    is_plain_text = name == "plain" and cells.count(OUTSIDE) < 0.1 * n_rows
+    return len(cells) >= 0.95 * n_rows and not is_plain_text
 
 
 def has_header(names: Sequence[str]) -> bool:
@@ -153,102 +195,11 @@ def named_columns(names: Sequence[str], wanted: Sequence[Sequence[str]]) -> list
     return [some[0] for some in places] if all(places) else []
 
 
-def _values(counts: Mapping[str, int], path: str) -> dict[str, str]:
-    """Returns the tag in each cell with pairs of keys and values; O if it has none."""
-    cells = {
-        tag: dict(pair.partition("=")[::2] for pair in tag.split("|")) for tag in counts
-    }
-    keys = {key for pairs in cells.values() for key in pairs if key.casefold() in KEYS}
-    if len(keys) != 1:
-        _refuse(counts, path)
-    (key,) = keys
-    return {tag: pairs.get(key) or OUTSIDE for tag, pairs in cells.items()}
-
-
-def _of_angles(tag: str) -> str:
-    match = ANGLES.fullmatch(tag)
-    begins, label = match.groups() if match else (None, "")
-    return OUTSIDE if label == "other" else f"{'B' if begins else 'I'}-{label}"
-
-
-def _prefixed(counts: Counter[str], pattern: re.Pattern[str]) -> dict[str, str]:
-    """Returns the usual form of tags with a prefix, and of what is outside."""
-    matches = {tag: pattern.fullmatch(tag) for tag in counts}
-    forms = {tag: "" for tag in counts} | {
-        tag: f"{match['kind'].upper()}-{match['label'].removeprefix('<').rstrip('>')}"
-        for tag, match in matches.items()
-        if match and not _is_odd(tag)
-    }
-    rest = Counter({tag: n for tag, n in counts.items() if not matches[tag]})
-    return forms | dict.fromkeys(_outside(rest), OUTSIDE)
-
-
-def _outside(counts: Counter[str]) -> list[str]:
-    """Returns the tag that stands outside of spans: O, or the most frequent one of
-    those that may; none if there is none."""
-    if OUTSIDE in counts:
-        return [OUTSIDE]
-    return [x for x, _ in counts.most_common() if x.casefold() in OUTSIDES][:1]
-
-
-def _is_odd(tag: str) -> bool:
-    """Returns whether a tag has more than a prefix and a label, such as another tag."""
-    levels = rf"(?:O|{KINDS}[-_].+)[|,;+/](?:O|{KINDS}[-_].+)$"
-    return bool(re.match(levels, tag) or re.search(r"\[\d+\]|=", tag))
-
-
-def _plain(counts: Counter[str], path: str) -> Mapping[str, str]:
-    forms = {tag: "" if _is_no_label(tag) else tag for tag in counts}
-    forms |= dict.fromkeys(_outside(counts), OUTSIDE)
-    labels = {*forms.values()} - {"", OUTSIDE}
-    has_kinds = all(re.fullmatch(rf"(?:.*[-_:./])?{KINDS}", x) for x in labels)
-    is_bare = has_kinds and any(x[-1] == "B" for x in labels) and len(counts) > 1
-    if is_bare or len(labels) > max(N_LABELS, LABELS_PER_TOKEN * counts.total()):
-        _refuse(counts, path)
-    return _checked(counts, forms, path)
-
-
-def _is_no_label(tag: str) -> bool:
-    has_marks = re.search(r"\w[][|*()<>=]|[][|*()<>=]\w|\*", tag)
-    return bool(has_marks) or tag.isdigit() or tag in {"_", "-", "o"} or _is_odd(tag)
-
-
-def _checked(
-    counts: Counter[str], forms: Mapping[str, str], path: str
-) -> Mapping[str, str]:
-    """Returns forms of tags, of which a few may be faults."""
-    n_odd = sum(counts[tag] for tag, form in forms.items() if not form)
-    n_tagged = sum(counts[tag] for tag, form in forms.items() if form != OUTSIDE)
-    if n_odd > _most_faulty(n_tagged):
-        _refuse({tag: counts[tag] for tag, form in forms.items() if not form}, path)
-    return forms
-
-
-def _most_faulty(n: int) -> float:
-    return max(1, MOST_FAULTY * n)
-
-
-def _refuse(tags: Iterable[str], path: str) -> None:
-    raise ValueError(Errors.HS373.format(path=path, found=_some(tags)))
-
-
-def _refuse_mixed(counts: Counter[str], forms: Mapping[str, str], path: str) -> None:
-    odd = [tag for tag in counts if not forms[tag]]
-    if all(map(_is_odd, odd)):
-        _refuse(odd, path)
-    tagged = _some(tag for tag, form in forms.items() if form not in ("", OUTSIDE))
-    n = sum(counts[tag] for tag in odd)
-    args = {"path": path, "tagged": tagged, "plain": _some(odd), "found": n}
-    raise ValueError(Errors.HS372.format(**args, total=counts.total()))
-
-
-def _some(tags: Iterable[str]) -> str:
-    return ", ".join(shown(tag, 40) for tag in [*tags][:4])
-
-
-def _bio(tags: Sequence[str]) -> str:
-    """Returns "iob1" where B stands only between two spans of one label, else
-    "bio"."""
+def _kind_of(tags: Sequence[str]) -> str:
+    """Returns "biluo" if spans have ends of their own, "iob1" if B stands only between
+    two spans of one label, else "bio"."""
+    if any(tag[:1] in "LUESMW" for tag in tags if tag):
+        return "biluo"
     before = OUTSIDE
     for tag in tags:
         kind, label = _split(tag)
