@@ -58,6 +58,9 @@ SURE = 1.1
 # A dev with a larger share of training documents has been made of these.
 MOST_TRAINED = 0.5
 
+# A smaller dev is no judge: a document or two would decide.
+LEAST_DEV = 10
+
 # Settings of the component: decoding, and expected_f1 where that counts.
 Decoding = tuple[str, float | None]
 
@@ -160,8 +163,9 @@ class PenaltySearch:
         dev: Sequence[GoldDoc],
     ) -> None:
         """Judges what a trainer trains by dev; by folds of the training documents,
-        which are in their order, if dev has none, and with a warning if most of dev are
-        training documents (HSW76), or dev has no span with a label of train (HSW78)."""
+        which are in their order, if dev has fewer than LEAST_DEV and train more, and
+        with a warning if most of dev are training documents (HSW76), or dev has no span
+        with a label of train (HSW78)."""
         self._trainer, self._options = trainer, only_spans(options)
         has_all = self.fit.settings["choose_decoding"]
         self._decodings = decodings_of(options, trainer.schema.encoding, has_all)
@@ -177,7 +181,8 @@ class PenaltySearch:
         if dev and not labels & dev_labels:
             warnings.warn(Warnings.HSW78.format(total=len(dev)), stacklevel=2)
             dev = []
-        self._docs, self._dev = docs, dev
+        self._docs = docs
+        self._dev = dev if len(dev) >= min(LEAST_DEV, len(docs)) else []
 
     def __call__(self, batch: Any) -> FitReport:
         """Chooses l2, fits the weights for it, and returns the report of the last

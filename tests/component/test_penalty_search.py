@@ -14,10 +14,12 @@ from spacy.training import Example
 from thinc.api import Config
 
 from spacy_hosemi import use_field_tokenizer
+from spacy_hosemi.component import penalty_search
 from spacy_hosemi.component.folds import folds_of, words_of
 from spacy_hosemi.component.judging import error_of_scores, f1_of
 from spacy_hosemi.component.penalty_search import (
     DEFAULT,
+    LEAST_DEV,
     PATH,
     SURE,
     PenaltySearch,
@@ -353,10 +355,15 @@ def test_nothing_to_judge_by():
     assert result.loss == alone.loss and result.trials == ()
 
 
-def test_a_dev_of_one_document_is_never_sure():
+def test_a_small_dev_is_no_judge(by_folds):
+    result = fit(blank(), dev=DEV[: LEAST_DEV - 1])
+    assert result.trials == by_folds[1].trials
+
+
+def test_a_dev_of_one_document_is_never_sure(monkeypatch):
     """The value nearest to the default, with the decoding of the component."""
-    nlp = blank()
-    result = fit(nlp, dev=DEV[:1])
+    monkeypatch.setattr(penalty_search, "LEAST_DEV", 1)
+    result = fit(blank(), dev=DEV[:1])
     chosen = next(x for x in result.trials if x["is_chosen"])
     assert (chosen["l2"], chosen["decoding"]) == (DEFAULT, "viterbi")
 
