@@ -77,9 +77,9 @@ def print_explanations(
         rest = why.contributions[top:]
         if rest:
             total = math.fsum(part.score for part in rest)
-            rows.append((f"{total:+.3f}", f"{len(rest):,} more", "", "", "", ""))
-        header = ("score", "of", "read", "text", "for", "against")
-        print_table(f"{why.label}: {_short(why.text)}", header, rows, "rlllll")
+            rows.append((f"{total:+.3f}", f"{len(rest):,} more", "", "", "", "", ""))
+        header = ("score", "why", "read", "text", "for", "against", "feature")
+        print_table(f"{why.label}: {_short(why.text)}", header, rows, "rllllll")
         print(f"{answer}, P = {why.probability:.3f}")
         if why.difference is None:
             print(f"because of {clean('; or '.join(why.limits))}")
@@ -107,7 +107,8 @@ def _listed(doc: Doc, spans: Sequence[Span]) -> str:
 
 
 def _row(part: Contribution, doc: Doc) -> tuple[str, ...]:
-    name = part.name if part.entry is None else f"{part.name} ({part.entry})"
+    words = part.words if part.entry is None else f"{part.words} ({part.entry})"
+    name = "" if part.words.endswith(part.name) else _short(part.name)
     text = "" if part.start is None else doc[part.start : part.end].text
     columns = part.role or "", _short(text), part.label or "", part.other or ""
-    return f"{part.score:+.3f}", f"{part.kind} {_short(name)}", *columns
+    return f"{part.score:+.3f}", shortened(words, 60), *columns, name

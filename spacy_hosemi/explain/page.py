@@ -36,7 +36,7 @@ N_BARS, N_EXPLAINED, N_LINES = 12, 20, 6
 # The marks of a direction, by that of a letter: Latin, Hebrew, Arabic.
 _MARKS = {"L": "\u200e", "R": "\u200f", "AL": "\u200f"}
 # Colours of labels, see the style of the page; then they come again.
-N_COLOURS = 7
+N_COLOURS = 15
 # Characters that are shown before and behind a mistake.
 CONTEXT = 60
 
@@ -99,18 +99,19 @@ class Card:
         return self.tokens.text
 
     @cached_property
-    def bars(self) -> list[tuple[str, str, float, float]]:
-        """What contributes to the span, the largest first: its name, the text that it
-        is read of, what it adds, and its share of the largest one, from 0 to 1. What
-        contributes at several tokens is added up."""
-        doc, scores, texts = self.tokens.doc, dict[str, float](), dict[str, list[str]]()
+    def bars(self) -> list[tuple[str, str, str, float, float]]:
+        """What contributes to the span, the largest first: in words, its name, the text
+        that it is read of, what it adds, and its share of the largest one, from 0 to 1.
+        What contributes at several tokens is added up."""
+        doc, scores = self.tokens.doc, dict[tuple[str, str], float]()
+        texts = dict[tuple[str, str], list[str]]()
         for part in self.explanation.contributions if self.explanation else ():
-            name = _name(part)
+            name = _words(part), "" if part.words.endswith(part.name) else part.name
             scores[name] = scores.get(name, 0.0) + part.score
             text = [] if part.start is None else [doc[part.start : part.end].text]
             texts.setdefault(name, []).extend(text)
         most = max(map(abs, scores.values()), default=1.0) or 1.0
-        bars = [(x, " ".join(texts[x]), y, abs(y) / most) for x, y in scores.items()]
+        bars = [(*x, " ".join(texts[x]), y, abs(y) / most) for x, y in scores.items()]
         return sorted(bars, key=lambda bar: -bar[-1])
 
     @property
@@ -240,12 +241,12 @@ def _likely(
     return spans_above(posterior, threshold, before[:8].text)
 
 
-def _name(part: Contribution) -> str:
-    """Returns what contributes, and to which labels."""
+def _words(part: Contribution) -> str:
+    """Returns what contributes in words, and to which labels."""
     entry = "" if part.entry is None else f" ({part.entry})"
     role = "" if part.role is None else f", {part.role}"
     sides = " against ".join(x for x in (part.label, part.other) if x and part.role)
-    return f"{part.kind} {part.name}{entry}{role}{': ' if sides else ''}{sides}"
+    return f"{part.words}{entry}{role}{': ' if sides else ''}{sides}"
 
 
 def in_lines(cards: Iterable[Card]) -> list[list[Card]]:

@@ -11,7 +11,46 @@ from .extractor import Extractor
 from .gazetteers.matches import FUZZY_MATCH, MATCH, SIMILARITY, size_name
 from .segment_attributes import SEGMENT_ATTRIBUTES, Keys
 from .segment_features import Segments, segment_attribute
-from .templates import Atom, Template
+from .templates import ATOM, Atom, Template
+
+# What is said of a word, or of a span, that has a value of an attribute.
+_WORDS = {
+    "ORTH": 'is written "{}"',
+    "LOWER": 'is "{}"',
+    "CORE": 'is "{}" but for punctuation',
+    "SHAPE": "has the shape {}",
+    "SHORT_SHAPE": "looks like {}",
+    "PREFIX": 'begins with "{}"',
+    "SUFFIX": 'ends with "{}"',
+    "PUNCTUATION": "has the punctuation {} around it",
+    "NUMBER": "is a number of {} digits",
+    "NUMBER=1": "is a single digit",
+    "NUMBER=year": "is a year",
+    "NUMBER=range": "is a range of numbers",
+    "NUMBER=ordinal": "is an ordinal number",
+    "NUMBER=initial": "is an initial",
+    "NUMBER=roman": "is a Roman numeral",
+    "CASE": "is in {} case",
+    "IS_TITLE": "begins with a capital",
+    "IS_UPPER": "is in capitals",
+    "IS_STOP": "is a stop word",
+    "SPACY": "has a space behind it",
+    "SENT_START": "begins a sentence",
+    "TOKENS": "has {} tokens",
+    "BALANCED": "closes what it opens: {}",
+    ":IN": "is in an entry of {list}",
+    ":BEGIN": "begins an entry of {list}",
+    ":END": "ends an entry of {list}",
+    ":MATCH": "is an entry of {list}",
+    ":FUZZY_IN": "is in what resembles an entry of {list} by {}",
+    ":FUZZY_BEGIN": "begins what resembles an entry of {list} by {}",
+    ":FUZZY_END": "ends what resembles an entry of {list} by {}",
+    ":FUZZY_MATCH": "resembles an entry of {list} by {}",
+    ":SIMILARITY": "resembles an entry of {list}",
+    ":VALUE": "has {} in {list}",
+    ":PREFIX": "has what begins with {} in {list}",
+}
+_OF_SPANS = ("TOKENS", "BALANCED", ":MATCH", ":FUZZY_MATCH", ":SIMILARITY")
 
 # By attribute, the values of all tokens of a document.
 Texts = Mapping[str, Sequence[str | None]]
@@ -47,6 +86,34 @@ def segment_namer(
     return lambda k: _segment_name(
         templates[segments.template[k]], segments, k, texts, values
     )
+
+
+def in_words(name: str, is_whole: bool = False) -> str:
+    """Returns what the name of a feature says, such as "the word before is a single
+    digit"; "" if it has an attribute without words. is_whole: of a segment."""
+    template, _, rest = name.partition("=")
+    if template == "BIAS":
+        return "whatever the word is"
+    atoms = [ATOM.fullmatch(atom) for atom in template.split(" & ")]
+    values = rest.split(" & ") if len(atoms) > 1 else [rest]
+    said = []
+    for atom, value in zip(atoms, values):
+        attribute, at = (atom["name"], int(atom["first"] or 0)) if atom else ("", 0)
+        source, colon, kind = attribute.rpartition(":")
+        kind = colon + kind.rstrip("0123456789")
+        words = _WORDS.get(f"{kind}={value}", _WORDS.get(kind))
+        if atom is None or words is None:
+            return ""
+        what = f"word {abs(at)} {'before' if at < 0 else 'after'}".replace(" 1 ", " ")
+        what = what if at else "word"
+        if atom["reach"] or kind in _OF_SPANS:
+            what = "span"
+        elif is_whole and at in (0, -1):
+            what = "last word" if at else "first word"
+        is_there = value not in ("^", "$") or not at
+        words = words.format(value, list=source)
+        said.append(f"the {what} {words}" if is_there else f"there is no {what}")
+    return " and ".join(said) if len(values) == len(atoms) else ""
 
 
 def feature_names(

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 from ..errors import Errors
 
-_ATOM = re.compile(
+ATOM = re.compile(
     r"(?P<name>[A-Z][A-Z0-9_]*|[\w.-]+:[A-Z_]+\d*|_\.\w+)"
     r"(\[(?P<first>-?\d{1,4})(:(?P<last>-?\d{1,4}))?\]|(?P<reach>[*+])"
     r"|(?P<bag>\{(?P<from>-?\d{1,4}):(?P<to>-?\d{1,4})\}))?"
@@ -84,7 +84,7 @@ def parse_templates(texts: Iterable[str]) -> tuple[Template, ...]:
 
 def _parse(text: str) -> list[Template]:
     parts = [part.strip() for part in str(text).split("&")]
-    matches = [_ATOM.fullmatch(part) for part in parts]
+    matches = [ATOM.fullmatch(part) for part in parts]
     atoms: list[Atom] = []
     for match in matches:
         is_window = match is not None and (match["last"] or match["bag"])

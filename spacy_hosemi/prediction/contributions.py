@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..core import Potentials
 from ..core.potentials import ROLES
 from ..features.instances import Instance
+from ..features.naming import in_words
 from ..labels.inventory import Segment
 from ..model.active_features import ADDS_TO, EACH, FIRST, RoleRows, cut_rows
 from ..model.weights.state import WeightState
@@ -61,6 +62,13 @@ class Contribution:
     other: str | None = None
     source: str | None = None
     entry: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Returns the same for people: "the word is a single digit" of NUMBER=1."""
+        is_feature = self.kind in ("feature", "list")
+        words = in_words(self.name, self.role == "whole") if is_feature else ""
+        return words or f"{self.kind} {self.name}"
 
     def moved(self, instance: Instance) -> Contribution:
         """RETURNS (Contribution): In tokens of the document of an instance."""

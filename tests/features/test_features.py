@@ -19,7 +19,8 @@ from spacy_hosemi.features import (
     make_gazetteer,
 )
 from spacy_hosemi.features.attributes import position
-from spacy_hosemi.features.naming import feature_names
+from spacy_hosemi.features.naming import feature_names, in_words
+from spacy_hosemi.features.presets import FUZZY_LISTS, LISTS, PIECES, PRESETS, TABLES
 from spacy_hosemi.features.templates import parse_templates
 
 from ..helpers import make_doc
@@ -298,3 +299,19 @@ def test_attributes_of_the_document():
         [None, "SENT_START=1", "POSITION=1"],
         ["SPACY=1", None, "POSITION=2"],
     ]
+
+
+def test_all_features_of_presets_have_words():
+    roles = [*PRESETS.values(), PIECES, LISTS, FUZZY_LISTS, TABLES]
+    texts = {text for preset in roles for of in preset.values() for text in of}
+    texts = [
+        text.format("cities" if "{}:" in text else "cities:VALUE") for text in texts
+    ]
+    for template in parse_templates(texts):
+        assert in_words(f"{template}={' & '.join('1' for _ in template.atoms)}")
+    assert in_words("NUMBER[-2]=1") == "the word 2 before is a single digit"
+    assert in_words("LOWER[1]=$") == "there is no word after"
+    assert in_words("LOWER & LOWER[-1]=a & &", True) == (
+        'the first word is "a" and the last word is "&"'
+    )
+    assert in_words("_.topic=1") == in_words("mine=a & b") == ""
