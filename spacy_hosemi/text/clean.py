@@ -17,6 +17,15 @@ LINE_END = regex.compile(
     regex.V1,
 )
 
+# Dashes, which fonts and programs exchange, and what stands for one that got lost.
+_DASHES = regex.compile(r"[\p{Pd}\u2212]|(?<![^\p{Nd}])\ufffd(?![^\p{Nd}])", regex.V1)
+
+
+def with_hyphens(word: str) -> str:
+    """Returns a word with a hyphen in the place of each dash, and of U+FFFD that has
+    digits, or nothing, on both sides."""
+    return word if word.isascii() else _DASHES.sub("-", word)
+
 
 def clean_word(word: str) -> str:
     """Returns a word without characters that are not seen, and as Unicode's NFKC has

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import regex
 
+from ...text.clean import with_hyphens
+
 
 class Name(NamedTuple):
     """One person, such as Beethoven, Ludwig, van and Jr, or an organization, literally,
@@ -29,7 +31,7 @@ class Name(NamedTuple):
 # No pattern begins with what may be repeated: a stranger's text may have 100,000
 # commas.
 _PUNCTUATION = str.maketrans("，；、（）［］：．", ";;;()[]:.")
-_ENDS = " ,;:-–"
+_ENDS = " ,;:-"
 _ROLES = (
     r"eds?|éds?|editors?|hrs?g|hgg?|herausgeber|trans|transl|translators?|übers|trad|"
     r"dirs?|directors?|coords?|orgs?|comps?|compilers?|reds?|utg|szerk|a cura di|"
@@ -66,16 +68,15 @@ _BETWEEN = regex.compile(
 )
 # Those that are caught stand within names, too: "Ortega y Gasset".
 _AND = regex.compile(
-    r",? (?:and|AND|und|UND|et|ET|u\.|(y|e|i|a|en|och|og|ja|ve|[-–—])) |,? ?& ?"
+    r",? (?:and|AND|und|UND|et|ET|u\.|(y|e|i|a|en|och|og|ja|ve|-)) |,? ?& ?"
 )
-_DASH = regex.compile(" [-–—] ")
 _TITLE = regex.compile(r"(?:Prof|Dr|Mrs?|Ms|Sir|Dame)\.?")
 # As in "J. P.", "J.-P." or "JP".
 _INITIAL = regex.compile(
-    r"\p{Lu}\.(?:[-‐]?\p{Lu}\.)*+(?:[-‐]?\p{Lu})?|\p{Lu}(?:[-‐]?\p{Lu}){0,2}\.?|"
+    r"\p{Lu}\.(?:-?\p{Lu}\.)*+(?:-?\p{Lu})?|\p{Lu}(?:-?\p{Lu}){0,2}\.?|"
     r"[B-DF-HJ-NP-TV-Z]{4}"
 )
-_LETTER = regex.compile(r"[-‐]?\p{Lu}")
+_LETTER = regex.compile(r"-?\p{Lu}")
 _TWO_LETTERS = regex.compile(r"\w\w")
 # "BRANDEIS Louis D.", "Jean LE GOFF": capitals mark the family name.
 _CAPITALS = regex.compile(
@@ -87,7 +88,6 @@ _PARTICLE = regex.compile(
     r"(?P<given>\S.*?) (?P<family>(?:Van|Von|De|Della|Del|Di|La|Le|Ten|Ter|El) .+)"
 )
 _SUFFIX = regex.compile(r"(?:(?i:jr|sr|júnior|2nd|3rd|ph\.?d|md)|[IVX]{2,4})\.?")
-_DEGREE = regex.compile(r"(?i)(?:ph\.?d|md)\.?")
 _ASIAN = regex.compile(r"[\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}・·ー ]+")
 _NOUN = regex.compile(
     r"(?i)\b(?:group|team|inc|ltd|gmbh|organi[sz]ation|agency|universi\w+|"
@@ -102,7 +102,7 @@ _OF = regex.compile(r"(?i)\b(?:of|for|the|für|pour|para)\b|^\p{Nd}")
 def read_names(text: str) -> tuple[list[Name], bool]:
     """Returns the people of a list, as references have it, in their order, and whether
     others are left out: "et al.", or dots."""
-    text = " ".join(text.translate(_PUNCTUATION).split())
+    text = " ".join(with_hyphens(text.translate(_PUNCTUATION)).split())
     text = _GIVEN.sub(r", \1", text).strip(_ENDS)
     text = _MARKS.sub("", text).strip(_ENDS) or text.strip(f"()[]{_ENDS}")
     text, n_others = _OTHERS.subn(";", " ".join(text.split()))
@@ -127,9 +127,9 @@ def _chunks(part: str) -> Iterator[str]:
         if word and not _is_complete(left, word, right):
             chunk += [word, right]
         else:
-            yield _DASH.sub("-", " ".join(chunk))
+            yield " ".join(chunk).replace(" - ", "-")
             chunk = [right]
-    yield _DASH.sub("-", " ".join(chunk))
+    yield " ".join(chunk).replace(" - ", "-")
 
 
 def _is_complete(left: str, word: str, right: str) -> bool:
@@ -138,7 +138,7 @@ def _is_complete(left: str, word: str, right: str) -> bool:
     words = last.split() or [""]
     first, is_list, _ = right.partition(", ")
     is_two = len(words) > 1 and " " in first
-    if word in "-–—" or not (is_list or first[:1].isupper()):
+    if word == "-" or not (is_list or first[:1].isupper()):
         return is_two
     if _is_initials(words[-1]) or _is_initials(words[0]):
         return True
@@ -275,7 +275,7 @@ def _read_name(family: str, *others: str) -> Name:
         name = _parse(family)
     else:
         name = Name(family)
-    suffixes = [x for x in suffixes if not _DEGREE.fullmatch(x)]
+    suffixes = [x for x in suffixes if x[:2].lower() not in ("ph", "md")]
     given = _with_dots(name.given, name.family)
     return name._replace(given=given, suffix=" ".join(suffixes))
 
@@ -296,5 +296,5 @@ def _with_dots(given: str, family: str) -> str:
     for k, word in enumerate(words):
         if _is_initials(word, family):
             letters = "".join(f" {x}." for x in _LETTER.findall(word))
-            words[k] = letters.replace(" -", "-").replace(" ‐", "-").strip()
+            words[k] = letters.replace(" -", "-").strip()
     return " ".join(words)

@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import IO, Any
 
 from ...errors import Errors
+from ...text.clean import with_hyphens
 from ..records import ExtractedRecord
 from ..references.fields import PEOPLE, guess_kind, read_date, reference_of
 from ..references.names import Name, read_names
@@ -15,26 +16,15 @@ from .base import RecordFormat, WriterOptions
 from .json_records import rounded, write_list
 
 # What CSL calls a field of BibTeX.
-_CSL = {
-    "address": "publisher-place",
-    "booktitle": "container-title",
-    "doi": "DOI",
-    "edition": "edition",
-    "institution": "publisher",
-    "isbn": "ISBN",
-    "issn": "ISSN",
-    "journal": "container-title",
-    "note": "note",
-    "number": "issue",
-    "pages": "page",
-    "publisher": "publisher",
-    "school": "publisher",
-    "series": "collection-title",
-    "title": "title",
-    "type": "genre",
-    "url": "URL",
-    "volume": "volume",
-}
+_CSL = dict(
+    pair.split("=")
+    for pair in (
+        "address=publisher-place booktitle=container-title doi=DOI edition=edition "
+        "institution=publisher isbn=ISBN issn=ISSN journal=container-title note=note "
+        "number=issue pages=page publisher=publisher school=publisher "
+        "series=collection-title title=title type=genre url=URL volume=volume"
+    ).split()
+)
 
 
 def check_libraries() -> None:
@@ -84,8 +74,8 @@ def _bibtex_fields(reference: dict[str, str]) -> dict[str, str]:
         elif key in ("url", "doi"):  # read by programs
             fields[key] = value.replace("{", "").replace("}", "").replace("\\", "")
         elif key == "pages":
-            fields[key] = escape(value.replace("–", "-").replace("—", "-"))
-            fields[key] = "--".join(fields[key].replace("--", "-").split("-"))
+            hyphens = escape(with_hyphens(value)).replace("--", "-")
+            fields[key] = hyphens.replace("-", "--")
         else:
             fields[key] = escape(value)
     return fields
