@@ -130,7 +130,7 @@ class Extractor:
             for name in names
             if name in LEXEME_ATTRIBUTES or reads_table(name, self.tables.settings)
         ]
-        self._lexemes = LexemeReader(lexical, self.tables)
+        self._lexemes = LexemeReader(lexical, self.tables, features.one_dash)
         self._of_token = [name for name in names if name in TOKEN_ATTRIBUTES]
         self._of_doc = [name for name in names if name in DOC_ATTRIBUTES]
         self._extended = [name for name in names if is_extension(name)]

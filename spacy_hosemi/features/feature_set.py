@@ -60,6 +60,13 @@ _NUMBERS = (
         "Whether a feature has a weight for every label, or only for the labels it "
         "occurs with in training.",
     ),
+    Setting(
+        "one_dash",
+        FLAG,
+        False,
+        "Whether all dashes (of Unicode's Pd, U+2212, and U+FFFD between digits) are "
+        "read as hyphens: fonts and programs exchange them.",
+    ),
 )
 _WHERE = {
     "inside": "at each token of a segment",
@@ -98,7 +105,8 @@ SETTINGS = (
 class FeatureSet:
     """Has templates and functions by role, and the numbers of SETTINGS. A feature that
     a later update brings has weights for all labels. Raises HS030, HS031, HS036 for
-    templates; HS033 for min_count, width, all_labels."""
+    templates; HS033 for min_count, width, all_labels,
+    one_dash."""
 
     def __init__(
         self,
@@ -113,6 +121,7 @@ class FeatureSet:
         min_count: int = 2,
         width: int = 6,
         all_labels: bool = True,
+        one_dash: bool = False,
         functions: Functions | None = None,
     ) -> None:
         arguments = locals()
@@ -121,6 +130,7 @@ class FeatureSet:
         self.min_count = min_count
         self.width = width
         self.all_labels = all_labels
+        self.one_dash = one_dash
         self.functions = functions or Functions()
         self.check((), is_open=True)
 
@@ -282,10 +292,11 @@ def make_features(
     functions: dict[str, Any] = {},  # noqa: B006
     function_roles: dict[str, list[str]] = {},  # noqa: B006
     pieces: bool = False,
+    one_dash: bool = False,
 ) -> FeatureSet:
     """Registered as "spacy_hosemi.features.v1" in `misc`.
 
-    preset, pieces, inside, start, .., all_labels: See SETTINGS.
+    preset, pieces, inside, start, .., one_dash: See SETTINGS.
     functions (Dict[str, Callable]): Functions of your own that list features of tokens,
         by name, see `functions`.
     function_roles (Dict[str, List[str]]): The roles in which each is read: of inside,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from spacy.symbols import NAMES  # type: ignore[import-not-found]
 from spacy.vocab import Vocab
 
+from ..text.clean import with_hyphens
 from .attributes import FLAGS, STRINGS, hash_or_0
 from .kernels.word_forms import FORMS, FormReader, Spellings
 from .tables import Tables
@@ -23,10 +24,13 @@ _WORD, _LOWERED, _LOWER = range(3)
 
 class LexemeReader:
     """Reads attributes of words, of lexemes or of tables: the hashes of their values,
-    or these as text, in the order of `names`."""
+    or these as text, in the order of `names`. one_dash: whether words that differ in
+    dashes only have the same."""
 
-    def __init__(self, names: Iterable[str], tables: Tables) -> None:
-        names = [*names]
+    def __init__(
+        self, names: Iterable[str], tables: Tables, one_dash: bool = False
+    ) -> None:
+        names, self._one_dash = [*names], one_dash
         strings = [name for name in names if name in STRINGS]
         flags = [name for name in names if name in FLAGS]
         forms = sorted((_origin(x), FORMS.index(x)) for x in names if x in FORMS)
@@ -53,7 +57,7 @@ class LexemeReader:
 
     def values(self, vocab: Vocab, orths: Keys) -> Keys:
         """Returns the hash of each attribute of K words, uint64 [K, A]; 0: absent."""
-        words, strings = orths.tolist(), vocab.strings
+        words, strings = self._words(vocab, orths), vocab.strings
         rows = self._rows(vocab, words)
         values = np.empty((len(words), len(self.names)), np.uint64)
         if self._reader.read(strings, words, rows, values):
@@ -68,7 +72,7 @@ class LexemeReader:
 
     def texts(self, vocab: Vocab, orths: Keys) -> dict[str, list[str | None]]:
         """Returns the values of each attribute for K words, None where absent."""
-        words, strings = orths.tolist(), vocab.strings
+        words, strings = self._words(vocab, orths), vocab.strings
         rows = self._rows(vocab, words)
         columns = {name: self._column(rows, name) for name in self._read}
         by_attribute: list[list[str | None]] = []
@@ -84,6 +88,13 @@ class LexemeReader:
         for attr, read in self._tables.values():
             by_attribute.append(read(np.array(columns[attr], np.uint64)))
         return dict(zip(self.names, by_attribute))
+
+    def _words(self, vocab: Vocab, orths: Keys) -> list[int]:
+        """Returns the words that are read in the place of some."""
+        if not self._one_dash:
+            return orths.tolist()
+        strings = vocab.strings
+        return [strings.add(with_hyphens(strings[word])) for word in orths.tolist()]
 
     def _rows(self, vocab: Vocab, words: Sequence[int]) -> list[tuple[int, ...]]:
         """Returns what the vocabulary has of each word: ORTH, and what `_read`

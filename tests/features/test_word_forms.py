@@ -253,6 +253,17 @@ def test_one_attribute(reader, name):
     np.testing.assert_array_equal(found[:, 0], reader.values(NLP.vocab, orths)[:, at])
 
 
+@pytest.mark.parametrize("one_dash", [True, False])
+def test_one_dash(one_dash):
+    """Words with other dashes are read as those with hyphens, if that is set."""
+    reader = LexemeReader(NAMES_OF_ALL, make_tables(), one_dash)
+    orths = np.array([NLP.vocab[x].orth for x in "- – 4-6 4−6 é é".split()], np.uint64)
+    values, texts = reader.values(NLP.vocab, orths), reader.texts(NLP.vocab, orths)
+    is_same = (values[::2] == values[1::2]).all(axis=1).tolist()
+    assert is_same == [one_dash, one_dash, True]
+    assert all(x[::2] == x[1::2] for x in texts.values()) == one_dash
+
+
 def test_no_attribute():
     reader = LexemeReader([], Tables())
     orths = np.array([NLP.vocab["Ada"].orth], np.uint64)

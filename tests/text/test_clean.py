@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from spacy_hosemi.text.clean import LINE_END, clean_joined, clean_word
+from spacy_hosemi.text.clean import LINE_END, clean_joined, clean_word, with_hyphens
 
 SIGNS = list("aB1-.é\xad\u200b\u200d\u200e\ufeff\u0301 \t\n\r\u2028\x00ﬁＡ½…")
 TEXTS = st.lists(st.sampled_from(SIGNS)).map("".join) | st.text()
@@ -37,6 +37,16 @@ def test_clean_words(text):
 )
 def test_examples(text, expected):
     assert clean_word(text) == expected
+
+
+@pytest.mark.parametrize("dash", "-‐‑‒–—―−﹣－\ufffd")
+def test_dashes(dash):
+    """Of all kinds, alone and in words; U+FFFD between digits, or alone."""
+    assert with_hyphens(f"43{dash}60") == "43-60"
+    assert with_hyphens(dash) == "-"
+    within = f"Jean{dash}Paul"
+    assert with_hyphens(within) == (within if dash == "\ufffd" else "Jean-Paul")
+    assert with_hyphens("naïve · é") == "naïve · é"
 
 
 @pytest.mark.parametrize(
