@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 import spacy_hosemi
 from spacy_hosemi import use_field_tokenizer
 from spacy_hosemi.component import chunks
+from spacy_hosemi.training import row_store
 
 from .helpers import MANY_EXISTING, UNTRAINED, make_nlp, make_trained
 from .test_parse import fails_on_nobody
@@ -442,9 +443,9 @@ def test_freed_memory_is_given_back(own, monkeypatch, n_texts, n_calls, n_times)
 
 @pytest.mark.parametrize("platform", ["win32", "linux"])
 def test_other_libraries_of_c_keep_memory(monkeypatch, platform):
-    monkeypatch.setattr(chunks.sys, "platform", platform)
-    monkeypatch.setattr(chunks.ctypes, "CDLL", lambda name: object())
-    chunks.give_back_memory()
+    monkeypatch.setattr(row_store.sys, "platform", platform)
+    monkeypatch.setattr(row_store.ctypes, "CDLL", lambda name: object())
+    row_store.give_back_memory()
 
 
 @pytest.mark.parametrize("n_texts, n_calls", [(10, 20), (50, 8), (700, 6), (100, 3)])

@@ -6,8 +6,6 @@ go on. Memory does not grow with the number of lines.
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import (
     AbstractContextManager,
@@ -26,6 +24,7 @@ from spacy.vocab import Vocab
 
 from ..formats.lines import Line
 from ..formats.records import ExtractedField, ExtractedRecord, Fields
+from ..training.row_store import give_back_memory
 from .pipe import HighOrderSemiCRF
 from .text_decoder import obstacle, predict_texts
 
@@ -256,15 +255,6 @@ def _tidy_in_time(nlp: Language, lines: Sequence[Line], is_own: bool) -> None:
         if n_read // N_TRIMMED < (n_read + share) // N_TRIMMED:
             give_back_memory()
         _n_read[nlp] = n_read + share
-
-
-def give_back_memory() -> None:
-    """Give freed memory back to the system. By itself glibc returns only what is free
-    at the end of the heap, where words that are kept lie above what a text has taken.
-    """
-    if sys.platform == "linux":
-        with suppress(AttributeError):  # another library of C
-            ctypes.CDLL(None).malloc_trim(0)
 
 
 def renew(vocab: Vocab, is_own: bool) -> bool:

@@ -37,6 +37,8 @@ from ..training.data_checks import (
     warn_unset,
 )
 from ..training.lbfgs import FitReport, Lbfgs
+from ..training.row_store import give_back_memory
+from ..training.training_set import TrainingSet
 from ..values import shown
 from .configure import as_a_whole, change_setting, check_names, use_labels
 from .examples import by_clean_words, check_examples
@@ -102,9 +104,9 @@ def initialize(
     validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
     arguments = labels, gazetteers, tables, fit, hierarchy, dev
     readers = check_initialization(nlp, *arguments)
-    examples = list(get_examples())
     with as_a_whole(pipe):
-        reports = learn(pipe, examples, nlp, labels, readers, fit, hierarchy, dev)
+        args = nlp, labels, readers, fit, hierarchy, dev
+        reports = learn(pipe, list(get_examples()), *args)
         fitted.discard(pipe) if reports is None else fitted.add(pipe)
 
 
@@ -212,8 +214,9 @@ def learn(
         check_patience(lbfgs.settings["patience"], dev_docs)
     options = decoding_options(pipe.settings, pipe.name, pipe.hierarchy)
     if search is not None:
-        train_docs = read_scored(pipe, examples, annotations)
-        search.prepare(pipe.trainer, options, train_docs, dev_docs)
+        scored = read_scored(pipe, examples, annotations)
+        search.prepare(pipe.trainer, options, scored, dev_docs)
+        del scored
     clean, annotations = by_clean_words(pipe, examples, annotations)
     docs = [example.predicted for example in clean]
     extractor = unread(pipe.trainer.weights.state.extractor)
@@ -226,10 +229,19 @@ def learn(
     scope = pipe.settings.scope
     corpus = read_corpus(docs, annotations, pipe.schema, scope, pipe.name)
     warn_crossing(clean, annotations, scope, pipe.name)
+    texts = TrainingTexts()
+    texts.add(x.predicted.text for x in (*examples, *dev_examples))
+    if is_from_config:  # nobody reads the references any more
+        del clean
+        examples.clear()
     reports: list[FitReport] = []
     minimize = search or fit
 
     def fit_and_note(batch: Any) -> None:
+        if is_from_config and isinstance(batch, TrainingSet) and batch.is_last:
+            docs.clear()  # nor the documents
+            corpus.docs.clear()
+            give_back_memory()
         # Before the last level nothing can be predicted.
         if is_watched and dev_docs and batch.is_last:
             batch.watch = watching(pipe.trainer, options, dev_docs)
@@ -240,8 +252,7 @@ def learn(
     args = pipe.settings.cfg, pipe.objective, None if fit is None else fit_and_note
     pipe.trainer.initialize(corpus, docs, *args)
     pipe.facts, pipe.prediction_warnings = summary, PredictionWarnings()
-    pipe.training_texts = TrainingTexts()
-    pipe.note_seen([*examples, *dev_examples])
+    pipe.training_texts = texts
     if search is not None:
         _use_choice(pipe, search)
     return None if fit is None else reports

@@ -181,8 +181,8 @@ class PenaltySearch:
         if dev and not labels & dev_labels:
             warnings.warn(Warnings.HSW78.format(total=len(dev)), stacklevel=2)
             dev = []
-        self._docs = docs
         self._dev = dev if len(dev) >= min(LEAST_DEV, len(docs)) else []
+        self._docs = () if self._dev else docs
 
     def __call__(self, batch: Any) -> FitReport:
         """Chooses l2, fits the weights for it, and returns the report of the last

@@ -39,8 +39,8 @@ Items = tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.float64] | None]
 FUNCTION_ROLES = ("inside", "start", "end", "within")
 DEFAULT_ROLES = ("inside",)
 
-# The most features that `Functions.once` caches: about 50 MB.
-MOST_CACHED = 4_000_000
+# The most features that `Functions.once` caches: about 15 MB.
+MOST_CACHED = 1_000_000
 
 # The largest number of a feature: sums of products of two such numbers are finite.
 _MOST = 1e100

@@ -46,7 +46,7 @@ _BUFFER = 8_000_000
 
 # Counts of documents are summed by feature when they are more than this, and more than
 # the features.
-_N_NEW = 2_000_000
+_N_NEW = 500_000
 
 
 def select_features(

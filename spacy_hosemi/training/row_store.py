@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -19,6 +22,15 @@ _FIELDS = "start", "end", "row", "strength"
 # Arrays with more bytes than this are in a file: the 20 to 30 features that a token has
 # in one role take about 120, so that a million tokens are in memory.
 MOST_BYTES = 2**27
+
+
+def give_back_memory() -> None:
+    """Give freed memory back to the system. By itself glibc returns only what is free
+    at the end of the heap, where words that are kept lie above what a text has taken.
+    """
+    if sys.platform == "linux":
+        with suppress(AttributeError):  # another library of C
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 class RowStore:

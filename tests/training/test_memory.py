@@ -1,12 +1,15 @@
 """What batch training holds in memory, and that results do not depend on it."""
 
 import errno
+import gc
 import tempfile
 import tracemalloc
 from functools import partial
 
 import numpy as np
 import pytest
+from spacy.tokens import Doc
+from spacy.training import Example
 
 from spacy_hosemi.model.active_features import RoleRows, cut_rows
 from spacy_hosemi.training import blocks, feature_selection, row_store
@@ -17,6 +20,7 @@ from ..helpers import (
     initialized,
     lbfgs,
     make_batch,
+    make_examples,
     make_nlp,
     randomize,
 )
@@ -212,3 +216,16 @@ def test_parts_of_a_batch_that_reads_a_file(monkeypatch):
     monkeypatch.setattr(row_store, "MOST_BYTES", 100)
     other, found = make_pair(3).part(chosen).value_and_gradient()
     assert other == value and found.tobytes() == gradient.tobytes()
+
+
+def test_a_fit_from_a_config_holds_no_documents():
+    def count(batch=None):
+        gc.collect()
+        n_found.append(sum(type(x) in (Doc, Example) for x in gc.get_objects()))
+
+    n_found, nlp = [], make_nlp()
+    count()
+    pipe = nlp.get_pipe("hosemi")
+    pipe.initialize(lambda: make_examples(nlp), nlp=nlp, fit=count)
+    assert n_found[0] == n_found[1] and pipe.facts.n_documents > 0
+    assert pipe.training_texts.has(make_examples(nlp)[0].predicted.text)
