@@ -203,7 +203,7 @@ class Errors(metaclass=_Coded):
     )
     HS089 = (
         'gazetteer.fuzzy.similarity is "edit", and rapidfuzz, which compares strings, '
-        "is not installed; expected it. Install it: pip install 'spacy_hosemi[fuzzy]', "
+        "is not installed; expected it. Install it: pip install rapidfuzz, "
         'or choose "jaccard" or "cosine".'
     )
     HS034 = "gazetteer.{name} is {found}; expected {expected}."
@@ -402,7 +402,7 @@ class Errors(metaclass=_Coded):
     )
     HS123 = (
         "lang is {lang!r}, for which no installed package has the lookups {table!r}; "
-        "expected one of {expected}. pip install 'spacy_hosemi[lookups]' has those of "
+        "expected one of {expected}. pip install spacy-lookups-data: it has those of "
         "en, de, es and others."
     )
     HS190 = (
@@ -411,7 +411,7 @@ class Errors(metaclass=_Coded):
     )
     HS191 = (
         "the list {name!r} is in the package {package}, which is not installed; "
-        "pip install 'spacy_hosemi[lists]', or remove the list from the config."
+        "pip install {package}, or remove the list from the config."
     )
     HS101 = (
         "min_confidence is {found}, and not each of these labels can be a key of a "
@@ -420,7 +420,7 @@ class Errors(metaclass=_Coded):
     )
     HS100 = (
         "matplotlib, which draws the picture, is not installed; expected it. Install "
-        "it: pip install 'spacy_hosemi[plot]', or go without the picture."
+        "it: pip install matplotlib, or go without the picture."
     )
     HS150 = (
         "{name} of the component {component!r} is {found!r} and cannot become "
@@ -578,12 +578,12 @@ class Errors(metaclass=_Coded):
     )
     HS185 = (
         "scikit-learn is not installed, and SpanExtractor is one of its estimators. "
-        'Install it with pip install "spacy_hosemi[sklearn]", or use hosemi.fit, which '
+        'Install it with pip install "scikit-learn>=1.6", or use hosemi.fit, which '
         "needs none."
     )
     HS309 = (
         "pyarrow is not installed, and spacy_hosemi.extract makes its tables. Install "
-        'it with pip install "spacy_hosemi[arrow]", or use nlp.pipe, which needs none.'
+        "it with pip install pyarrow, or use nlp.pipe, which needs none."
     )
     HS310 = (
         "nlp has the components {found}; expected one of them to be a hosemi component "
@@ -617,7 +617,7 @@ class Errors(metaclass=_Coded):
     )
     HS338 = (
         "pyspark is not installed, and spacy_hosemi.spark needs it. Install it with "
-        'pip install "spacy_hosemi[spark]".'
+        'pip install "pyspark>=3.5,<5" "pandas<3" pyarrow.'
     )
     HS339 = (
         "df is a {found}; expected a DataFrame of Spark, such as spark.read.parquet "
@@ -822,8 +822,8 @@ class Errors(metaclass=_Coded):
         "such as one for `spacy train`."
     )
     HS170 = (
-        "BibTeX and CSL need the library {found!r}, which is not installed. Install "
-        'the extra: pip install "spacy_hosemi[references]"; or choose --format csv.'
+        "BibTeX and CSL need the library {found!r}, which is not installed. Do "
+        'pip install "bibtexparser>=2.0.1,<3" "pylatexenc>=2.10"; or choose -F csv.'
     )
     HS210 = (
         "columns is {found!r}; expected the numbers of the columns with tokens and "
@@ -942,7 +942,7 @@ class Warnings(metaclass=_Coded):
     HSW12 = (
         "the corpus gives tokens without a text, and {share:.0f}% of them are not what "
         "the tokenizer of the pipeline makes of raw text: {given!r} becomes {made}. On "
-        "raw text the model will meet tokens that it has not learnt from. Predict "
+        "raw text the model will meet tokens unlike those of training. Predict "
         "documents whose tokens you give, spacy.tokens.Doc(nlp.vocab, words=[..]); or "
         "train on texts with character offsets, which the tokenizer cuts."
     )

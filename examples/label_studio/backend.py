@@ -286,7 +286,7 @@ app.add_middleware(
 
 
 def check_user(authorization: str) -> None:
-    """Raises HTTPException: 401 if user or password are others than set."""
+    """Raises HTTPException: 401 if user or password are wrong."""
     if settings.user:
         # Outside ASCII clients differ in the encoding.
         pair = f"{settings.user}:{settings.password}"

@@ -199,7 +199,7 @@ def _check_label(model: str, pipe: HighOrderSemiCRF, label: str | None) -> None:
 
 
 def _check_page(options: dict[str, str | None], as_json: bool) -> None:
-    """Exits if options are given that a page has not."""
+    """Exits if options are given that do not go with a page."""
     if as_json:
         fail("--html and --json are given", "Expected at most one of them.")
     names = [name for name, value in options.items() if value is not None]

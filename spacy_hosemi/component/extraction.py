@@ -204,7 +204,7 @@ class ReviewMarks:
                 f"\nWarning: {100 * drift['share']:.1f} % of the {what} are less "
                 f"probable than {drift['less_probable_than']:.2g}, not "
                 f"{100 * drift['usual_share']:.1f} % as when the threshold was chosen. "
-                "These texts are unlike those, and what was promised may not hold: "
+                "They differ from the texts of then; what was promised may not hold: "
                 'none is accepted from where that was seen on ("drift"). Annotate some '
                 "of them, and run `python -m spacy hosemi guarantee` with these."
             )

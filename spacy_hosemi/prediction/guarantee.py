@@ -66,7 +66,7 @@ class Guarantee:
     record_threshold (Optional[float]): Records that are at least so probable are
         accepted; None: spans are.
     span_limits (Tuple[SpanLimit, ...]): Spans that are accepted; none: records are.
-    usual (Optional[Usual]): By which texts are known that are others than those of the
+    usual (Optional[Usual]): By which texts are known that differ from those of the
         calibration data; None: nobody looks.
     """
 

@@ -1,4 +1,4 @@
-"""Lists of names that well-kept packages hold: `pip install "spacy_hosemi[lists]"`.
+"""Lists of names that well-kept packages hold, those of the extra `lists`.
 
 A trained model stores the entries and does not need the packages.
 """
