@@ -202,11 +202,8 @@ def make_examples(nlp: Language, docs: Iterable[harness.Marked]) -> list[Example
 
 def measure_texts(nlp: Language, docs: Sequence[harness.Marked]) -> Exactness:
     """How exact spans are, in characters."""
-    found = (
-        {(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents}
-        for doc in nlp.pipe(text for text, _ in docs)
-    )
-    return exactness(found, ({*spans} for _, spans in docs))
+    found = map(harness.spans_of, nlp.pipe(text for text, _ in docs))
+    return exactness(map(set, found), ({*spans} for _, spans in docs))
 
 
 def measure_time(nlp: Language, docs: Sequence[harness.Marked]) -> float:

@@ -73,6 +73,11 @@ def read_marked(path: Path) -> list[Marked]:
     return found
 
 
+def spans_of(doc: Doc) -> list[tuple[int, int, str]]:
+    """Returns the entities of a document, in characters."""
+    return [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
+
+
 def shuffled(lines: Sequence[Any], seed: int = SEED) -> list[Any]:
     """Shuffle a copy by a seed."""
     lines = list(lines)

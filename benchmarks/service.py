@@ -228,10 +228,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     """Start the server, load it, print everything."""
     nlp = load_model(args.model)
     texts = read_texts(args.data / "test.jsonl", nlp.lang)
-    answers = [
-        [[x.start_char, x.end_char, x.label_] for x in doc.ents]
-        for doc in nlp.pipe(texts)
-    ]
+    answers = [[*map(list, harness.spans_of(doc))] for doc in nlp.pipe(texts)]
     with Server(args.model, folder / "service.log") as server:
         before = server.mb(), server.metric("process_cpu_seconds_total")
         seen, reload = load(server, args, texts, answers)

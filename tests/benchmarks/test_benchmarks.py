@@ -65,6 +65,7 @@ RUNS = [
     "fuzz --runs 0 --loads 12",
     "service MODEL DATA --clients 4 --seconds 2",
     f"updates DATA --new DATA --sizes 2 --passes 1 --max-train 9 {FIT}",
+    "round_trip DATA --kind references --max-train 9",
     "stopping DATA --kind names --max-train 9 --max-iter 3",
     "suspicious DATA --folds 2 --share .3 --max-docs 20",
     "estimates DATA --documents 12 --labels 3 --max-iter 1",
@@ -195,6 +196,7 @@ def in_this_process(monkeypatch):
 EXACT = {"accuracy", "ablation", "calibration", "hierarchy", "learning_curves"}
 EXACT |= {"neural", "partial_annotation", "patterns", "dirty_text", "settings"}
 EXACT |= {"clauses", "fields", "running_time", "orders", "guarantee", "updates"}
+EXACT |= {"round_trip"}
 
 # What the extra "bench" has and "dev" has not, by a word of the lines that need it.
 NEEDED = {
