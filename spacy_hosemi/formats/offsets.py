@@ -187,14 +187,13 @@ def cutting_words(texts: Sequence[AnnotatedText]) -> dict[int, Fault]:
             cuts |= {i: cut[0]} if cut else {}
     if len(cuts) > WRONG * n or n - len(cuts) < N_NEEDED:
         return {}
-    message = (
-        "the span [{}, {}, {}] is {}, which cuts a word; expected whole words, as in "
-        f"{n - len(cuts)} of {n} texts: correct the offsets of this text, or give "
-        "--shift 0 to read all as they are"
-    )
     faults = {}
     for i, (start, end, label, _, line) in cuts.items():
-        part = shown(texts[i].text[start:end])
-        said = message.format(start, end, shown(label), part)
-        faults[i] = texts[i].fault(said, line)
+        message = (
+            f"the span [{start}, {end}, {shown(label)}] is "
+            f"{shown(texts[i].text[start:end])}, which cuts a word; expected whole "
+            f"words, as in {n - len(cuts)} of {n} texts: correct the offsets, or give "
+            "--shift 0 to read all as they are"
+        )
+        faults[i] = texts[i].fault(message, line)
     return faults

@@ -38,7 +38,7 @@ OF_WORDS = frozenset("POS Lemma Stem MorphologicalFeatures SurfaceForm".split())
 LAYER = re.compile(r"^#T_(SP|CH|RL)=(?:.*\.)?(\w+)((?:\|[^|\r\n]*)+)", re.MULTILINE)
 # The first column of rows that are no tokens, in CoNLL-U and in WebAnno.
 PART, PART_OF_WEBANNO = re.compile(r"\d+[-.]\d+"), re.compile(r"\d+-\d+\.\d+")
-
+NUMBERED = re.compile(r"((?:\\.|[^][|\\])*)(\[\d+\])?")  # a label and its span
 
 # The rows of one text, and what comments say of it.
 Block = tuple[list[Row], dict[str, str]]
@@ -54,7 +54,6 @@ class ColumnLayout(NamedTuple):
     widths: frozenset[int]  # how many columns rows have
     has_tags: bool  # whether all tags, not some, are those of a scheme, such as B-PER
     part: re.Pattern[str] | None  # the first column of rows that are no tokens
-    is_webanno: bool
 
 
 def _recognizes(source: SourceText) -> bool:
@@ -119,7 +118,7 @@ def _layout(source: SourceText, places: tuple[int, int] | None) -> ColumnLayout:
     has_tags = all(is_tag(_cell(row, tag)) for row in rows if _width(row) in widths)
     is_counted = n > 2 and _is_count([row[0] for row in rows[:N_SAMPLED]])
     part = PART_OF_WEBANNO if is_webanno else PART if is_counted else None
-    return ColumnLayout(separator, n, token, tag, widths, has_tags, part, is_webanno)
+    return ColumnLayout(separator, n, token, tag, widths, has_tags, part)
 
 
 def _places(rows: list[list[str]], n: int) -> tuple[int, int]:
@@ -148,21 +147,30 @@ def _webanno_column(source: SourceText) -> int:
     there are others, or none."""
     names: list[str] = []
     chosen: list[int] = []
-    for line in source.text.split("\n"):
-        if line.startswith("#T_"):
-            layer, *features = line.strip()[6:].split("|")
-            layer = layer.rpartition(".")[2]
-            is_read = line.startswith("#T_SP") and layer not in OF_WORDS
-            names_here = [f"{layer}|{feature}" for feature in features]
-            is_value = [is_read and x != "identifier" for x in features]
-            chosen += [len(names) + i for i, x in enumerate(is_value) if x]
-            names += names_here
+    for kind, layer, features in LAYER.findall(source.text):
+        for feature in features[1:].split("|"):
+            names.append(f"{layer}|{feature} in {4 + len(names)}")
+            if kind == "SP" and layer not in OF_WORDS and feature != "identifier":
+                chosen.append(2 + len(names))
     if len(chosen) != 1:
-        found = (
-            ", ".join(f"{name} in {i + 4}" for i, name in enumerate(names)) or "none"
-        )
+        found = ", ".join(names) or "none"
         raise ValueError(Errors.HS374.format(path=source.path, found=found))
-    return 3 + chosen[0]
+    return chosen[0]
+
+
+def _of_webanno(rows: list[Row]) -> list[Row]:
+    """Returns rows with tags of BIO: PER[1] goes on as long as it stands there, PER is
+    one token."""
+    pairs = zip(rows, ["", *(row.tag for row in rows)])
+    return [row._replace(tag=_tag_of_webanno(row.tag, before)) for row, before in pairs]
+
+
+def _tag_of_webanno(tag: str, before: str) -> str:
+    match = NUMBERED.fullmatch(tag)
+    if tag == "_" or not match:
+        return tag
+    kind = "I" if match[2] and tag == before else "B"
+    return f"{kind}-" + re.sub(r"\\(.)", r"\1", match[1])
 
 
 def _width(columns: list[str]) -> int:
@@ -206,6 +214,8 @@ def _blocks(
             if rows or faults:
                 yield from faults
                 if not faults:
+                    is_webanno = layout.part is PART_OF_WEBANNO
+                    rows = _of_webanno(rows) if is_webanno else rows
                     yield rows, _meta(comments, n_documents)
                 rows, faults, comments = [], [], {}
             if is_start:
@@ -235,8 +245,6 @@ def _row(line: str, columns: list[str], number: int, layout: ColumnLayout) -> Ro
     word, tag = _cell(columns, layout.token), _cell(columns, layout.tag)
     if len(columns) < 2 or not word or not tag:
         return f"expected a token and a tag, found {shown(line.strip())}"
-    if layout.is_webanno and tag != "_" and "[" not in tag:
-        tag += "[0]"  # a span of one token
     return Row(number, word, tag)
 
 

@@ -48,12 +48,11 @@ class Open:
     pieces: list[str] = field(default_factory=list)
     n_chars: int = 0
     is_exact: bool = False  # whether white space stays
-    # Of elements that are open: label, "" if it marks no span; line; and how many
-    # characters, pieces and spans there were.
+    # Of elements that are open: label, "" if it marks no span; line; how many
+    # characters, pieces and closed elements there were.
     stack: list[tuple[str, int, int, int, int]] = field(default_factory=list)
-    spans: list[LabeledSpan] = field(default_factory=list)  # the inner ones first
-    # By the place of a span: how many are around it, and whether some are within.
-    nested: list[tuple[int, bool]] = field(default_factory=list)
+    spans: list[LabeledSpan] = field(default_factory=list)
+    n_closed: int = 0  # elements that mark a text, read or not
     n_empty: int = 0
 
     def add(self, text: str) -> None:
@@ -158,28 +157,26 @@ class Handler:
                 current.add(" ")  # its fields are words, and stand apart
         given = attributes.get("label") if current.is_exact else None
         label = "" if is_plain else given or label_of(name, attributes)
-        counts = current.n_chars, len(current.pieces), len(current.spans)
+        counts = current.n_chars, len(current.pieces), current.n_closed
         current.stack.append((label, line, *counts))
 
     def end(self, name: str) -> None:
         current = self.current
         if current is None:
             return
-        if current.stack:
-            self.close_element(current)
-        else:
+        if not current.stack:
             self.found += self.finished(current)
             self.current = None
-
-    def close_element(self, current: Open) -> None:
+            return
         label, line, start, first, n_before = current.stack.pop()
         text = "".join(current.pieces[first:])
         if label and text.strip():
-            begin = start + len(text) - len(text.lstrip())
-            end = start + len(text.rstrip())
-            n_around = sum(bool(around) for around, *_ in current.stack)
-            current.nested.append((n_around, len(current.spans) > n_before))
-            current.spans.append(LabeledSpan(begin, end, label, None, line))
+            is_outer = not any(label for label, *_ in current.stack)
+            if current.n_closed == n_before if self.is_inner else is_outer:
+                begin = start + len(text) - len(text.lstrip())
+                place = begin, start + len(text.rstrip())
+                current.spans.append(LabeledSpan(*place, label, None, line))
+            current.n_closed += 1
         elif label:
             current.n_empty += 1
 
@@ -193,15 +190,10 @@ class Handler:
         if not text.strip():
             message = f"<{current.name}> has no text; expected some"
             return [Fault(self.path, current.line, message)]
-        pairs = [*zip(current.spans, current.nested)]
-        if self.is_inner:
-            spans = [span for span, (_, has_inner) in pairs if not has_inner]
-        else:
-            spans = [span for span, (n_around, _) in pairs if not n_around]
-        what = AROUND if self.is_inner else WITHIN
-        n_left = len(current.spans) - len(spans)
-        skipped = [Skipped(what)] * n_left + [Skipped(EMPTY)] * current.n_empty
-        args = (text, tuple(spans), self.path, current.line)
+        n_left = current.n_closed - len(current.spans)
+        skipped = [Skipped(AROUND if self.is_inner else WITHIN)] * n_left
+        skipped += [Skipped(EMPTY)] * current.n_empty
+        args = (text, tuple(current.spans), self.path, current.line)
         made = AnnotatedText(*args, has_offsets=False, meta=current.meta)
         return [made, *skipped]
 

@@ -1,15 +1,15 @@
 """Tags of tokens to spans of tokens.
 
 `read_scheme` is the one place that tells how the tags of a file are to be read. It
-brings each tag to the usual form: `B-PER`, or `PER` where tags are plain labels, and
-`O` outside of spans; or it says that this cannot be told.
+brings each tag to the usual form, `B-PER`, or `O` outside of spans; or it says that it
+cannot tell.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,15 +23,13 @@ KINDS, LAST, UNIT = "[BILUESMW]", "LE", "USW"  # of BILUO, BIOES and BMEWO
 PREFIX = re.compile(rf"(?P<kind>{KINDS})[-_](?P<label>.+)")
 BRACKETS = re.compile(r"\*\)?|\(([^()*]+)(?:\*|\)|\*\))")
 ANGLES = re.compile(r"(?P<begin>I-)?<(?P<label>[^<>]+)>")
-# Tags of another level beside, or numbers and values; marks that no label has.
-ODD = rf"(?:O|{KINDS}[-_].+)[|,;+/](?:O|{KINDS}[-_].+)$|.*(?:\[\d+\]|=)"
+# Tags of another level beside, numbers or values, no label; marks that no label has.
+ODD = rf"(?:O|{KINDS}[-_].+)[|,;+/](?:O|{KINDS}[-_].+)$|.*(?:\[\d+\]|=|-\*$)"
 NO_LABEL = rf"{ODD}|.*(?:\w[][|*()<>]|[][|*()<>]\w|\*)|\d+$|[_o-]$"
 # How tags may be written: the first scheme that nearly all tags of a file have.
 SCHEMES = (
     ("brackets", BRACKETS),  # OntoNotes: (ORG* begins, *) ends, * is inside or outside
     ("angles", ANGLES),  # GROBID: I-<author> begins a span, <author> goes on
-    # WebAnno: PER[1] is all that belongs to span 1; [0]: a span of one token.
-    ("numbered", re.compile(r"(?:\\.|[^][|\\])*\[\d+\]")),
     ("prefix", PREFIX),
     ("variant", re.compile(rf"(?i:(?P<kind>{KINDS}))[-_:./](?P<label>.+)")),
     ("variant", re.compile(rf"(?P<label>.+)[-_:./](?P<kind>{KINDS})")),
@@ -71,30 +69,25 @@ class TagError(ValueError):
         self.index = index
 
 
-def read_scheme(tags: Iterable[str], path: str) -> Scheme:
-    """Returns "plain", "biluo", "bio", "iob1", "brackets" or "numbered", how the tags
-    of a file are to be read, and the usual form of each tag; those without one are
-    faults. Raises ValueError: HS372 if that is not clear."""
-    tags = [*tags]
+def read_scheme(tags: Sequence[str], path: str) -> Scheme:
+    """Returns "biluo", "bio", "iob1" or "brackets", how the tags of a file are to be
+    read, and the usual form of each tag; those without one are faults. Raises
+    ValueError: HS372 if that is not clear."""
     values = _values(tags)
     counts = Counter(values[tag] for tag in tags)
+    outside = [x for x, _ in counts.most_common() if x.casefold() in OUTSIDES]
+    outside = [OUTSIDE] if OUTSIDE in outside else outside[:1]
     forms: dict[str, str] = {}
     for name, pattern in SCHEMES:
         forms = {tag: _form(name, pattern.fullmatch(tag)) for tag in counts}
-        if name not in ("brackets", "angles"):  # which have a tag outside
-            outside = _outside(tag for tag, _ in counts.most_common())
-            forms |= {
-                tag: OUTSIDE for tag in outside if name == "plain" or not forms[tag]
-            }
+        forms |= dict.fromkeys(outside if name != "brackets" else (), OUTSIDE)
+        used = {*forms.values()} - {"", OUTSIDE}
         n_odd = sum(counts[tag] for tag in counts if not forms[tag])
         n_tagged = sum(counts[tag] for tag in counts if forms[tag] != OUTSIDE)
-        used = {*forms.values()} - {"", OUTSIDE}
         is_faulty = n_odd > max(1, MOST_FAULTY * n_tagged)
-        if not is_faulty and _is_told(name, used, counts):
+        if not is_faulty and _is_told(name, used, counts.total()):
             forms = {tag: forms[value] for tag, value in values.items()}
-            if name not in ("brackets", "numbered", "plain"):
-                name = _kind_of([forms[tag] for tag in tags])
-            return name, forms
+            return name if name == "brackets" else _kind_of(tags, forms), forms
         if name == "prefix" and any(form[0] in "BI" for form in used):
             break  # tags with a prefix are no plain labels
     odd = Counter({tag: n for tag, n in counts.items() if not forms[tag]})
@@ -110,28 +103,27 @@ def _form(name: str, match: re.Match[str] | None) -> str:
     """Returns the usual form of a tag that is written in some way; "" for no match."""
     if match is None or name in ("prefix", "variant") and re.match(ODD, match[0]):
         return ""
-    if name in ("brackets", "numbered", "plain"):
+    if name == "brackets":
         return match[0]
-    label = match["label"].removeprefix("<").rstrip(">")
-    if name == "angles":
-        return (
-            OUTSIDE if label == "other" else f"{'B' if match['begin'] else 'I'}-{label}"
-        )
-    return f"{match['kind'].upper()}-{label}"
+    parts = match.groupdict()
+    kind = parts.get("kind") or ("B" if parts.get("begin") else "I")
+    label = parts["label"].removeprefix("<").rstrip(">")
+    return (
+        OUTSIDE if (name, label) == ("angles", "other") else f"{kind.upper()}-{label}"
+    )
 
 
-def _is_told(name: str, used: set[str], counts: Counter[str]) -> bool:
-    """Returns whether forms of tags, but O, show that they are of a scheme."""
+def _is_told(name: str, used: set[str], n: int) -> bool:
+    """Returns whether the forms of n tags, but O, show that they are of a scheme."""
     kinds = {form[0] for form in used}
     if name == "prefix":
         return bool(kinds & {*"BI" + UNIT})
     if name == "variant":
         return "B" in kinds and len(kinds) > 1
     if name == "plain":
-        bare = [x for x in used if re.fullmatch(rf"(?:.*[-_:./])?{KINDS}", x)]
-        is_bare = len(bare) == len(used) and any(x[-1] == "B" for x in bare)
-        is_many = len(used) > max(N_LABELS, LABELS_PER_TOKEN * counts.total())
-        return not (is_many or is_bare and len(counts) > 1)
+        ends = [re.search(rf"[-_:./]({KINDS})$", form) for form in used]
+        is_bare = all(ends) and any(end and end[1] == "B" for end in ends) and n > 1
+        return not is_bare and len(used) <= max(N_LABELS, LABELS_PER_TOKEN * n)
     return bool(used)
 
 
@@ -145,13 +137,6 @@ def _values(tags: Sequence[str]) -> dict[str, str]:
         return {tag: tag for tag in cells}
     (key,) = keys
     return {tag: pairs.get(key) or OUTSIDE for tag, pairs in cells.items()}
-
-
-def _outside(tags: Iterable[str]) -> list[str]:
-    """Returns which of the tags, the most frequent first, stands outside of spans: O,
-    or the first that may; [] if there is none."""
-    outside = [tag for tag in tags if tag.casefold() in OUTSIDES]
-    return [OUTSIDE] if OUTSIDE in outside else outside[:1]
 
 
 def is_tag(cell: str) -> bool:
@@ -175,11 +160,12 @@ def are_tags(cells: Sequence[str], n_rows: int) -> bool:
     if sum(map(is_tag, cells)) >= 0.8 * n_rows:
         return True
     try:
-        name, _ = read_scheme(cells, "")
+        _, forms = read_scheme(cells, "")
     except ValueError:
         return False
-    is_plain_text = name == "plain" and cells.count(OUTSIDE) < 0.1 * n_rows
-    return len(cells) >= 0.95 * n_rows and not is_plain_text
+    is_plain = all(forms[tag] in ("", OUTSIDE, f"I-{tag}") for tag in forms)
+    is_enough = not is_plain or cells.count(OUTSIDE) >= 0.1 * n_rows
+    return is_enough and len(cells) >= 0.95 * n_rows
 
 
 def has_header(names: Sequence[str]) -> bool:
@@ -195,17 +181,17 @@ def named_columns(names: Sequence[str], wanted: Sequence[Sequence[str]]) -> list
     return [some[0] for some in places] if all(places) else []
 
 
-def _kind_of(tags: Sequence[str]) -> str:
+def _kind_of(tags: Sequence[str], forms: Mapping[str, str]) -> str:
     """Returns "biluo" if spans have ends of their own, "iob1" if B stands only between
     two spans of one label, else "bio"."""
-    if any(tag[:1] in "LUESMW" for tag in tags if tag):
+    if any(form[:1] in {*"LUESMW"} for form in forms.values()):
         return "biluo"
     before = OUTSIDE
     for tag in tags:
-        kind, label = _split(tag)
+        kind, label = _split(forms[tag])
         if kind == "B" and (before == OUTSIDE or _split(before)[1] != label):
             return "bio"
-        before = tag or OUTSIDE
+        before = forms[tag] or OUTSIDE
     return "iob1"
 
 
@@ -217,12 +203,8 @@ def _split(tag: str) -> tuple[str, str]:
 def spans_of(tags: Sequence[str], scheme: str) -> list[LabeledSpan]:
     """Returns spans in tokens, from left to right, of tags in the usual form. Raises
     TagError if a tag may not stand where it stands."""
-    if scheme == "plain":
-        return _runs([tag if tag != OUTSIDE else "" for tag in tags], set())
     if scheme == "brackets":
         return _closed(_of_brackets(tags))
-    if scheme == "numbered":
-        return _of_numbers(tags)
     pairs = [_split(tag) for tag in tags]
     if scheme == "biluo":
         return _closed(pairs)
@@ -240,9 +222,8 @@ def text_of_rows(
     tags = [forms[row.tag] for row in rows]
     if "" in tags:
         row = rows[tags.index("")]
-        usual = next((x for x in forms.values() if x not in ("", OUTSIDE)), OUTSIDE)
-        expected = f"one such as {usual}, as nearly all tags are, or {OUTSIDE}"
-        message = f"has the tag {shown(row.tag)}; expected {expected}"
+        usual = next((x for x in forms if forms[x] not in ("", OUTSIDE)), OUTSIDE)
+        message = f"has the tag {shown(row.tag)}; expected one such as {usual}, or O"
         return Fault(path, row.line, message)
     try:
         spans = spans_of(tags, name)
@@ -252,17 +233,6 @@ def text_of_rows(
     words = tuple(row.word for row in rows)
     text = from_tokens(words, tuple(spans), path, rows[0].line)
     return replace(text, has_offsets=False, meta=meta)
-
-
-def _of_numbers(tags: Sequence[str]) -> list[LabeledSpan]:
-    begins = {i for i, tag in enumerate(tags) if tag.endswith("[0]")}
-    spans = _runs([tag if tag != OUTSIDE else "" for tag in tags], begins)
-    for i, span in enumerate(spans):
-        label = re.sub(r"\\(.)", r"\1", span.label.rpartition("[")[0])
-        if label == "*":
-            raise TagError(span.start, "has a span without a label; expected one")
-        spans[i] = span._replace(label=label)
-    return spans
 
 
 def _of_brackets(tags: Sequence[str]) -> list[tuple[str, str]]:
