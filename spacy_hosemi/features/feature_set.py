@@ -105,8 +105,7 @@ SETTINGS = (
 class FeatureSet:
     """Has templates and functions by role, and the numbers of SETTINGS. A feature that
     a later update brings has weights for all labels. Raises HS030, HS031, HS036 for
-    templates; HS033 for min_count, width, all_labels,
-    one_dash."""
+    templates; HS033 for numbers and flags."""
 
     def __init__(
         self,

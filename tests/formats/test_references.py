@@ -55,7 +55,9 @@ def test_names_with_initials(style, people, last, more):
         ("LI, Y., NG, A.", ["LI|Y.", "NG|A."]),
         ("Ivanov IV, Petrov PP", ["Ivanov|I. V.", "Petrov|P. P."]),
         ("Mihály Garcia - Marin, A - M Li", ["Garcia-Marin|Mihály", "Li|A.-M."]),
-        ("(a cura di A. Vitolo)", ["Vitolo|A."]),
+        ("Le Corbusier; von Goethe", ["Le Corbusier|", "Goethe|"]),
+        ("(catalogo a cura di A. Vitolo)", ["Vitolo|A."]),
+        ("Kefi (N.), In G, Ahn NG", ["Kefi|N.", "In|G.", "Ahn|N. G."]),
         ("[ CALDOGNO ],", ["CALDOGNO|"]),
     ],
 )
@@ -168,6 +170,7 @@ def test_kinds(fields, expected):
         ("journal", "in Nature", {"journal": "Nature"}),
         ("journal", "In Vitro", {"journal": "In Vitro"}),
         ("container-title", "In the Proc. of X,", {"title": "Proc. of X"}),
+        ("booktitle", "paper presented at the XY,", {"title": "XY"}),
         ("title", "On X. In:", {"title": "On X"}),
         ("title", "(Re)reading [sic]", {"title": "(Re)reading [sic]"}),
         ("edition", "(2nd ed.).", {"edition": "2nd"}),

@@ -48,11 +48,10 @@ _ENDS = " \t\n\r\u00a0,;:"
 _QUOTES = "\"'“”„‟‘’‚«»‹›"
 _ABBREVIATION = re.compile(r"(?:^|[\s.])\w{1,3}\.$")
 # What stands before or after the value itself.
-_IN = r"^(?:in(?:\s*:|\b)\s*(?:the\b\s*)?|of\s|(?:paper )?presented at (?:the )?)(?=\S)"
 _CUES = {
     key: re.compile(f"(?i){cue}")
     for key, cue in {
-        "booktitle": _IN,
+        "booktitle": r"^(?:in\b\s*:?\s*|of\s|(?:\w+ )?presented at )(?:the\b\s*)?",
         "journal": r"^(?-i:in\s+|In\s*:\s*|in\s*:\s*)(?:the\b\s*)?(?=\S)",
         "volume": r"^(?:vols?|volumen?|bd|band|t|tom[eo]?|jg|jahrgang)\b[.\s]*(?=\w)",
         "number": r"^(?:(?:nos?|nrs?|n[uú]m|issues?|number|heft|h|fasc|n)\b[.°º\s]*|"

@@ -41,18 +41,19 @@ _ROLE_AFTER = regex.compile(
     rf"(?i)(?:^|[ ,])(?:in|{_ROLES})\.?$|(?:主?[编編]著?|[著译訳译])$"
 )
 _ROLE_BEFORE = regex.compile(
-    r"(?i)^(?:(?:and|und|et) )?(?:in(?:: ?| )|"
+    r"(?i)^(?:(?:and|und|et) )?(?:in(?:: ?| (?!(?-i:\p{Lu}{1,2}),))|"
     r"(?:eds?|trans|transl|trad|dir|hrsg|hg|red|übers)\. (?:(?:it|esp|fr)\. )?"
     r"(?:(?:by|von|v\.|par|de|di|por|door) )?|"
     r"(?:(?:edited|translated|compiled|directed) )?by |"
     r"(?:herausgegeben|übersetzt|aus dem \w+) von |"
     r"(?:édité|traduite?|dirigé) par |sous la dir(?:\.|ection) de |"
-    r"(?:traducción|tradução|edición) de |(?:a )?cura di |vertaald door |oversatt av |"
-    r"pod red\. )?"
+    r"(?:traducción|tradução|edición) de |cura di |pod red\. |"
+    r"(?:[^,]{0,60} )?a c(?:ura|\.) di |vertaald door |oversatt av )?"
 )
-# "FOUCAULT (Michel)"
+# "FOUCAULT (Michel)", "Kefi (N.)"
 _GIVEN = regex.compile(
-    rf"(?<=\p{{Lu}}\p{{Lu}}) ?\((?!(?i:{_ROLES})\.?\))(\p{{Lu}}[\p{{Ll}}.-][^()]*)\)"
+    rf"(?<=\p{{Lu}}\p{{Lu}}) ?\((?!(?i:{_ROLES})\.?\))(\p{{Lu}}[\p{{Ll}}.-][^()]*)\)|"
+    r"(?<=\p{L}) ?\(((?:\p{Lu}\.[ -]?)+)\)"
 )
 _MARKS = regex.compile(
     r"\([^()]*\)?|\[[^][]*\]?|[][(){}\\*†‡§¶¹²³]|(?<=[\p{L}.])\p{Nd}+(?!\p{L})"
@@ -70,7 +71,7 @@ _BETWEEN = regex.compile(
 _AND = regex.compile(
     r",? (?:and|AND|und|UND|et|ET|u\.|(y|e|i|a|en|och|og|ja|ve|-)) |,? ?& ?"
 )
-_TITLE = regex.compile(r"(?:Prof|Dr|Mrs?|Ms|Sir|Dame)\.?")
+_TITLES = regex.compile(r"^(?:(?:Prof|Dr|Mrs?|Ms|Sir|Dame)\.?(?: |$))++")
 # As in "J. P.", "J.-P." or "JP".
 _INITIAL = regex.compile(
     r"\p{Lu}\.(?:-?\p{Lu}\.)*+(?:-?\p{Lu})?|\p{Lu}(?:-?\p{Lu}){0,2}\.?|"
@@ -85,7 +86,7 @@ _CAPITALS = regex.compile(
     r"(?P<given>\p{Lu}\S*\p{Ll}\S*) (?P<family>\p{Lu}{2,}[- '’]\p{Lu}{2,})"
 )
 _PARTICLE = regex.compile(
-    r"(?P<given>\S.*?) (?P<family>(?:Van|Von|De|Della|Del|Di|La|Le|Ten|Ter|El) .+)"
+    r"(?P<given>\S.*?) (?P<family>(?i:Van|Von|De|Della|Del|Di|La|Le|Ten|Ter|El) .+)"
 )
 _SUFFIX = regex.compile(r"(?:(?i:jr|sr|júnior|2nd|3rd|ph\.?d|md)|[IVX]{2,4})\.?")
 _ASIAN = regex.compile(r"[\p{Han}\p{Hangul}\p{Hiragana}\p{Katakana}・·ー ]+")
@@ -103,7 +104,7 @@ def read_names(text: str) -> tuple[list[Name], bool]:
     """Returns the people of a list, as references have it, in their order, and whether
     others are left out: "et al.", or dots."""
     text = " ".join(with_hyphens(text.translate(_PUNCTUATION)).split())
-    text = _GIVEN.sub(r", \1", text).strip(_ENDS)
+    text = _GIVEN.sub(r", \1\2", text).strip(_ENDS)
     text = _MARKS.sub("", text).strip(_ENDS) or text.strip(f"()[]{_ENDS}")
     text, n_others = _OTHERS.subn(";", " ".join(text.split()))
     names: list[Name] = []
@@ -149,9 +150,8 @@ def _is_complete(left: str, word: str, right: str) -> bool:
 
 def _is_organization(text: str) -> bool:
     is_one = "," not in text and (_NOUN.search(text) or _OF.search(text))
-    words = text.split()[1:]
-    if text.isupper():  # "UNIVERSIDADE DE SÃO PAULO"
-        words = [word for word in words if "." in word]
+    # "UNIVERSIDADE DE SÃO PAULO"
+    words = [x for x in text.split()[1:] if "." in x or not text.isupper()]
     return bool(is_one) and not any(map(_is_initials, words))
 
 
@@ -187,10 +187,7 @@ def _read_chunk(chunk: str) -> Iterator[Name]:
 def _clean(part: str) -> str:
     """Returns a part between commas without titles, and without the dot of a sentence;
     "" if it has no letter."""
-    words = [*part.strip(" :").split()]
-    while words and _TITLE.fullmatch(words[0]):
-        del words[0]
-    text = " ".join(words)
+    text = _TITLES.sub("", part.strip(" :"))
     last = text[:-1].rpartition(" ")[2]
     is_word = len(last) > 2 and last.isalpha() or _ASIAN.fullmatch(last)
     if is_word and not _SUFFIX.fullmatch(last):
@@ -266,15 +263,13 @@ def _read_name(family: str, *others: str) -> Name:
             family, given = pair
         elif match := _PARTICLE.fullmatch(family):
             family, given = match["family"], match["given"]
-    if given:
+    if given or _PARTICLE.match(f"_ {family}"):  # "Le Corbusier"
         words = family.split()
         particles = [*takewhile(str.islower, words[:-1])]
         rest = " ".join(words[len(particles) :])
         name = Name(rest, given, " ".join(particles))
-    elif " " in family:
-        name = _parse(family)
     else:
-        name = Name(family)
+        name = _parse(family)
     suffixes = [x for x in suffixes if x[:2].lower() not in ("ph", "md")]
     given = _with_dots(name.given, name.family)
     return name._replace(given=given, suffix=" ".join(suffixes))
