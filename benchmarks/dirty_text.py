@@ -23,7 +23,7 @@ import random
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -32,9 +32,6 @@ import spacy
 from arguments import flag, script
 from scores import Exactness, exactness
 from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.tokens import Span as DocSpan
-from spacy.training import Example
 
 from spacy_hosemi import use_field_tokenizer
 
@@ -189,17 +186,6 @@ def glued(marked: harness.Marked) -> harness.Marked:
     return dirtied(marked, lambda *_: pieces)
 
 
-def make_examples(nlp: Language, docs: Iterable[harness.Marked]) -> list[Example]:
-    """Returns examples whose reference has its spans, whatever the tokenizer of the
-    pipeline does."""
-    found = []
-    for text, spans in docs:
-        reference = Doc(nlp.vocab, [*text], [False] * len(text))
-        reference.ents = [DocSpan(reference, *span) for span in spans]
-        found.append(Example(nlp.make_doc(text), reference))
-    return found
-
-
 def measure_texts(nlp: Language, docs: Sequence[harness.Marked]) -> Exactness:
     """How exact spans are, in characters."""
     found = map(harness.spans_of, nlp.pipe(text for text, _ in docs))
@@ -222,7 +208,7 @@ def train(args: argparse.Namespace, docs: Sequence[harness.Marked]) -> Language:
     model = {"@architectures": "spacy_hosemi.SpanScorer.v1", "features": features}
     config = {"clean_text": not args.raw, "model": model}
     pipe = nlp.add_pipe("hosemi", config=config)
-    pipe.fit(make_examples(nlp, docs), nlp=nlp, progress=False)
+    pipe.fit(docs, nlp=nlp, progress=False)
     return nlp
 
 

@@ -154,7 +154,7 @@ def test_each_format_is_written_to_a_file(model, lines, tmp_path, name):
     rest = tmp_path / "rest.jsonl"
     out, err = run(tmp_path / "m", lines, "-F", name, "-o", file, "--rest", rest)
     what = "field of a reference, and no entry" if name in ("bib", "csl") else "field"
-    n = 3 if WRITERS[name].is_for_tools else 4
+    n = 3 if WRITERS[name].is_for_tools else 4  # blank lines are no tasks
     assert out == "" and err == f"1 of {n} lines have no {what}: they are in {rest}\n"
     (record,) = map(json.loads, rest.read_text().splitlines())
     assert (record["line"], record["text"]) == (3, TEXTS[2])
@@ -451,11 +451,3 @@ def test_where_nothing_can_be_read_nothing_is_written(model, tmp_path):
     assert not printed and not out.exists()
     assert said.endswith("No line could be read: nothing is written\n")
     assert "lines.jsonl:1:" in said and "lines.jsonl:2:" in said
-
-
-@pytest.mark.parametrize("name", ["prodigy", "doccano", "label-studio", "xml"])
-def test_blank_lines_are_no_tasks(nlp, model, lines, tmp_path, name):
-    run(model, lines, "-F", name, "-o", tmp_path / "found")
-    printed = (tmp_path / "found").read_text("utf8")
-    tasks = json.loads(printed) if name == "label-studio" else printed.splitlines()
-    assert len(tasks) == (6 if name == "xml" else 3)

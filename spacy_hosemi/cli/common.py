@@ -312,7 +312,7 @@ def readers_of(
 ) -> list[tuple[str, TextReader]]:
     """Returns files with what reads the texts of each; exits if that is not clear, or
     one is not there."""
-    from ..formats.inputs import read_column, read_json_lines, read_plain
+    from ..formats.inputs import read_column, read_json_lines
     from ..formats.sources import check_encoding
 
     if column is not None and text_key is not None:
@@ -335,7 +335,7 @@ def readers_of(
         if suffix == ".json":
             expected = "Expected lines of text, .jsonl or .csv."
             fail(f"{path!r} is no file of lines", expected)
-        return read_plain
+        return iter
 
     return [(path, reader_of(path)) for path in files]
 

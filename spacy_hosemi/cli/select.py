@@ -160,8 +160,8 @@ def select_cli(
                 docs = [*DocBin().from_disk(path).get_docs(nlp.vocab)]
             numbers = [*range(1, len(docs) + 1)]
         else:
-            lines = read_texts(readers, MAX_CHARS, encoding, log)
-            lines = [line for line in lines if line.text.strip()]
+            texts = read_texts(readers, MAX_CHARS, encoding, log)
+            lines = [line for line in texts if line.text.strip()]
             docs = [doc_of(nlp, line) for line in lines]
             numbers = [line.number for line in lines]
     with failing("Cannot tell how sure the pipeline is"):

@@ -105,15 +105,10 @@ def read_chunks(
     confidence: bool = True,
     is_own: bool = False,
 ) -> Iterator[None]:
-    """Applies a pipeline to lines. YIELDS (None): After each chunk, whose lines all are
-    among the results then.
-
-    nlp (Language): The pipeline. Its settings and error handlers stay as they are.
-    lines (Iterable[Line]): Texts; read as far as needed.
-    threads (Optional[int]), confidence (bool): See `annotate_stream`.
-    is_own (bool): Whether nobody else uses the pipeline, so that its vocabulary may be
-        made anew, see `renew`.
-    """
+    """Applies a pipeline, whose settings and error handlers stay as they are, to lines,
+    which are read as far as needed. Yields after each chunk, whose lines all are among
+    the results then. `threads`, `confidence`: see `annotate_stream`. is_own: nobody
+    else uses the pipeline, so that its vocabulary may be made anew, see `renew`."""
     settings = {"threads": threads, "confidence": confidence}
     of_pipes = {name: settings.copy() for name in own_components(nlp)}
     decode = None
@@ -126,16 +121,13 @@ def read_chunks(
 
 
 def own_components(nlp: Language) -> list[str]:
-    """RETURNS (List[str]): The names of the components of this package in a pipeline,
-    without disabled ones."""
+    """Returns the names of the components of this package that are not disabled."""
     return [name for name, pipe in nlp.pipeline if isinstance(pipe, HighOrderSemiCRF)]
 
 
 class _Chunk:
-    """Lines that are worked on together. A document is known by its line's place.
-
-    of_pipes (Dict[str, Dict[str, Any]]): Arguments of `pipe` of some components.
-    """
+    """Lines that are worked on together. A document is known by its line's place;
+    of_pipes: arguments of `pipe` of some components."""
 
     def __init__(
         self,
@@ -173,7 +165,7 @@ class _Chunk:
             self._results.fail(self._lines[place], message)
 
     def _unread(self) -> list[int]:
-        """RETURNS (List[int]): The places of lines that were not read yet."""
+        """Returns the places of lines that were not read yet."""
         messages = self._messages
         return [k for k, x in enumerate(self._is_read) if not x and k not in messages]
 
@@ -192,8 +184,8 @@ class _Chunk:
             self._messages.setdefault(place, message)
 
     def _documents(self, places: Iterable[int]) -> Iterator[tuple[Doc, int | None]]:
-        """YIELDS (Tuple[Doc, Optional[int]]): Documents as the pipeline leaves them, in
-        order, with their places; None if a component has made another document."""
+        """Yields documents as the pipeline leaves them, in order, with their places;
+        None if a component has made another document."""
         args: Any = {"as_tuples": True, "component_cfg": self._of_pipes}
         yield from self._nlp.pipe(self._tokenized(places), **args)
 
@@ -258,13 +250,9 @@ def _tidy_in_time(nlp: Language, lines: Sequence[Line], is_own: bool) -> None:
 
 
 def renew(vocab: Vocab, is_own: bool) -> bool:
-    """Makes the hash tables of a vocabulary anew, with all strings; strings are found
-    as before, in documents that live, too. RETURNS (bool): Whether it was done: not in
-    a memory zone, whose strings would stay.
-
-    is_own (bool): Whether to forget all lexemes, too: their attributes are computed
-        again, also those that somebody has set.
-    """
+    """Makes the hash tables of a vocabulary anew, with all strings, which documents
+    find as before; is_own: without lexemes, whose attributes are computed again, also
+    those that somebody has set. Returns whether it was done: not in a memory zone."""
     whole: Any = vocab  # the stubs do not know all of it
     if whole.in_memory_zone:
         return False

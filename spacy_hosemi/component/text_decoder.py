@@ -30,11 +30,8 @@ Ints = NDArray[Any]
 
 
 def obstacle(nlp: Language) -> str | None:
-    """RETURNS (Optional[str]): Why the texts of a pipeline must become documents; None:
-    they need not.
-
-    nlp (Language): A pipeline with a trained component.
-    """
+    """Returns why the texts of a pipeline with a trained component must become
+    documents; None: they need not."""
     if [type(pipe) for _, pipe in nlp.pipeline] != [HighOrderSemiCRF]:
         return "the pipeline has more than one component"
     if type(nlp.tokenizer) is not FieldTokenizer:
@@ -61,14 +58,11 @@ def obstacle(nlp: Language) -> str | None:
 def predict_texts(
     nlp: Language, texts: list[str], threads: int | None
 ) -> Iterator[tuple[list[int], Fields]]:
-    """Predicts the spans of texts and nothing else: no document is annotated, and one
-    is made only where words are not clean, or not separated by single spaces.
-
-    nlp (Language): A pipeline without an `obstacle`.
-    threads (Optional[int]): Of the component; None: as in its settings.
-    YIELDS (Tuple[List[int], Fields]): The places of some texts, and their fields. Texts
-        of a batch in which one fails are left out.
-    """
+    """Predicts the spans of texts by a pipeline without an `obstacle`: no document is
+    annotated, and one is made only where words are not clean, or not separated by
+    single spaces. Yields the places of some texts, and their fields; texts of a batch
+    in which one fails are left out. threads: of the component; None: as in its
+    settings."""
     pipe = cast(HighOrderSemiCRF, nlp.pipeline[0][1])
     tokens = read_texts(texts, cast(FieldTokenizer, nlp.tokenizer))
     orths, spaces, starts, ends, first, irregular = tokens
@@ -105,7 +99,7 @@ def predict_texts(
 def _predicted(
     pipe: HighOrderSemiCRF, stream: Iterable[Instances], threads: int | None
 ) -> Iterator[tuple[Instances, Predictions | None]]:
-    """YIELDS (Tuple[Instances, Optional[Predictions]]): Each batch; None: it fails."""
+    """Yields each batch with its predictions; None: it fails."""
     for batch, predict in predictions(pipe, stream, threads, True):
         try:
             of_batch = predict()
@@ -116,7 +110,7 @@ def _predicted(
 
 
 def _make_doc(nlp: Language, text: str) -> Doc | None:
-    """RETURNS (Optional[Doc]): The document of a text, if the tokenizer permits."""
+    """Returns the document of a text, if the tokenizer permits."""
     try:
         return nlp.make_doc(text)
     except Exception:  # such as half a surrogate pair
@@ -126,7 +120,7 @@ def _make_doc(nlp: Language, text: str) -> Doc | None:
 def _batches(
     vocab: Vocab, orths: Keys, spaces: Keys, first: Ints
 ) -> Iterator[Instances]:
-    """YIELDS (Instances): Some texts, with their tokens."""
+    """Yields some texts, with their tokens."""
     i = 0
     while i < len(first) - 1:
         most = int(first[i]) + BATCH_TOKENS
@@ -139,8 +133,7 @@ def _batches(
 
 
 def _characters(docs: Instances) -> tuple[Ints, Ints]:
-    """RETURNS (Tuple[int [n], int [n]]): Where each token of some documents begins and
-    ends in its document."""
+    """Returns where each of n tokens begins and ends in its document, int64 [n]."""
     spaces, lengths = docs.tokens[1:].astype(np.int64)
     after = np.append(0, np.cumsum(lengths + spaces))
     starts = after[:-1] - np.repeat(after[docs.first[:-1]], np.diff(docs.first))
@@ -150,11 +143,8 @@ def _characters(docs: Instances) -> tuple[Ints, Ints]:
 def _fields(
     texts: Sequence[str], starts: Ints, ends: Ints, first: Ints, predicted: Predictions
 ) -> Fields:
-    """RETURNS (Fields): What is predicted in texts.
-
-    starts, ends (int [n]), first (int32 [D + 1]): The characters of the tokens of all
-        these texts, and the first token of each.
-    """
+    """Returns what is predicted in D texts, from the characters of their n tokens, int
+    [n], and the first token of each, int32 [D + 1]."""
     assert predicted.confidence is not None
     of_spans = np.repeat(np.arange(len(texts)), predicted.n_spans)
     low, labels = first[of_spans], predicted.labels

@@ -16,11 +16,6 @@ Lines = Iterable[Line | Fault]
 TextReader = Callable[[Lines], Iterator[Line | Fault]]
 
 
-def read_plain(lines: Lines) -> Iterator[Line | Fault]:
-    """Yields each line as a text, an empty one too."""
-    yield from lines
-
-
 def read_json_lines(lines: Lines, key: str) -> Iterator[Line | Fault]:
     """Yields lines that are JSON objects with the text under a key in their place, or
     else with that of their "tokens"; empty lines are skipped."""

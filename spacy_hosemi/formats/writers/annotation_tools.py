@@ -167,11 +167,11 @@ def write_xml(
             )
             at = field.end
         notes = {**_notes(record), "record_confidence": rounded(record.best.confidence)}
-        head = [f" {k}={_quoted(v)}" for k, v in notes.items() if v is not None]
+        head = "".join(f" {k}={_quoted(v)}" for k, v in notes.items() if v is not None)
         text = "".join(pieces) + _content(record.text[at:])
         others = _others(record, options).items()
         tail = "".join(f" <!-- {_said(pair)} -->" for pair in others)
-        head = f'<sequence{"".join(head)} xml:space="preserve">'
+        head = f'<sequence{head} xml:space="preserve">'
         file.write(f"{head}{text}</sequence>{tail}\n")
     file.write("</dataset>\n")
 
