@@ -43,7 +43,7 @@ PEERS = ("crfsuite", "crfsuite-no-lists", "crfsuite-plain")
 # none that is best is at an edge. As with our own trials, the tolerance is wider than
 # that of the last fit.
 C1 = 0.0, 0.05, 0.1
-MIDDLE = -3  # .03, see `half_power`
+MIDDLE = -3  # of the half powers: .03
 DELTA = 1e-3
 N_FOLDS = 3
 
@@ -198,34 +198,30 @@ def choose(
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/chosen.crfsuite"
 
-        def score(c1: float, c2: float) -> float:
+        def score(c1: float, k: int) -> float:
+            c2 = float(f"{(1, 3)[k % 2]}e{k // 2}")  # of -3, -2, -1: .03, .1, .3
             tagged, gold = [], []
             for rest, part in rounds:
-                train_crfsuite(*zip(*rest), c1, c2, path, delta=DELTA)
+                items, tags = zip(*rest)
+                train_crfsuite(items, tags, c1, c2, path, delta=DELTA)
                 tagger = open_crfsuite(path)
-                tagged += [spans_of_tags(tagger.tag(items)) for items, _ in part]
-                gold += [spans_of_tags(tags) for _, tags in part]
+                tagged += [spans_of_tags(tagger.tag(x)) for x, _ in part]
+                gold += [spans_of_tags(y) for _, y in part]
             found[c1, c2] = f1(tagged, gold)
-            print(f"c1 {c1:g} c2 {c2:g}: {found[c1, c2]:.2f}", flush=True)
             return found[c1, c2]
 
         c1s = [*c1s]
         for c1 in c1s:  # which grows
-            f1s = {MIDDLE: score(c1, half_power(MIDDLE))}
+            f1s = {MIDDLE: score(c1, MIDDLE)}
             for step in (1, -1):
                 k = MIDDLE
                 while k == MIDDLE or f1s[k] > f1s[k - step]:
                     k += step
-                    f1s[k] = score(c1, half_power(k))
+                    f1s[k] = score(c1, k)
             if c1 == max(c1s) and max(found, key=lambda x: found[x])[0] == c1 > 0:
                 c1s.append(2 * c1)
     c1, c2 = max(found, key=lambda pair: found[pair])
     return c1, c2, {f"c1 {x:g} c2 {y:g}": f for (x, y), f in found.items()}
-
-
-def half_power(k: int) -> float:
-    """Returns 1, 3, 10, 30 .. for k = 0, 1, 2, 3 .., and .3, .1, .03 .. below."""
-    return float(f"{(1, 3)[k % 2]}e{k // 2}")
 
 
 def fit(
