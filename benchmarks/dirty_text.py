@@ -28,6 +28,7 @@ from functools import partial
 from pathlib import Path
 
 import harness
+import numpy as np
 import spacy
 from arguments import flag, script
 from scores import Exactness, exactness
@@ -37,6 +38,12 @@ from spacy_hosemi import use_field_tokenizer
 
 # What stands before a character, the character itself, and what stands after it.
 Piece = tuple[str, str, str]
+# No records, of the margins of a list of references.
+LINES = (
+    "References/REFERENCES/5 Conclusion and Future Work/Acknowledgments/Bibliography/"
+    "Appendix A. Proofs/Notes/3.2 Related work/Further reading/Literature cited/12/xiv/"
+    "- 345 -/Page 3 of 20/© 2004 Elsevier/117/p. 9/Vol. 3, 2001/2/Volume 12 (2011) 345"
+)
 Dirt = Callable[[str, random.Random], list[Piece]]
 
 
@@ -186,6 +193,32 @@ def glued(marked: harness.Marked) -> harness.Marked:
     return dirtied(marked, lambda *_: pieces)
 
 
+def no_records(path: Path) -> dict[str, list[str]]:
+    """A hundred lines that are no single record, sentences only where they are beside
+    the data."""
+    texts, rng = harness.read_marked(path / "test.jsonl"), random.Random(0)
+    found: dict[str, list[str]] = {"headings and lines of a page": LINES.split("/")}
+    for n, marks in (2, [" ", "; ", "\n", ""]), (3, [" "]):
+        pairs = [(mark, rng.sample(texts, n)) for mark in 10 * marks]
+        found[f"{n} references"] = [mark.join(t for t, _ in x) for mark, x in pairs]
+    for name in ("wnut17", "ncbi_disease"):
+        if (file := path.parent / name / "test.jsonl").exists():
+            sentences = [text for text, _ in harness.read_marked(file) if text[40:]]
+            found[f"sentences of {name}"] = rng.sample(sentences, 15)
+    return found
+
+
+def measure_records(nlp: Language, texts: Sequence[str]) -> list[float]:
+    """Returns how many there are, and how many (%) have a confidence above .5, are
+    unusual, and have the one without being the other."""
+    facts, p, odd = nlp.get_pipe("hosemi").facts, [], []
+    for doc in nlp.pipe(texts):
+        p.append(doc._.record_confidence > 0.5)
+        odd.append(facts.is_unusual([x.label_ for x in doc.ents], len(doc.text)))
+    sure, unusual = np.array(p), np.array(odd)
+    return [len(p), *(100 * x.mean() for x in (sure, unusual, sure & ~unusual))]
+
+
 def measure_texts(nlp: Language, docs: Sequence[harness.Marked]) -> Exactness:
     """How exact spans are, in characters."""
     found = map(harness.spans_of, nlp.pipe(text for text, _ in docs))
@@ -227,6 +260,10 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         joined = measure_texts(nlp, [*map(glued, others)])
         rows.append([f"spaced ({len(others)} others)", *spaced, 0.0, None])
         rows.append(["glued", *joined, joined.f1 - spaced.f1, None])
+    sets = {"test": [text for text, _ in docs], **no_records(args.data)}
+    lines = [[name, *measure_records(nlp, texts)] for name, texts in sets.items()]
+    names = ["lines", "n", "> .5|.0f", "unusual|.0f", "> .5, not unusual|.0f"]
+    print(harness.table(names, lines))
     columns = ["dirt", "F1|.2f", "records|.2f", "F1, difference|+.2f", "us|.0f"]
     about = f"Tokenizer: {args.tokenizer}; clean_text = {not args.raw}."
     table = harness.table(columns, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -127,6 +128,11 @@ def guarantee_cli(
     nlp, pipe = load_component(model, component)
     with_copies = read_answers(nlp, data, has_confidence=True, group=group)
     answers = without_copies(with_copies)
+    if (facts := pipe.facts) is not None:  # `parse` judges them so, too
+        for k, x in enumerate(answers):
+            if facts.is_unusual([label for *_, label in x.predicted], len(x.text)):
+                nothing = dict.fromkeys(x.confidence, 0.0)
+                answers[k] = replace(x, confidence=nothing, record_confidence=0.0)
     if n := len(with_copies) - len(answers):
         say(f"Left out: {n:,} of {len(with_copies):,} documents, copies of others")
     seen = pipe.training_texts

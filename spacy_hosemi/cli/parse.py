@@ -214,7 +214,7 @@ def parse_cli(
             opening = (open_output(path, overwrite) for path in paths)
             out, *others = map(stack.enter_context, opening)
         options = replace(options, continues=state["line"] > 0)
-        marks = ReviewMarks(guarantee, fields, partial(_write_rest, others))
+        marks = ReviewMarks(guarantee, fields, partial(_write_rest, others), pipe.facts)
         marks.counts |= state.get("counts", {})
         state["counts"] = marks.counts
         for fault in state["faults"]:

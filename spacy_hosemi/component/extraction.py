@@ -16,6 +16,7 @@ from ..formats.texts import Fault
 from ..prediction.guarantee import Guarantee
 from ..prediction.ranked import RankedSegmentation
 from .chunks import ResultSink, fields_of, in_chunks, read_chunks
+from .training_summary import TrainingSummary
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
@@ -109,7 +110,8 @@ def _segmentation(doc: Doc, ranked: RankedSegmentation) -> Segmentation:
 class ReviewMarks:
     """Marks records, or their fields, that need no eye, where a guarantee promises
     something, and counts what it sees. `on_empty` gets the records of texts without any
-    field; where there are `names`, of labels, without any field of a reference.
+    field; where there are `names`, of labels, without any field of a reference. What
+    `facts` call unusual counts as improbable.
 
     counts (Dict[str, int]): Of texts, those without fields that are not blank, and
         fields; of what got a verdict, those that are accepted, and those as improbable
@@ -123,10 +125,13 @@ class ReviewMarks:
         guarantee: Guarantee | None,
         names: Mapping[str, str] | None = None,
         on_empty: Callable[[ExtractedRecord], object] = lambda record: None,
+        facts: TrainingSummary | None = None,
     ) -> None:
+        self._facts = facts
         self._guarantee, self._names, self._on_empty = guarantee, names, on_empty
-        keys = "texts", "without_fields", "fields", "n_judged", "n_accepted", "n_low"
-        self.counts = dict.fromkeys((*keys, "has_drifted"), 0)
+        keys = "texts", "without_fields", "unusual", "fields"
+        judged = "n_judged", "n_accepted", "n_low", "has_drifted"
+        self.counts = dict.fromkeys((*keys, *judged), 0)
 
     @property
     def has_drifted(self) -> bool:
@@ -161,14 +166,21 @@ class ReviewMarks:
         is_empty = not found and bool(record.text.strip())
         if is_empty:
             self._on_empty(record)
+        labels = [x.label for x in fields]
+        if self._facts is not None and record.text.strip():
+            is_unusual = self._facts.is_unusual(labels, len(record.text))
+            record = replace(record, is_unusual=is_unusual)
         values = {"texts": 1, "without_fields": is_empty, "fields": len(fields)}
+        values["unusual"] = record.is_unusual
         if guarantee is not None and record.text.strip():
             probabilities = [x.confidence for x in fields]
             if guarantee.is_of_records:
                 probabilities = [record.best.confidence]
+            if record.is_unusual:
+                probabilities = [0.0] * len(probabilities)
+            if guarantee.is_of_records:
                 record = replace(record, verdict=guarantee.of_record(*probabilities))
             else:
-                labels = [x.label for x in fields]
                 verdicts = guarantee.of_spans([*zip(labels, probabilities)])
                 record = replace(record, verdicts=[*map(str, verdicts)])
             values["n_judged"] = len(probabilities)
@@ -193,11 +205,17 @@ class ReviewMarks:
         return {**counts, "judged": guarantee.what, "drift": drift}
 
     def summary(self) -> str:
-        """Returns a text for people; empty if nothing was marked."""
+        """Returns a text for people; empty if nothing was marked, or is unusual."""
+        text, n, n_unusual = "", self.counts["texts"], self.counts["unusual"]
+        if n_unusual > max(2, 0.01 * n + 3.29 * (0.01 * n) ** 0.5):  # no 1 % by chance
+            text = (
+                f"Warning: {n_unusual:,} of {n:,} lines are no single records as those "
+                "of the training: several in a line, headings, sentences?\n"
+            )
         if self._guarantee is None or not (n := self.counts["n_judged"]):
-            return ""
+            return text.strip()
         what = self._guarantee.what
-        text = f"{self.counts['n_accepted']:,} of {n:,} {what} need no eye"
+        text += f"{self.counts['n_accepted']:,} of {n:,} {what} need no eye"
         if self.has_drifted:
             drift = self.report()["drift"]
             text += (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -19,6 +20,9 @@ from ..prediction.existing_entities import preset_entities
 # random sample of the texts. Some of any large file that was seen will be among them.
 MOST_SAVED = 100_000
 
+# Fewer documents do not say what is usual.
+FEWEST = 100
+
 
 @dataclass(frozen=True)
 class TrainingSummary:
@@ -29,6 +33,9 @@ class TrainingSummary:
     n_spans (Mapping[str, int]): The annotated spans of each label.
     trials (Sequence[Mapping[str, Any]]): What l2 = "auto" has tried, see `Trial`.
     judged_by (str): What the scores of the trials are of.
+    shape (Mapping[str, Sequence[int]]): How many documents have 0, 1, ... spans of a
+        label; and under "" characters, as a power of two. Empty: nobody knows.
+    least_log_share (float): What is less than this is unusual.
     """
 
     n_documents: int
@@ -37,6 +44,22 @@ class TrainingSummary:
     n_spans: Mapping[str, int]
     trials: Sequence[Mapping[str, Any]] = field(default_factory=list)
     judged_by: str = ""
+    shape: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    least_log_share: float = 0.0
+
+    def is_unusual(self, labels: Iterable[str], n_chars: int) -> bool:
+        """Returns whether a text is no single record as those of the training: two in a
+        line, a heading, the number of a page. The shares of training documents that
+        have as many spans of each label, and as long a text, are multiplied; this is
+        unusual if it is less than that of 99 of 100 training documents."""
+        return self._log_share(_shape(labels, n_chars)) < self.least_log_share
+
+    def _log_share(self, numbers: Counter[str]) -> float:
+        log_share = 0.0
+        for name, n_docs in self.shape.items():
+            n_equal = sum(n_docs[numbers[name] :][:1])
+            log_share += math.log((n_equal + 1) / (sum(n_docs) + 1))
+        return log_share
 
     @property
     def preset_share(self) -> float:
@@ -51,9 +74,28 @@ def summarize(
     None if there are no documents."""
     if not docs:
         return None
-    labels = Counter(label for x in annotations for *_, label in x.required)
+    n_spans = Counter(label for x in annotations for *_, label in x.required)
     n_preset = sum(map(len, (x for doc in docs for x in preset_entities(doc, name))))
-    return TrainingSummary(len(docs), sum(map(len, docs)), n_preset, dict(labels))
+    args = len(docs), sum(map(len, docs)), n_preset, dict(n_spans)
+    summary, shapes = TrainingSummary(*args), []
+    for doc, x in zip(docs, annotations):
+        if not x.unknown(len(doc)).any():
+            shapes.append(_shape([y for *_, y in x.required], len(doc.text)))
+    if len(shapes) < FEWEST:
+        return summary
+    n_docs: dict[str, list[int]] = {}
+    for name in sorted({name for shape in shapes for name in shape}):
+        counts = Counter(shape[name] for shape in shapes)
+        n_docs[name] = [counts[n] for n in range(max(counts) + 1)]
+    summary = replace(summary, shape=n_docs)
+    log_shares = sorted(map(summary._log_share, shapes))
+    return replace(summary, least_log_share=log_shares[len(shapes) // 100])
+
+
+def _shape(labels: Iterable[str], n_chars: int) -> Counter[str]:
+    """Returns how many spans there are of each label, and under "" the length of the
+    text as a power of two."""
+    return Counter(labels) + Counter({"": n_chars.bit_length()})
 
 
 def read_summary(cfg: Any) -> TrainingSummary | None:
@@ -72,6 +114,12 @@ def read_summary(cfg: Any) -> TrainingSummary | None:
         and all(isinstance(trial, Mapping) for trial in summary.trials)
     ):
         raise ValueError("trained_on has no numbers of documents")
+    if not (
+        isinstance(summary.shape, Mapping)
+        and isinstance(summary.least_log_share, (int, float))
+        and all(type(n) is int and n >= 0 for x in summary.shape.values() for n in x)
+    ):
+        raise ValueError("trained_on has no shape of documents")
     return summary
 
 

@@ -69,6 +69,8 @@ class ExtractedRecord:
     verdict: str | None = None
     # Of each field of `best`, if something is promised of fields.
     verdicts: list[str] = field(default_factory=list)
+    # Whether it has other numbers of fields, or another length, than single records.
+    is_unusual: bool = False
     # What else annotation tools show beside the text.
     notes: Mapping[str, Any] = field(default_factory=dict)
 

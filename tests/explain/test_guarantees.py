@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -30,6 +30,7 @@ from spacy_hosemi.formats.records import (
     ExtractedRecord,
     Segmentation,
 )
+from spacy_hosemi.labels.alignment import read_annotations
 from spacy_hosemi.prediction.guarantee import (
     GUARANTEE,
     Guarantee,
@@ -259,6 +260,32 @@ def test_drift_is_marked_from_where_it_is_seen():
     assert report["n_judged"] == 2001 and report["n_accepted"] == 1000
     assert report["drift"]["has_drifted"] and report["drift"]["usual_share"] == 0.25
     assert report["judged"] == "records" and report["without_fields"] == 2001
+
+
+def test_what_is_no_single_record():
+    """Two records in a line, and one of a hundred training documents: `parse` accepts
+    neither, however sure it is."""
+    docs = new_references(120)
+    gold = read_annotations([Example(doc.copy(), doc) for doc in docs], None)
+    facts = training_summary.summarize(docs, gold, "hosemi")
+    shapes = [([x.label_ for x in doc.ents], len(doc.text)) for doc in docs]
+    assert sum(facts.is_unusual(*shape) for shape in shapes) <= 1
+    labels, n_chars = shapes[0]
+    for odd in ((2 * labels, 2 * n_chars), ([], n_chars), (labels, 5), (["PER"], 2)):
+        assert facts.is_unusual(*odd)
+    saved = srsly.json_loads(srsly.json_dumps(asdict(facts)))
+    assert training_summary.read_summary(saved) == facts
+    few = training_summary.summarize(docs[:99], gold[:99], "hosemi")
+    assert not few.shape and not few.is_unusual([], 0)
+    marker = ReviewMarks(replace(OF_RECORDS, usual=None), facts=facts)
+    fields = [ExtractedField(0, 1, y, "x", 0.99) for y in labels]
+    records = [
+        ExtractedRecord(1, n * docs[0].text, Segmentation(n * fields, 0.99))
+        for n in (1, 2)
+    ]
+    assert [x.verdict for x in marker.mark(20 * records)] == 20 * ["accept", "review"]
+    assert "Warning: 20 of 40 lines are no single records" in marker.summary()
+    assert marker.report()["unusual"] == 20
 
 
 def test_training_texts(monkeypatch):

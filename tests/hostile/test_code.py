@@ -133,7 +133,7 @@ def test_numbers_of_a_model_that_are_none(n):
     nlp = make_trained()
     whole, model, weights = packed_model(nlp)
     cfg, _ = saved_files.unsealed(whole["cfg"])
-    for change in ({"n_spans": {"PER": n}}, {"n_tokens": n}, {"judged_by": 3}):
+    for change in ({"n_spans": {"PER": n}}, {"n_tokens": n}, {"shape": {"PER": [n]}}):
         facts = {**cfg["trained_on"], **change}
         data = saved_files.sealed({**cfg, "trained_on": facts}, {})
         with pytest.raises(ValueError, match="HS062"):

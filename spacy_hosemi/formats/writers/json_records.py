@@ -50,9 +50,9 @@ def write_list(objects: Iterable[Any], file: IO[Any]) -> None:
 
 def as_object(record: ExtractedRecord) -> dict[str, Any]:
     """Returns "line", "text", "record_confidence", "spans", each with "start", "end",
-    "label", "value", "confidence"; "alternatives" if there are any; "verdict" of the
-    record or of each span, if something is promised of them. Where tokens were given,
-    these are in the place of the text, and "start" and "end" count them."""
+    "label", "value", "confidence"; "alternatives" if there are any; "is_unusual" if it
+    is; "verdict" of the record or of each span, if something is promised. Where tokens
+    were given, these stand for the text, and "start" and "end" count them."""
     borders: dict[int, int] = {}
     at = 0
     for i, word in enumerate(record.words):
@@ -60,6 +60,8 @@ def as_object(record: ExtractedRecord) -> dict[str, Any]:
         at += len(word) + 1
     text = {"tokens": record.words} if record.words else {"text": record.text}
     item = {"line": record.line, **text, **_segmentation(record.best, borders)}
+    if record.is_unusual:
+        item["is_unusual"] = True
     if record.verdict is not None:
         item["verdict"] = record.verdict
     for span, verdict in zip(item["spans"], record.verdicts):
