@@ -153,6 +153,8 @@ BLOCKS_WITHIN = {
     "functions": "[Functions of your own](features.md#functions-of-your-own), by name.",
     "function_roles": "The roles of each function: of inside, start, end and within; "
     "by default inside.",
+    "segment_functions": "[Functions of segments](features.md#of-whole-segments), by "
+    "the name that templates read.",
     "tok2vec": "Vectors of tokens, or a listener to those of another component: "
     "[scores from them](choosing-a-config.md#encoders) are added, online.",
 }

@@ -272,7 +272,7 @@ class Errors(metaclass=_Coded):
     )
     HS387 = (
         "the feature function {name!r} raised {found},{where} for the document that "
-        "begins with {text!r}; expected a list with the features of each token. Mend "
+        "begins with {text!r}; expected what it says of each token or segment. Mend "
         "the function for such documents."
     )
     HS388 = (
@@ -280,10 +280,22 @@ class Errors(metaclass=_Coded):
         "was called again for the same documents, to name them; expected the same each "
         "time."
     )
+    HS393 = (
+        "features.segment_functions has {name!r}: {found}; expected a function "
+        "f(doc, starts, ends), under a name of capital letters, digits and '_' that no "
+        "attribute, list, table or other function has. Rename it, or name a registered "
+        "function that returns it with @misc."
+    )
+    HS394 = (
+        "the segment function {name!r} returned {found} for the document that begins "
+        "with {text!r}; expected a list with a string, a whole number or None for each "
+        "segment, here {expected}."
+    )
     HS111 = (
         "the saved model has weights for what the feature functions {expected} list, "
-        "and features.functions of the config has {found}. Name them all there, under "
-        "the same names; their code comes with --code, or is imported before."
+        "and features.functions and segment_functions of the config have {found}. Name "
+        "them all there, under the same names; their code comes with --code, or is "
+        "imported before."
     )
     HS112 = (
         "observed_patterns has {found}; expected two or more names in a list, each a "

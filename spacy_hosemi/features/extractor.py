@@ -124,7 +124,11 @@ class Extractor:
         features.check(lists, self.tables.settings, fuzzy=fuzzy)
         whole = features.roles["whole"]
         atoms = [atom for t in (*features.templates, *whole) for atom in t.atoms]
-        names = dict.fromkeys(a.attribute for a in atoms if not segment_attribute(a))
+        functions = features.functions
+        of_segments = functions.of_segments
+        names = dict.fromkeys(
+            a.attribute for a in atoms if not segment_attribute(a, of_segments)
+        )
         lexical = [
             name
             for name in names
@@ -162,7 +166,8 @@ class Extractor:
         self._list_columns = [on_token.index(name) for name in self._of_lists]
         self.list_columns = dict(zip(self._of_lists, self._list_columns))
         seeds = [_seed("whole", template) for template in whole]
-        self.segments = SegmentReader(whole, seeds, self.columns, lists, features.width)
+        args = self.columns, lists, features.width, functions
+        self.segments = SegmentReader(whole, seeds, *args)
         self.roles, self._has_segments = (*self._plans,), bool(self.segments)
         self.clear()
 
@@ -231,7 +236,7 @@ class Extractor:
 
     def read_of_docs(self) -> list[str]:
         """Returns what is read of documents beside the words of tokens and the spaces
-        after them: names of attributes, "functions"."""
+        after them: names of attributes, "functions", "segment_functions"."""
         lists = self.gazetteers.settings.values()
         whole = [x.attribute for t in self.features.roles["whole"] for x in t.atoms]
         names = [
@@ -241,6 +246,7 @@ class Extractor:
             *(x.attr for x in lists if x.attr not in ("ALNUM", "ORTH")),
             *(x for x, a in SEGMENT_ATTRIBUTES.items() if a.reads_docs and x in whole),
             *(["functions"] if self.features.functions.functions else []),
+            *(["segment_functions"] if self.features.functions.of_segments else []),
         ]
         return [*dict.fromkeys(names)]
 

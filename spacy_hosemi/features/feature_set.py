@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import chain
 from typing import Any
@@ -20,7 +20,7 @@ from .gazetteers.matches import (
 )
 from .presets import FUZZY_LISTS, LISTS, PIECES, PRESETS, TABLES, TRANSITION
 from .segment_attributes import SEGMENT_ATTRIBUTES
-from .segment_features import segment_attribute
+from .segment_features import reads_list, segment_attribute
 from .tables import PREFIX, VALUE, Table, reads_table
 from .templates import Atom, Template, parse_templates
 
@@ -131,6 +131,10 @@ class FeatureSet:
         self.all_labels = all_labels
         self.one_dash = one_dash
         self.functions = functions or Functions()
+        of_whole = self.roles["whole"]
+        read = {atom.attribute for template in of_whole for atom in template.atoms}
+        names = [name for name in self.functions.of_segments if name not in read]
+        self.roles["whole"] = (*of_whole, *parse_templates(names))
         self.check((), is_open=True)
 
     def check(
@@ -147,13 +151,14 @@ class FeatureSet:
         self.functions.check_names((*lists, *tables))
         on_token = (*KNOWN, *names_of(lists), *names_of(fuzzy, FUZZY_ON_TOKEN))
         on_token += tuple(f"{name}:{VALUE}" for name in tables)
-        of_segment = (*SEGMENT_ATTRIBUTES, *names_of(lists, [MATCH]))
+        functions = self.functions.of_segments
+        of_segment = (*SEGMENT_ATTRIBUTES, *functions, *names_of(lists, [MATCH]))
         of_segment += names_of(fuzzy, [FUZZY_MATCH, SIMILARITY])
         for role, templates in self.roles.items():
             names = (*on_token, *of_segment) if role == "whole" else on_token
             for template in templates:
                 for atom in template.atoms:
-                    _check_role(role, template, atom)
+                    _check_role(role, template, atom, functions)
                     name = atom.attribute
                     may_come = is_open and ":" in name
                     is_open_name = is_extension(name) or reads_table(name, tables)
@@ -259,8 +264,10 @@ class FeatureSet:
         return merged
 
 
-def _check_role(role: str, template: Template, atom: Atom) -> None:
-    is_of_segment = bool(segment_attribute(atom))
+def _check_role(
+    role: str, template: Template, atom: Atom, functions: Container[str]
+) -> None:
+    is_of_segment = bool(segment_attribute(atom, functions))
     reason = ""
     if role != "whole" and is_of_segment:
         reason = f"{atom.attribute} is read of whole segments only"
@@ -268,6 +275,8 @@ def _check_role(role: str, template: Template, atom: Atom) -> None:
         reason = f"'{atom.bag}' reads tokens that are not in the segment"
     elif role != "whole" and atom.reach:
         reason = f"'{atom.reach}' reads all tokens of whole segments only"
+    elif atom.attribute in functions and any(map(reads_list, template.atoms)):
+        reason = f"{atom.attribute} is read up to the width, lists in any segment"
     elif is_of_segment and str(atom) != atom.attribute:
         reason = f"{atom.attribute} is read of the segment, not of one of its tokens"
     if reason:
@@ -290,6 +299,7 @@ def make_features(
     all_labels: bool = True,
     functions: dict[str, Any] = {},  # noqa: B006
     function_roles: dict[str, list[str]] = {},  # noqa: B006
+    segment_functions: dict[str, Any] = {},  # noqa: B006
     pieces: bool = False,
     one_dash: bool = False,
 ) -> FeatureSet:
@@ -300,8 +310,10 @@ def make_features(
         by name, see `functions`.
     function_roles (Dict[str, List[str]]): The roles in which each is read: of inside,
         start, end and within; by default inside.
+    segment_functions (Dict[str, Callable]): Functions of your own that say something of
+        segments, by the name that templates of the role whole read.
     RETURNS (FeatureSet): The features.
-    RAISES (ValueError): HS030 to HS033, HS036, HS042, HS106. (TypeError): HS105.
+    RAISES (ValueError): HS030 to HS033, HS036, HS042, HS106, HS393. (TypeError): HS105.
     """
     settings = read_all(SETTINGS[1:], locals(), message=Errors.HS033)
     preset = read("preset", SETTINGS[0].kind, preset, Errors.HS032)
@@ -313,5 +325,5 @@ def make_features(
     return FeatureSet(
         **texts,
         **{number.name: settings[number.name] for number in _NUMBERS},
-        functions=Functions(functions, function_roles),
+        functions=Functions(functions, function_roles, segment_functions),
     )

@@ -9,6 +9,14 @@ own, or a pair of a text and a number that multiplies these weights:
 A feature that is listed twice counts twice; one with the number 0, or "", is ignored.
 A saved model has the names of the functions; the config says how to import them.
 Threads that predict with one pipeline call them at the same time.
+
+A function of segments takes a Doc and the K segments of up to `width` tokens in it, and
+returns a text, a whole number or None for each:
+
+    f(doc, starts, ends)            int32 [K], half-open -> K values
+
+Templates of the role whole read the value by the name of the function, and with others:
+"DIGITS", "DIGITS & LOWER[-1]". None and "" are absent.
 """
 
 from __future__ import annotations
@@ -18,19 +26,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc, Span
 
 from ..errors import Errors
 from ..values import choice, read
 from .attributes import KNOWN, is_extension
 from .kernels.key_table import hash_items, template_keys
+from .segment_attributes import SEGMENT_ATTRIBUTES, Ints, Keys
 
 Function = Callable[[Doc | Span], Sequence[Any]]
+SegmentFunction = Callable[[Doc | Span, Ints, Ints], Sequence[str | int | None]]
 
 # What a function lists for n tokens, as `hash_items` returns it.
 Items = tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.float64] | None]
@@ -93,20 +105,23 @@ class _Cache:
     """Keeps features by function and the id of a document, and the document, so that no
     other object gets its id; counts how many more features may be cached."""
 
-    by_doc: dict[tuple[str, int], tuple[Doc, Items]]
+    by_doc: dict[tuple[str, int], tuple[Doc, Any]]
     n_left: int
 
 
 class Functions:
-    """Calls the functions of a feature set, by name, each in some FUNCTION_ROLES.
-    Raises HS105 (TypeError) if one is no function, HS106 for names, HS042 for roles."""
+    """Calls the functions of a feature set, by name, each in some FUNCTION_ROLES, and
+    those of segments. Raises HS105 (TypeError) if one is no function, HS106 for names,
+    HS042 for roles, HS393 for those of segments."""
 
     def __init__(
         self,
         functions: Mapping[str, Any] | None = None,
         roles: Mapping[str, Sequence[str]] | None = None,
+        of_segments: Mapping[str, Any] | None = None,
     ) -> None:
         self.functions: dict[str, Function] = dict(functions or {})
+        self.of_segments: dict[str, SegmentFunction] = dict(of_segments or {})
         by_name = {name: tuple(of_name) for name, of_name in (roles or {}).items()}
         for name, function in self.functions.items():
             if not callable(function):
@@ -127,7 +142,7 @@ class Functions:
         return {**vars(self), "_caches": {}, "_plans": {}}
 
     def __bool__(self) -> bool:
-        return bool(self.functions)
+        return bool(self.functions or self.of_segments)
 
     def check_names(self, names: Iterable[str]) -> None:
         """Raises HS106 if a function has the name of an attribute, or one of these
@@ -137,6 +152,17 @@ class Functions:
             is_taken = name in taken or is_extension(name)
             if is_taken or not re.fullmatch(r"[\w-]+", name):
                 raise ValueError(Errors.HS106.format(found=name))
+        taken |= {*SEGMENT_ATTRIBUTES, *self.functions}
+        for name, function in self.of_segments.items():
+            is_name = name not in taken and re.fullmatch("[A-Z][A-Z0-9_]*", name)
+            if not (is_name and callable(function)):
+                found = repr(function)[:40]
+                raise ValueError(Errors.HS393.format(name=name, found=found))
+
+    @property
+    def names(self) -> list[str]:
+        """Returns the names of all functions, which a saved model needs."""
+        return sorted([*self.functions, *self.of_segments])
 
     @contextmanager
     def once(self) -> Iterator[None]:
@@ -177,6 +203,37 @@ class Functions:
                 listed.append(Listed(role, name, *of_all))
         return tuple(listed)
 
+    def segment_values(
+        self, name: str, docs: Sequence[Doc], start: Ints, end: Ints
+    ) -> tuple[Keys, list[str]]:
+        """Returns what a function says of segments of concatenated documents, which are
+        in their order: keys, uint64 [K], 0 where there is nothing, and texts. Raises
+        HS394 if it says anything else, HS387 if it raises an error itself."""
+        low, texts = 0, []
+        borders = np.searchsorted(start, np.cumsum([0, *map(len, docs)])).tolist()
+        for doc, i, j in zip(docs, borders, borders[1:]):
+            if i < j:
+                texts += self._of_segments(name, doc, start[i:j] - low, end[i:j] - low)
+            low += len(doc)
+        keys = {text: hash_string(text) if text else 0 for text in {*texts}}
+        return np.fromiter(map(keys.__getitem__, texts), np.uint64, len(texts)), texts
+
+    def _of_segments(self, name: str, doc: Doc, start: Ints, end: Ints) -> list[str]:
+        def call() -> tuple[list[str], list[str]]:
+            values: Any = _call(name, self.of_segments[name], doc, start, end)
+            values = values.tolist() if isinstance(values, np.ndarray) else values
+            if not isinstance(values, (list, tuple)) or len(values) != len(start):
+                raise _no_values(name, doc, values, f"{len(start)} values")
+            texts = []
+            for k, value in enumerate(values):
+                if not (value is None or isinstance(value, (str, Integral))):
+                    segment = repr(doc[int(start[k]) : int(end[k])].text[:40])
+                    raise _no_values(name, doc, value, f"one for {segment}")
+                texts.append("" if value is None else str(value))
+            return texts, texts
+
+        return self._cached(name, doc, call)[0]
+
     def _plan(self, name: str, seed: Callable[[str, str], int]) -> Any:
         """Returns what `template_keys` takes for the roles of a function."""
         plan = self._plans.get((name, seed))
@@ -189,15 +246,18 @@ class Functions:
         return plan
 
     def _items(self, name: str, doc: Doc) -> Items:
-        """Returns what a function lists for a document, from the cache if there is
+        return self._cached(name, doc, lambda: _read(name, self.functions[name], doc))
+
+    def _cached(self, name: str, doc: Doc, call: Callable[[], Any]) -> Any:
+        """Returns what a function says of a document, from the cache if there is
         one."""
         cache = self._caches.get(get_ident()) if self._caches else None
         if cache is None:
-            return _read(name, self.functions[name], doc)
+            return call()
         place = name, id(doc)
         if place in cache.by_doc:
             return cache.by_doc[place][1]
-        items = _read(name, self.functions[name], doc)
+        items = call()
         cache.n_left -= len(items[1])
         if cache.n_left >= 0:
             cache.by_doc[place] = doc, items
@@ -220,18 +280,7 @@ def _read(
     name: str, function: Function, doc: Doc, texts: list[str] | None = None
 ) -> Items:
     """Returns what a function lists for a document; the texts are appended."""
-    try:
-        by_token = function(doc if isinstance(doc, Doc) else doc[:])
-    except MemoryError:
-        raise
-    except Exception as error:
-        at = getattr(error, "token_index", None)
-        where = "" if at is None else f" at token {at}, {doc[at].text!r},"
-        found = f"{type(error).__name__}: {error}"[:200]
-        message = Errors.HS387.format(
-            name=name, where=where, found=found, text=doc[:8].text
-        )
-        raise ValueError(message) from error
+    by_token = _call(name, function, doc)
     if not isinstance(by_token, (list, tuple)) or len(by_token) != len(doc):
         is_list = isinstance(by_token, (list, tuple))
         shown = f"{len(by_token)} lists" if is_list else repr(by_token)[:40]
@@ -258,6 +307,27 @@ def _read(
         place = _place(name, doc, i)
         raise TypeError(template.format(found=repr(fault[0])[:60], **place))
     return first, values, strength
+
+
+def _call(name: str, function: Callable[..., Any], doc: Doc, *args: Any) -> Any:
+    """Returns what a function returns. Raises HS387 if it raises an error."""
+    try:
+        return function(doc if isinstance(doc, Doc) else doc[:], *args)
+    except MemoryError:
+        raise
+    except Exception as error:
+        at = getattr(error, "token_index", None)
+        where = "" if at is None else f" at token {at}, {doc[at].text!r},"
+        found = f"{type(error).__name__}: {error}"[:200]
+        message = Errors.HS387.format(
+            name=name, where=where, found=found, text=doc[:8].text
+        )
+        raise ValueError(message) from error
+
+
+def _no_values(name: str, doc: Doc, found: Any, expected: str) -> ValueError:
+    args = {"found": repr(found)[:60], "text": doc[:8].text, "expected": expected}
+    return ValueError(Errors.HS394.format(name=name, **args))
 
 
 def _place(name: str, doc: Doc, i: int) -> dict[str, str]:

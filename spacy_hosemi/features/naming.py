@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
 
 from .extractor import Extractor
 from .gazetteers.matches import FUZZY_MATCH, MATCH, SIMILARITY, size_name
-from .segment_attributes import SEGMENT_ATTRIBUTES, Keys
+from .segment_attributes import SEGMENT_ATTRIBUTES
 from .segment_features import Segments, segment_attribute
 from .templates import ATOM, Atom, Template
 
@@ -79,10 +80,12 @@ def segment_namer(
     texts = extractor.texts(doc, is_train)
     templates = extractor.features.roles["whole"]
     kinds = {segment_attribute(atom) for x in templates for atom in x.atoms}
-    values = {
+    values: dict[str, Any] = {
         kind: SEGMENT_ATTRIBUTES[kind].values([doc], segments.start, segments.end)
         for kind in kinds & SEGMENT_ATTRIBUTES.keys()
     }
+    for name in extractor.features.functions.of_segments:
+        values[name] = extractor.segments.texts(name, doc)
     return lambda k: _segment_name(
         templates[segments.template[k]], segments, k, texts, values
     )
@@ -165,20 +168,22 @@ def _segment_name(
     segments: Segments,
     k: int,
     texts: Texts,
-    of_segments: Mapping[str, Keys],
+    of_segments: Mapping[str, Any],
 ) -> str:
     """Returns the name of the k-th feature of segments, whose own attributes are given
-    by kind."""
+    by kind, and what functions say of segments by name, start and end."""
     start, end = int(segments.start[k]), int(segments.end[k])
     values = []
     for atom in template.atoms:
-        kind = segment_attribute(atom)
+        kind = segment_attribute(atom, of_segments)
         if kind == SIMILARITY:
             values.append("1.0")
         elif kind in (MATCH, FUZZY_MATCH):
             values.append(size_name(int(segments.value[k])))
-        elif kind:
+        elif kind in SEGMENT_ATTRIBUTES:
             values.append(SEGMENT_ATTRIBUTES[kind].name(int(of_segments[kind][k])))
+        elif kind:
+            values.append(of_segments[kind][start, end])
         else:
             values.append(_sequence_name(atom, texts[atom.attribute][start:end]))
     return f"{template}={' & '.join(values)}"

@@ -7,7 +7,7 @@ templates read each segment up to a width.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..errors import Errors
+from .functions import Functions
 from .gazetteers.matches import (
     FUZZY_MATCH,
     MATCH,
@@ -38,6 +39,7 @@ from .templates import Atom, Template
 
 # The column of each attribute of segments; those of lists are for matches alone.
 _FUZZY = (FUZZY_MATCH, SIMILARITY)
+_OF_LISTS = (MATCH, *_FUZZY)
 _COLUMNS = {name: k for k, name in enumerate((*SEGMENT_ATTRIBUTES, MATCH, SIMILARITY))}
 _COLUMNS[FUZZY_MATCH] = _COLUMNS[MATCH]
 _ONE = 10  # the only value of SIMILARITY, whose similarity is a strength
@@ -48,10 +50,16 @@ WINDOWS, MATCHES, SIMILAR = "windows", "matches", "similar"
 _KINDS = {"": AT, "*": ALL, "+": RUNS}
 
 
-def segment_attribute(atom: Atom) -> str:
-    """Returns the attribute of segments that an atom reads; "" if it reads tokens."""
+def segment_attribute(atom: Atom, functions: Container[str] = ()) -> str:
+    """Returns the attribute, or the function, of segments that an atom reads; "" if it
+    reads tokens."""
     kind = atom.attribute.partition(":")[2] or atom.attribute
-    return kind if kind in _COLUMNS else ""
+    return kind if kind in _COLUMNS or kind in functions else ""
+
+
+def reads_list(atom: Atom) -> bool:
+    """Says whether an atom reads the match of a segment with a list."""
+    return atom.attribute.partition(":")[2] in _OF_LISTS
 
 
 @dataclass(frozen=True)
@@ -84,12 +92,13 @@ NO_SEGMENTS = Segments(
 @dataclass(frozen=True)
 class _Plan:
     """Has the templates for one kind of segments: number and list of each (-1: no
-    list), what `segment_keys` takes from `seeds` on, and SEGMENT_ATTRIBUTES to read."""
+    list), what `segment_keys` takes from `seeds` on, and the columns of attributes and
+    functions to read."""
 
     templates: Ints
     lists: Ints
     arrays: tuple[NDArray[Any], ...]
-    attributes: Sequence[str]
+    attributes: Mapping[str, int]
     has_strength: NDArray[np.bool_]
 
     @property
@@ -121,8 +130,12 @@ class SegmentReader:
         columns: Mapping[str, int],
         lists: Sequence[str],
         width: int,
+        functions: Functions,
     ) -> None:
-        self.width = width
+        self.width, self.functions = width, functions
+        n = len(_COLUMNS)
+        of_segment = _COLUMNS | {x: n + k for k, x in enumerate(functions.of_segments)}
+        self._n_columns = len(of_segment)
         seen = [_what_is_seen(template, lists) for template in templates]
         self._plans = {
             what: _plan(
@@ -131,6 +144,7 @@ class SegmentReader:
                 [t for t, (of, _) in enumerate(seen) if of == what],
                 [k for of, k in seen if of == what],
                 columns,
+                of_segment,
             )
             for what in dict.fromkeys(what for what, _ in seen)
         }
@@ -138,6 +152,12 @@ class SegmentReader:
 
     def __bool__(self) -> bool:
         return bool(self._plans)
+
+    def texts(self, name: str, doc: Doc) -> dict[tuple[int, int], str]:
+        """Returns what a function says of segments, by their tokens; "": nothing."""
+        start, end = _windows(np.array([0, len(doc)], np.int32), self.width)
+        texts = self.functions.segment_values(name, [doc], start, end)[1]
+        return dict(zip(zip(start.tolist(), end.tolist()), texts))
 
     def read(
         self,
@@ -166,10 +186,13 @@ class SegmentReader:
                 start, end, match = _around(source)
                 value, strength = source.values[match], source.strength[match]
                 of_list = source.lists[match]
-            of_segment = np.zeros((len(start), len(_COLUMNS)), np.uint64)
-            for name in plan.attributes:
-                attribute = SEGMENT_ATTRIBUTES[name]
-                of_segment[:, _COLUMNS[name]] = attribute.values(docs, start, end)
+            of_segment = np.zeros((len(start), self._n_columns), np.uint64)
+            for name, column in plan.attributes.items():
+                if name in SEGMENT_ATTRIBUTES:
+                    keys = SEGMENT_ATTRIBUTES[name].values(docs, start, end)
+                else:
+                    keys, _ = self.functions.segment_values(name, docs, start, end)
+                of_segment[:, column] = keys
             of_segment[:, _COLUMNS[MATCH]] = value
             of_segment[:, _COLUMNS[SIMILARITY]] = _ONE
             keys = segment_keys(values, start, end, of_segment, *plan.arrays)
@@ -194,7 +217,7 @@ def _what_is_seen(template: Template, lists: Sequence[str]) -> tuple[str, int]:
         (SIMILAR if kind in _FUZZY else MATCHES, lists.index(name))
         for atom in template.atoms
         for name, _, kind in [atom.attribute.partition(":")]
-        if kind in (MATCH, *_FUZZY)
+        if kind in _OF_LISTS
     }
     if len(sources) > 1:
         raise ValueError(Errors.HS049.format(found=str(template)))
@@ -207,15 +230,16 @@ def _plan(
     chosen: Sequence[int],
     lists: Sequence[int],
     columns: Mapping[str, int],
+    of_segment: Mapping[str, int],
 ) -> _Plan:
     of_templates = [templates[t].atoms for t in chosen]
     atoms = [*chain.from_iterable(of_templates)]
-    attributes = [segment_attribute(atom) for atom in atoms]
+    attributes = [segment_attribute(atom, of_segment) for atom in atoms]
     kinds, indices = [], []
     for atom, attribute in zip(atoms, attributes):
         if attribute:
             kinds.append(OF_SEGMENT)
-            indices.append(_COLUMNS[attribute])
+            indices.append(of_segment[attribute])
         else:
             kinds.append(_KINDS[atom.reach])
             indices.append(columns[atom.attribute])
@@ -230,7 +254,7 @@ def _plan(
             np.array(indices, np.int32),
             np.array([atom.offset for atom in atoms], np.int32),
         ),
-        [name for name in SEGMENT_ATTRIBUTES if name in attributes],
+        {x: k for x, k in of_segment.items() if x in attributes and x not in _OF_LISTS},
         np.array(has_strength),
     )
 

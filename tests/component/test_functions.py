@@ -6,7 +6,7 @@ import spacy
 from catalogue import RegistryError
 from thinc.api import Adam
 
-from spacy_hosemi import from_word2features
+from spacy_hosemi import extract, from_word2features, use_field_tokenizer
 from spacy_hosemi.explain import find_features, strongest_features
 from spacy_hosemi.explain.gazetteers import describe_lists
 from spacy_hosemi.model.active_features import read_docs
@@ -312,7 +312,7 @@ def test_a_model_without_its_function(given):
     saved = make_trained(features=SIZES).get_pipe("hosemi").to_bytes()
     other = make_nlp(features={**SMALL, **given}).get_pipe("hosemi")
     with pytest.raises(
-        ValueError, match=r"HS111.*functions \['f'\] list.* config has "
+        ValueError, match=r"HS111.*functions \['f'\] list.* config have "
     ):
         other.from_bytes(saved)
 
@@ -360,3 +360,63 @@ def test_lists_beside_functions_are_described():
     (found,) = describe_lists(pipe)
     of_list = [name for name in pipe.weights.names if ":x:" in name]
     assert found.entries == 1 and found.features == len(of_list) > 0
+
+
+def say_titles(doc, starts, ends):
+    """How many words of a segment have a capital, as far as documents are clean."""
+    SEEN.append([doc[i:j].text for i, j in zip(starts, ends)])
+    n = np.cumsum([0, *(token.is_title for token in doc)])
+    return (n[ends] - n[starts]).tolist()
+
+
+SEEN = []
+spacy.registry.misc("hosemi_tests_titles.v1", func=lambda: say_titles)
+TITLES = {
+    **SMALL,
+    "whole": ["TITLES", "TITLES & LOWER[-1]"],
+    "segment_functions": {"TITLES": {"@misc": "hosemi_tests_titles.v1"}},
+}
+
+
+def test_a_model_with_a_segment_function(tmp_path):
+    nlp = make_trained(features=TITLES, nlp=use_field_tokenizer(spacy.blank("en")))
+    pipe, doc = nlp.get_pipe("hosemi"), nlp(TEXT)
+    SEEN.clear()
+    assert triples(nlp(TEXT).ents) == triples(doc.ents) != []
+    assert len(SEEN) == 1 and SEEN[0][1] == "Ada Lovelace"
+    names = {row.feature for row in find_features(pipe, text="TITLES", top=1000)}
+    assert {"whole:TITLES=2", "whole:TITLES & LOWER[-1]=2 & lovelace"} <= names
+    parts = pipe.explain(doc, doc.ents[0]).contributions
+    assert any((x.name, x.role) == ("TITLES=2", "whole") for x in parts)
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert triples(loaded(TEXT).ents) == triples(doc.ents)
+    text = (tmp_path / "config.cfg").read_text()
+    (tmp_path / "config.cfg").write_text(
+        text.replace("functions.TITLES", "functions.T")
+    )
+    with pytest.raises(ValueError, match=r"HS031.*TITLES"):
+        spacy.load(tmp_path)
+    table = extract(nlp, [TEXT])
+    why = "features read segment_functions"
+    assert table.schema.metadata[b"spacy_hosemi.why"].decode() == why
+    spans = [
+        (x["start_char"], x["end_char"], x["label"]) for x in table["spans"][0].as_py()
+    ]
+    assert spans == [(x.start_char, x.end_char, x.label_) for x in doc.ents]
+
+
+@pytest.mark.parametrize("clean_text", [True, False])
+def test_offsets_are_those_of_the_document_that_is_read(clean_text):
+    nlp = make_trained(features=TITLES, clean_text=clean_text)
+    SEEN.clear()
+    nlp.get_pipe("hosemi")(make_doc(nlp, "Ada", "\n", "Lovelace", "\u200b", "wrote"))
+    assert ("Ada Lovelace wrote" in SEEN[0]) == clean_text
+    assert len(SEEN[0]) == (6 if clean_text else 15)
+
+
+def test_a_model_without_its_segment_function():
+    data = make_trained(features=TITLES).get_pipe("hosemi").to_bytes()
+    other = make_nlp(features=SMALL).get_pipe("hosemi")
+    with pytest.raises(ValueError, match=r"HS111.*functions \['TITLES'\]"):
+        other.from_bytes(data)

@@ -69,8 +69,8 @@ def to_bytes(state: WeightState) -> bytes:
         packed["n_observed"] = state.n_observed
     if state.grows != (state.pairs is None):
         packed["grows"] = state.grows
-    if functions := state.extractor.features.functions.functions:
-        packed["functions"] = sorted(functions)
+    if functions := state.extractor.features.functions.names:
+        packed["functions"] = functions
     parts = {x: getattr(state.extractor, x).to_dict() for x in _PARTS}
     return srsly.msgpack_dumps(
         {
@@ -91,7 +91,7 @@ def from_bytes(data: bytes, extractor: Extractor) -> WeightState:
     stays as it is. Raises ValueError: HS062 if the bytes are truncated, HS063 if
     another version saved them, HS111 if functions of features are missing, HS313 if a
     weight is not finite."""
-    functions = extractor.features.functions.functions
+    functions = extractor.features.functions.names
     try:
         saved = read_msgpack(data)
         version, needed = saved["format"], {*saved.get("functions", ())}
@@ -99,7 +99,7 @@ def from_bytes(data: bytes, extractor: Extractor) -> WeightState:
         raise truncated(repr(e)) from None
     check_format(version, FORMAT)
     if not needed <= {*functions}:
-        args = {"found": sorted(functions), "expected": sorted(needed)}
+        args = {"found": functions, "expected": sorted(needed)}
         raise ValueError(Errors.HS111.format(**args))
     try:
         state = _read(saved, extractor)
