@@ -695,32 +695,29 @@ class Errors(metaclass=_Coded):
     )
     HS372 = (
         "{path} has tags of no clear scheme: {found}; expected one for each token, all "
-        "such as B-PER, or PER, (PER*, PER[1] or NE=B-PER, and O outside of spans. "
-        "Rename the others; write levels of spans in several columns; or read another "
-        "column: --columns."
+        "such as B-PER, or PER, (PER* or NE=B-PER, and O outside of spans. Rename the "
+        "others; give levels a column each; or read another column: --columns."
     )
     HS374 = (
         "{path} is a file of WebAnno with the columns {found}; expected one feature of "
         "spans. Name its column: --columns token=3,tag=4."
     )
     HS375 = (
-        "{path} has a row for each token, with the columns {found}, and does not say "
-        "where texts end; expected a column that numbers them, such as 'sentence_id', "
-        "or empty rows between them. Export it so; or give --text-key, if it has texts."
+        "{path} has a row for each token and the columns {found}; expected one that "
+        "numbers texts, 'sentence_id', or empty rows between them. Export it so."
     )
     HS376 = (
         "{path} has lists or objects in the column {name!r}, such as {found}, as CSV "
-        "of Label Studio has; expected values as they stand in the text. Export JSON "
-        "or JSONL instead; or name the columns that are fields by --fields."
+        "of Label Studio has; expected values as they stand in the text. Export JSON."
     )
     HS377 = (
         "{path} has an element for each word, and {found:,} of {total:,} stand behind "
-        "one of the same name; expected to be told whether they are one span. Give "
-        "--join if they are, --no-join if each word is a span of its own."
+        "one of the same name; expected to be told if these are one span. Give --join "
+        "if they are, --no-join if not."
     )
     HS378 = (
         "{path} is of the format {found}, and --inner, --join or --no-join is given; "
-        "expected xml, whose elements they choose. Leave them out."
+        "expected xml. Leave them out."
     )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "

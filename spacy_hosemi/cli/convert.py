@@ -114,19 +114,11 @@ def convert_cli(
         ),
     ] = False,
     inner: Annotated[
-        bool,
-        option(
-            "--inner",
-            "xml: of elements within others read the inner ones. Default: the outer.",
-        ),
+        bool, option("--inner", "xml: of elements within others read the inner ones.")
     ] = False,
     join: Annotated[
         bool | None,
-        option(
-            "--join/--no-join",
-            "xml: where each word has an element, neighbours of one name are one span, "
-            "or not. Default: such a file is refused.",
-        ),
+        option("--join/--no-join", "xml: words of one name side by side are one span."),
     ] = None,
     dev: Annotated[
         float | None,

@@ -87,15 +87,6 @@ def _fold(text: str) -> Iterator[tuple[str, int, int]]:
         yield (" " if cluster.isspace() else folded), match.start(), match.end()
 
 
-def cuts_word(text: str, start: int, end: int) -> bool:
-    """Returns whether a span begins or ends between two letters or digits."""
-    return _is_within_word(text, start) or _is_within_word(text, end)
-
-
-def _is_within_word(text: str, at: int) -> bool:
-    return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
-
-
 # Between letters of scripts that have blanks between words, unless a word begins there
 # as in SmithJohn; or between digits.
 _SCRIPTS = "Han Hiragana Katakana Hangul Thai Lao Khmer Myanmar".split()
@@ -105,7 +96,12 @@ _BREAK = regex.compile(
 )
 
 
+def cuts_word(text: str, start: int, end: int) -> bool:
+    """Returns whether a span begins or ends between two letters or digits."""
+    places = (at for at in (start, end) if 0 < at < len(text))
+    return any(text[at - 1].isalnum() and text[at].isalnum() for at in places)
+
+
 def breaks_word(text: str, start: int, end: int) -> bool:
     """Returns whether a span begins or ends where nobody ends a word."""
-    places = (at for at in (start, end) if 0 < at < len(text))
-    return any(_BREAK.match(text, at) for at in places)
+    return any(_BREAK.match(text, at) for at in (start, end))

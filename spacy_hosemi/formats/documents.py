@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from spacy.tokens import Doc, DocBin
 
 from ..errors import Errors
 from .reading import AUTO, read_annotations
-from .texts import AnnotatedText, LabeledSpan
+from .texts import AnnotatedText
 
 # The group of doc.spans for spans that are wrong: what incorrect_spans_key may name.
 INCORRECT_SPANS = "incorrect_spans"
@@ -46,10 +46,15 @@ def make_doc(
     the group `INCORRECT_SPANS`. What `meta` has under the key `group` comes under the
     same key of `doc.user_data`, as a string."""
     if text.tokens is not None:
-        words, n_cut = list(text.tokens), 0
-        doc = Doc(nlp.vocab, words=words, ents=_tags(words, None, text.spans))
+        doc, n_cut = Doc(nlp.vocab, words=list(text.tokens)), 0
     else:
         doc, n_cut = _tokenized(text, nlp)
+    # None is not among spans: tokens are cut at their borders.
+    ents: Any = [doc.char_span(*span[:3]) for span in text.spans]
+    doc.set_ents(ents, default="missing" if text.is_partial else "outside")
+    if text.wrong:
+        spans: Any = [doc.char_span(*span[:3]) for span in text.wrong]
+        doc.spans[INCORRECT_SPANS] = spans
     if group is not None and group in text.meta:
         doc.user_data[group] = str(text.meta[group])
     return doc, n_cut
@@ -70,13 +75,7 @@ def _tokenized(text: AnnotatedText, nlp: Language) -> tuple[Doc, int]:
         reached = {token.idx for token in pieces}
         reached |= {token.idx + len(token) for token in pieces}
         n_cut = sum(not reached.issuperset(span[:2]) for span in text.judged)
-    tags = _tags(words, spaces, text.spans, "" if text.is_partial else "O")
-    doc = Doc(nlp.vocab, words=words, spaces=spaces, ents=tags)
-    if text.wrong:
-        # None is not among them: tokens are cut at their borders.
-        spans: Any = [doc.char_span(*span[:3]) for span in text.wrong]
-        doc.spans[INCORRECT_SPANS] = spans
-    return doc, n_cut
+    return Doc(nlp.vocab, words=words, spaces=spaces), n_cut
 
 
 def _cut(word: str, at: int, borders: set[int]) -> Iterator[str]:
@@ -88,25 +87,3 @@ def _cut(word: str, at: int, borders: set[int]) -> Iterator[str]:
             yield word[start:inside]
             start = inside
     yield word[start:]
-
-
-def _tags(
-    words: Sequence[str],
-    spaces: Sequence[bool] | None,
-    spans: Sequence[LabeledSpan],
-    beside: str = "O",
-) -> list[str]:
-    """Returns the tag of each token, `beside` for those in no span; one blank stands
-    after each of them if no `spaces` are given."""
-    tags: list[str] = []
-    waiting, at = list(reversed(spans)), 0
-    for i, word in enumerate(words):
-        while waiting and waiting[-1].end <= at:
-            waiting.pop()
-        span = waiting[-1] if waiting else None
-        if span is None or at + len(word) <= span.start:
-            tags.append(beside)
-        else:
-            tags.append(("B-" if at == span.start else "I-") + span.label)
-        at += len(word) + (spaces is None or spaces[i])
-    return tags

@@ -63,11 +63,9 @@ class Offsets:
 @lru_cache(maxsize=16)  # `diagnose` asks again and again for one text
 def _places(text: str, unit: str) -> tuple[int, ...]:
     """Returns the character at which each unit begins, and the end."""
-    if unit in ENCODINGS:
-        widths = [_width(character, ENCODINGS[unit]) for character in text]
-    else:
-        parts = regex.findall(r"\X" if unit == "graphemes" else r"\r\n|(?s:.)", text)
-        widths = [int(i == 0) for part in parts for i in range(len(part))]
+    pattern = {"graphemes": r"\X", "crlf": r"\r\n|(?s:.)"}.get(unit, r"(?s:.)")
+    parts = regex.findall(pattern, text)
+    widths = [x for part in parts for x in (_width(part, unit), *[0] * (len(part) - 1))]
     starts = list(accumulate(widths, initial=0))
     places = [-1] * (starts[-1] + 1)
     for i, start in enumerate(starts):
@@ -76,9 +74,9 @@ def _places(text: str, unit: str) -> tuple[int, ...]:
 
 
 @cache
-def _width(character: str, encoding: str) -> int:
-    n_bytes = len(character.encode(encoding, "surrogatepass"))
-    return n_bytes // 2 if encoding.startswith("utf-16") else n_bytes
+def _width(part: str, unit: str) -> int:
+    n_bytes = len(part.encode(ENCODINGS.get(unit, "utf-8"), "surrogatepass"))
+    return {"utf-16": n_bytes // 2, "utf-8": n_bytes}.get(unit, 1)
 
 
 def _place(places: Sequence[int], at: int) -> int:

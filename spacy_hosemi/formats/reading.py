@@ -177,9 +177,9 @@ def _add_texts(
         texts = [text for text in texts if not _differs(text, offsets, better)]
     faults = {} if wanted else cutting_words(texts)
     annotations.faults += faults.values()
-    texts = [text for i, text in enumerate(texts) if i not in faults]
-    for text in texts:
-        add_checked(annotations, text, offsets, overlaps)
+    for i, text in enumerate(texts):
+        if i not in faults:
+            add_checked(annotations, text, offsets, overlaps)
 
 
 def _differs(text: AnnotatedText, offsets: Offsets, other: Offsets) -> bool:

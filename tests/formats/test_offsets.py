@@ -119,12 +119,6 @@ def test_the_option_is_named_and_mends(tmp_path, way, option, more):
     assert not any("give that" in message for message in messages(as_it_is))
 
 
-def test_only_texts_with_other_offsets_are_left_out(tmp_path):
-    way = Offsets(unit="utf-16")
-    found = read(tmp_path, lines_counted(way, [EMOJI, EMOJI, *REFERENCES]), "x.jsonl")
-    assert len(found.texts) == len(REFERENCES)
-
-
 def words_of(text, count=len):
     """The spans of the words, by how many units are before a place."""
     places = (match.span() for match in re.finditer(r"\w[\w\u0301]*", text))

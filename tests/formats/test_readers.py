@@ -275,11 +275,6 @@ def test_a_plain_label_among_tags(tmp_path):
         read(tmp_path, "a B-x\nb I-x\n\nc y\nd z\n", format="columns")
 
 
-def test_plain_labels_in_columns(tmp_path):
-    found = read(tmp_path, "a author\nb author\nc O\nd date\n", format="columns")
-    assert spans(found.texts[0]) == [(0, 3, "author"), (6, 7, "date")]
-
-
 @pytest.mark.parametrize(
     "value, expected",
     [

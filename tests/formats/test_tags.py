@@ -79,7 +79,7 @@ def test_tags_that_are_clear(tmp_path, name):
         (rows(BIO) + rows(written("{}-{}", "_")), r'"_" \(3\) beside "B-PER" \(4\)'),
         (rows("B I O B O B O"), r'scheme: "B" \(3\), "O" \(3\), "I" \(1\);'),
         (rows("1 1 0 1 0 2 0"), r'"1" \(3\), "2" \(1\) beside "0"'),
-        (rows("B-PER|B-LOC I-PER|O O B-PER O B-LOC O"), r'"B-PER\|B-LOC" .*several'),
+        (rows("B-PER|B-LOC I-PER|O O B-PER O B-LOC O"), r'"B-PER\|B-LOC" .*levels'),
         (rows("PER|LOC PER O PER|X O LOC O"), r'"PER\|LOC" \(1\), "PER\|X"'),
         (rows("(A(B* *) *) (A(C) * * *"), r'"\(A\(B\*" \(1\), "\(A\(C\)"'),
         (rows("(PER *) - (PER) - - -"), r'"\(PER\)" \(1\) beside "-"'),

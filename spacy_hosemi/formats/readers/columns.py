@@ -18,11 +18,12 @@ from ..sources import SourceText
 from ..texts import Fault, Found, Skipped, shown
 from .base import FormatReader, ReaderSettings
 from .tags import (
+    HEADER,
     Row,
     are_tags,
-    has_header,
     is_tag,
     labels_of,
+    named_columns,
     read_scheme,
     text_of_rows,
 )
@@ -64,7 +65,7 @@ def _recognizes(source: SourceText) -> bool:
     separator = r"\t" if any("\t" in x for x in lines) else "[ ]+"
     rows = [re.split(separator, x.rstrip("\t ")) for x in lines]
     n = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
-    if n < 2 or has_header(rows[0]):
+    if n < 2 or named_columns(rows[0], HEADER):
         return False
     columns = [*zip(*(row for row in rows if len(row) == n))]
     if are_tags([row[-1] for row in rows if len(row) > 1], len(rows)):
@@ -158,19 +159,15 @@ def _webanno_column(source: SourceText) -> int:
     return chosen[0]
 
 
-def _of_webanno(rows: list[Row]) -> list[Row]:
-    """Returns rows with tags of BIO: PER[1] goes on as long as it stands there, PER is
+def _of_webanno(rows: list[Row]) -> Iterator[Row]:
+    """Yields rows with tags of BIO: PER[1] goes on as long as it stands there, PER is
     one token."""
-    pairs = zip(rows, ["", *(row.tag for row in rows)])
-    return [row._replace(tag=_tag_of_webanno(row.tag, before)) for row, before in pairs]
-
-
-def _tag_of_webanno(tag: str, before: str) -> str:
-    match = NUMBERED.fullmatch(tag)
-    if tag == "_" or not match:
-        return tag
-    kind = "I" if match[2] and tag == before else "B"
-    return f"{kind}-" + re.sub(r"\\(.)", r"\1", match[1])
+    for row, before in zip(rows, ["", *(row.tag for row in rows)]):
+        match = NUMBERED.fullmatch(row.tag) if row.tag != "_" else None
+        if match:
+            kind = "I" if match[2] and row.tag == before else "B"
+            row = row._replace(tag=f"{kind}-" + re.sub(r"\\(.)", r"\1", match[1]))
+        yield row
 
 
 def _width(columns: list[str]) -> int:
@@ -214,8 +211,8 @@ def _blocks(
             if rows or faults:
                 yield from faults
                 if not faults:
-                    is_webanno = layout.part is PART_OF_WEBANNO
-                    rows = _of_webanno(rows) if is_webanno else rows
+                    if layout.part is PART_OF_WEBANNO:
+                        rows = [*_of_webanno(rows)]
                     yield rows, _meta(comments, n_documents)
                 rows, faults, comments = [], [], {}
             if is_start:
@@ -224,7 +221,7 @@ def _blocks(
             comments |= _comment(line)
         elif layout.part and layout.part.fullmatch(columns[0]):
             yield Skipped(PARTS)
-        elif not is_begun and has_header(columns):
+        elif not is_begun and named_columns(columns, HEADER):
             is_begun = True
         else:
             is_begun = True

@@ -22,7 +22,8 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
+from typing import Any
 
 from ...errors import Errors
 from ...text.rows import may_have_marks, next_row, unmarked
@@ -34,11 +35,9 @@ from ..texts import AnnotatedText, Fault, Found, LabeledSpan, Skipped, shown
 from ..writers.tables import FIRST, LAST, SEPARATOR, VERDICT, label_columns
 from .base import FormatReader, ReaderSettings
 from .tags import (
+    HEADER,
     NUMBERS,
-    TAGS,
-    WORDS,
     Row,
-    has_header,
     named_columns,
     read_scheme,
     text_of_rows,
@@ -71,7 +70,7 @@ def _recognizes(source: SourceText) -> bool:
     rows = _rows(head)
     names = [name.strip() for name in rows[0][1]] if rows else []
     is_header = len(names) > 1 and len(set(names)) > len(names) // 2 and all(names)
-    has_text = any(x.casefold() in TEXT for x in names) or has_header(names)
+    has_text = any(x.casefold() in TEXT for x in names) or named_columns(names, HEADER)
     fitting = sum(len(row) == len(names) for _, row in rows[1:])
     return is_header and bool(has_text) and 2 * fitting >= len(rows) - 1
 
@@ -107,7 +106,7 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
             message = f"has {len(row)} cells; expected {len(names)}, as the header has"
             yield Fault(source.path, line, message)
     has_text = settings.text_key or {*TEXT} & {*map(str.casefold, names)}
-    if has_header(names) and not has_text:
+    if named_columns(names, HEADER) and not has_text:
         yield from _texts_of_tokens(names, complete, source.path)
         return
     at = _text_column(names, settings, source.path)
@@ -285,25 +284,23 @@ def _spans_of(row: list[str], at: dict[str, int], line: int) -> list[LabeledSpan
 def _texts_of_tokens(names: Sequence[str], rows: Table, path: str) -> Iterator[Found]:
     """Yields the texts of a table, and its faults. Raises ValueError: HS375 if it does
     not say where texts end."""
-    columns = named_columns(names, (WORDS, TAGS))
+    columns = named_columns(names, HEADER)
     numbers = named_columns(names, (NUMBERS,))
-    ends = [x for x, y in zip(rows, rows[1:]) if y[0] > x[0] + 1]
-    if not numbers and not ends:
+    gaps = [second > first + 1 for (first, _), (second, _) in zip(rows, rows[1:])]
+    if not numbers and not any(gaps):
         header = ", ".join(map(shown, names))
         raise ValueError(Errors.HS375.format(path=path, found=header))
-    texts: list[list[Row]] = []
-    before, is_end = None, True
-    for table_row in rows:
-        line, row = table_row
-        number = row[numbers[0]].strip() if numbers else ""
-        word, tag = (row[i].strip() for i in columns)
-        if not word or not tag:
-            yield Fault(path, line, "expected a token and a tag, found an empty cell")
-        if not texts or number not in ("", before) or is_end:
-            texts.append([])
-        before, is_end = number or before, not numbers and table_row in ends
-        texts[-1].append(Row(line, word, tag))
-    scheme = read_scheme([row.tag for some in texts for row in some if row.tag], path)
+    cells = [row[numbers[0]].strip() for _, row in rows] if numbers else []
+    keys: Iterator[Any] = accumulate(cells, lambda before, cell: cell or before)
+    keys = keys if numbers else accumulate(gaps, initial=0)
+    tokens = [Row(line, *(row[i].strip() for i in columns)) for line, row in rows]
+    for row in tokens:
+        if not row.word or not row.tag:
+            message = "expected a token and a tag, found an empty cell"
+            yield Fault(path, row.line, message)
+    scheme = read_scheme([row.tag for row in tokens if row.tag], path)
+    groups = groupby(zip(keys, tokens), lambda pair: pair[0])
+    texts = [[row for _, row in pairs] for _, pairs in groups]
     for some in texts:
         if all(row.word and row.tag for row in some):
             yield text_of_rows(some, scheme, path, {})

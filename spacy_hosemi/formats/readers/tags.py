@@ -43,8 +43,10 @@ MOST_FAULTY = 0.05
 N_LABELS, LABELS_PER_TOKEN = 10, 0.3
 # Names of the columns by which texts are told apart, of tokens, and of tags.
 NUMBERS = ("sentence #", "sentence", "sentence_id", "sentence_idx", "sent_id", "doc_id")
-WORDS = ("word", "token", "words", "tokens")
-TAGS = ("tag", "ner", "ner_tag", "label", "labels", "tags")
+HEADER = (
+    ("word", "token", "words", "tokens"),
+    ("tag", "ner", "ner_tag", "label", "labels", "tags"),
+)
 
 # How tags are read, and the usual form of each; "" has none.
 Scheme = tuple[str, Mapping[str, str]]
@@ -56,17 +58,6 @@ class Row(NamedTuple):
     line: int
     word: str
     tag: str
-
-
-class TagError(ValueError):
-    """A tag that may not stand where it stands.
-
-    index (int): Which one.
-    """
-
-    def __init__(self, index: int, message: str) -> None:
-        super().__init__(message)
-        self.index = index
 
 
 def read_scheme(tags: Sequence[str], path: str) -> Scheme:
@@ -91,12 +82,11 @@ def read_scheme(tags: Sequence[str], path: str) -> Scheme:
         if name == "prefix" and any(form[0] in "BI" for form in used):
             break  # tags with a prefix are no plain labels
     odd = Counter({tag: n for tag, n in counts.items() if not forms[tag]})
-    found = " beside ".join(map(_most, filter(None, (odd, counts - odd))))
+    found = " beside ".join(
+        ", ".join(f"{shown(tag, 40)} ({n:,})" for tag, n in some.most_common(4))
+        for some in filter(None, (odd, counts - odd))
+    )
     raise ValueError(Errors.HS372.format(path=path, found=found))
-
-
-def _most(counts: Counter[str]) -> str:
-    return ", ".join(f"{shown(tag, 40)} ({n:,})" for tag, n in counts.most_common(4))
 
 
 def _form(name: str, match: re.Match[str] | None) -> str:
@@ -168,11 +158,6 @@ def are_tags(cells: Sequence[str], n_rows: int) -> bool:
     return is_enough and len(cells) >= 0.95 * n_rows
 
 
-def has_header(names: Sequence[str]) -> bool:
-    """Returns whether a row names columns of tokens and of tags."""
-    return bool(named_columns(names, (WORDS, TAGS)))
-
-
 def named_columns(names: Sequence[str], wanted: Sequence[Sequence[str]]) -> list[int]:
     """Returns which columns have one of the names in each list; [] where one of them is
     missing."""
@@ -201,8 +186,8 @@ def _split(tag: str) -> tuple[str, str]:
 
 
 def spans_of(tags: Sequence[str], scheme: str) -> list[LabeledSpan]:
-    """Returns spans in tokens, from left to right, of tags in the usual form. Raises
-    TagError if a tag may not stand where it stands."""
+    """Returns spans in tokens, from left to right, of tags in the usual form. Raises a
+    ValueError with the index of a tag that may not stand where it stands, and why."""
     if scheme == "brackets":
         return _closed(_of_brackets(tags))
     pairs = [_split(tag) for tag in tags]
@@ -227,8 +212,9 @@ def text_of_rows(
         return Fault(path, row.line, message)
     try:
         spans = spans_of(tags, name)
-    except TagError as e:
-        return Fault(path, rows[e.index].line, str(e))
+    except ValueError as e:
+        index, message = e.args
+        return Fault(path, rows[index].line, message)
     spans = [span._replace(line=rows[span.start].line) for span in spans]
     words = tuple(row.word for row in rows)
     text = from_tokens(words, tuple(spans), path, rows[0].line)
@@ -268,7 +254,7 @@ def _check_begins(pairs: list[tuple[str, str]]) -> None:
     for i, (kind, label) in enumerate(pairs):
         if kind == "I" and before[1] != label:
             last = "-".join(filter(None, before)) or "the begin"
-            raise TagError(i, f"has I-{label} after {last}; expected B-{label}")
+            raise ValueError(i, f"has I-{label} after {last}; expected B-{label}")
         before = (kind, label)
 
 
@@ -280,13 +266,15 @@ def _closed(pairs: list[tuple[str, str]]) -> list[LabeledSpan]:
         is_inside = kind in "IM" + LAST
         if start >= 0 and (not is_inside or name != label):
             tag = f"{kind}-{name}" if name else kind
-            raise TagError(i, f"has {tag}; expected I-{label} or the last of {label}")
+            raise ValueError(i, f"has {tag}; expected I-{label} or the last of {label}")
         if start < 0 and is_inside:
-            raise TagError(i, f"has {kind}-{name}; expected B-{name} before it")
+            raise ValueError(i, f"has {kind}-{name}; expected B-{name} before it")
         start, label = (i, name) if kind == "B" else (start, label)
         if kind in LAST + UNIT:
             spans.append(LabeledSpan(i if kind in UNIT else start, i + 1, name))
             start = -1
     if start >= 0:
-        raise TagError(len(pairs) - 1, f"ends within {shown(label)}; expected its last")
+        raise ValueError(
+            len(pairs) - 1, f"ends within {shown(label)}; expected its last"
+        )
     return spans
