@@ -538,8 +538,8 @@ class Errors(metaclass=_Coded):
         "--columns; or give --format columns, if each line has a token and its tag."
     )
     HS325 = (
-        "{path} is of the format {found}, and --binary is given: answers for single "
-        "spans are known of prodigy alone. Leave --binary out."
+        "{path} is of the format {found}, and {option} is given; expected {expected}. "
+        "Leave {option} out."
     )
     HS180 = (
         "examples are documents, or texts with spans ({found}), and nlp is None; "
@@ -714,10 +714,6 @@ class Errors(metaclass=_Coded):
         "{path} has an element for each word, and {found:,} of {total:,} stand behind "
         "one of the same name; expected to be told if these are one span. Give --join "
         "if they are, --no-join if not."
-    )
-    HS378 = (
-        "{path} is of the format {found}, and --inner, --join or --no-join is given; "
-        "expected xml. Leave them out."
     )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "

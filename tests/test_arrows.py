@@ -82,7 +82,11 @@ def reads_gold(node):
 
 
 # Attributes that only these modules may use.
-WRITERS = "component.annotations", "prediction.existing_entities"
+WRITERS = (
+    "component.annotations",
+    "prediction.existing_entities",
+    "formats.documents",  # which makes the documents of annotated texts
+)
 RESERVED = [
     (writes_ents, WRITERS, "only annotations writes doc.ents; of copies: the other"),
     (reads_gold, ("labels.alignment",), "only labels.alignment reads gold"),

@@ -35,7 +35,7 @@ def read_annotations(
         offsets of a file that fit much better otherwise are a fault.
     overlaps (str): "fault", or "longest": of spans that overlap the longest are read.
     RETURNS (Annotations): All that could be read, and all faults.
-    RAISES (ValueError): HS160 to HS165, HS305, HS325, HS372, HS374 to HS378: nothing
+    RAISES (ValueError): HS160 to HS165, HS305, HS325, HS372, HS374 to HS377: nothing
         can be read so. Of several files, one that cannot is a fault.
     """
     settings = settings or ReaderSettings()
@@ -75,16 +75,18 @@ def read_annotations(
 def _reader_of(
     source: SourceText, format: str, settings: ReaderSettings
 ) -> FormatReader:
-    """Returns the reader of a file. Raises ValueError: HS165, HS305, HS325, HS378
-    none reads it so."""
+    """Returns the reader of a file. Raises ValueError: HS165, HS305, HS325 none
+    reads it so."""
     if settings.columns is not None:
         reader = _reader_of_columns(source, format)
     else:
         reader = recognize(source) if format == AUTO else READERS[format]
-    if settings.is_binary and not reader.can_be_binary:
-        raise ValueError(Errors.HS325.format(path=source.path, found=reader.name))
-    if (settings.inner or settings.join is not None) and reader.name != "xml":
-        raise ValueError(Errors.HS378.format(path=source.path, found=reader.name))
+    wants_xml = {"--inner": settings.inner, "--join": settings.join is not None}
+    for option, is_given in ({"--binary": settings.is_binary} | wants_xml).items():
+        expected = "xml" if option in wants_xml else "prodigy"
+        if is_given and reader.name != expected:
+            args = {"path": source.path, "found": reader.name, "option": option}
+            raise ValueError(Errors.HS325.format(**args, expected=expected))
     return reader
 
 

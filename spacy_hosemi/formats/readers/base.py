@@ -35,7 +35,6 @@ class FormatReader:
     name: str  # as `--format` names it
     recognizes: Callable[[SourceText], bool]  # whether the content looks like it
     read: Callable[[SourceText, ReaderSettings], Iterator[Found]]
-    can_be_binary: bool = False  # whether it knows answers for spans alone
 
 
 def read_records(

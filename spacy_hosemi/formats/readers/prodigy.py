@@ -166,4 +166,4 @@ def _moved(
     return span._replace(start=places[first][0], end=places[last][1])
 
 
-READER = FormatReader("prodigy", _recognizes, _read, can_be_binary=True)
+READER = FormatReader("prodigy", _recognizes, _read)
