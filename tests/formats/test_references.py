@@ -161,6 +161,7 @@ def test_kinds(fields, expected):
         ("volume", "12", {"volume": "12"}),
         ("volume", "t. 2, n° 4", {"volume": "2", "number": "4"}),
         ("volume", "57(2003):", {"volume": "57", "date": "2003"}),
+        ("volume", "2002;28(3)", {"volume": "28", "number": "3", "date": "2002"}),
         ("volume", "3 vols.", {"volume": "3 vols"}),
         ("pages", "pp. 3-5", {"pages": "3-5"}),
         ("pages", "12(3):4-6", {"volume": "12", "number": "3", "pages": "4-6"}),

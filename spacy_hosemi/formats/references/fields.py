@@ -201,6 +201,10 @@ def _split_volume(reference: dict[str, str]) -> None:
     if match and "volume" not in reference:
         reference["volume"] = match[0].rstrip(": ")
         reference["pages"] = match.string[match.end() :]
+    year, semicolon, rest = reference.get("volume", "").partition(";")
+    if semicolon and _YEAR.fullmatch(year) and rest:  # "2002;288(3)"
+        reference["volume"] = rest.strip()
+        reference.setdefault("date", year)
     match = _VOLUME.match(reference.get("volume", ""))
     if match:
         rest = match[2].strip(" ().,")
