@@ -368,7 +368,7 @@ def test_an_element_for_each_word(tmp_path, join, text, expected):
 
 @pytest.mark.parametrize("more", [{"inner": True}, {"join": True}, {"join": False}])
 def test_other_formats_have_no_elements(tmp_path, more):
-    with pytest.raises(ValueError, match="HS325.*format columns, and --inner"):
+    with pytest.raises(ValueError, match="HS325.*columns, and --.* expected xml"):
         read(tmp_path, "a B-x\n", settings=ReaderSettings(**more))
 
 
