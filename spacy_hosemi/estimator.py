@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import spacy
-from catalogue import RegistryError
+from catalogue import RegistryError  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -241,11 +241,9 @@ def _block(name: str, value: Any) -> dict[str, Any]:
 
 def _check_language(lang: Any) -> str | None:
     """Returns a language, or None. Raises ValueError: HS235 for an unknown one."""
-    if lang is None:
-        return None
-    if isinstance(lang, str):
+    if lang is None or isinstance(lang, str):
         try:
-            spacy.util.get_lang_class(lang)
+            spacy.util.get_lang_class("en" if lang is None else lang)
             return lang
         except ImportError as error:
             if "[E048]" not in str(error):  # what the language needs is not installed
@@ -266,20 +264,19 @@ def _read_texts(texts: Any) -> list[Text]:
     is_text = isinstance(texts, (str, bytes, Mapping, Doc))
     if is_text or not is_flat or not isinstance(texts, Iterable):
         raise ValueError(Errors.HS183.format(found=type(texts).__name__))
-    items: list[Text] = []
-    for k, item in enumerate(texts):
+    items: list[Any] = [*texts]
+    for k, item in enumerate(items):
         is_list = isinstance(item, (list, tuple, np.ndarray))
         parts = [*item] if is_list else [item]
-        if isinstance(item, Doc):
-            items.append(item)
-            continue
-        if not all(isinstance(part, str) for part in parts):
-            found = f"a sequence with {item!r:.60} at {k}"
+        are_texts = all(isinstance(part, str) for part in parts)
+        if are_texts:
+            items[k] = [*map(str, parts)] if is_list else str(item)
+        if not isinstance(item, Doc) and not (
+            are_texts and not any(map(has_half, parts))
+        ):
+            what = "half a surrogate pair" if are_texts else f"{item!r:.60}"
+            found = f"a sequence with {what} at {k}"
             raise ValueError(Errors.HS183.format(found=found))
-        if any(map(has_half, parts)):
-            found = f"a sequence with half a surrogate pair at {k}"
-            raise ValueError(Errors.HS183.format(found=found))
-        items.append([*map(str, parts)] if is_list else str(item))
     return items
 
 
@@ -290,46 +287,44 @@ def _read_pairs(
     ValueError: HS182 to HS184."""
     items = _read_texts(texts)
     expected = f"{len(items)} texts"
-    if isinstance(spans, (str, bytes)) or not isinstance(spans, Iterable):
-        raise ValueError(Errors.HS184.format(found=shown(spans), expected=expected))
-    golds = [*spans]
+
+    def read_list(value: Any, found: str) -> list[Any]:
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            raise ValueError(Errors.HS184.format(found=found, expected=expected))
+        return [*value]
+
+    golds = read_list(spans, shown(spans))
     if len(golds) != len(items):
         found = f"for {len(golds)} texts"
         raise ValueError(Errors.HS184.format(found=found, expected=expected))
     pairs = []
     for k, (item, gold) in enumerate(zip(items, golds)):
-        if isinstance(gold, (str, bytes)) or not isinstance(gold, Iterable):
-            found = f"{shown(gold)} at {k}"
-            raise ValueError(Errors.HS184.format(found=found, expected=expected))
+        gold = read_list(gold, f"{shown(gold)} at {k}")
         name = f"(texts[{k}], spans[{k}])"
-        doc, triples = _make_doc(item, nlp), [*gold]
+        doc = _make_doc(item, nlp)
         if isinstance(item, list):
-            triples = [_in_characters(doc, span, name) for span in triples]
-        pairs.append((doc, check_pair((doc.text, triples), name)[1]))
+            gold = [_in_characters(doc, span, name) for span in gold]
+        pairs.append((doc, check_pair((doc.text, gold), name)[1]))
     return pairs
 
 
 def _make_doc(item: Text, nlp: Language) -> Doc:
     """Returns a document that no component has seen yet."""
-    if isinstance(item, list):
-        return Doc(nlp.vocab, words=item)
+    if isinstance(item, Doc):
+        return without_annotation(item, nlp)
     return (
-        nlp.make_doc(item) if isinstance(item, str) else without_annotation(item, nlp)
+        nlp.make_doc(item) if isinstance(item, str) else Doc(nlp.vocab, words=[*item])
     )
 
 
 def _in_characters(doc: Doc, span: Any, name: str) -> Any:
     """Returns a span in tokens by its characters. Raises ValueError: HS391."""
-    try:
+    with suppress(TypeError, ValueError):
         start, end, label = span
-        tokens = doc[start:end]
-        is_good = 0 <= start < end <= len(doc)
-    except (TypeError, ValueError):
-        is_good = False
-    if not is_good:
-        found, n = shown(span), len(doc)
-        raise ValueError(Errors.HS391.format(name=name, found=found, expected=n))
-    return tokens.start_char, tokens.end_char, label
+        if 0 <= start < end <= len(doc):
+            return doc[start:end].start_char, doc[start:end].end_char, label
+    args = {"name": name, "found": shown(span), "expected": len(doc)}
+    raise ValueError(Errors.HS391.format(**args))
 
 
 def _spans(doc: Doc, in_tokens: bool = False) -> list[CharSpan]:

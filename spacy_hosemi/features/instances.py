@@ -63,15 +63,6 @@ class Instance:
         low, last = self.start, self.start - 1
         return [(starts[i + low], ends[j + last], label) for i, j, label in spans]
 
-    def from_document(self, span: AnySpan) -> AnySpan | None:
-        """RETURNS (Optional[Tuple[int, int, Any]]): A span of the document in tokens of
-        the instance, as clean words that have a token of it; None if there are none, or
-        if the instance does not have all of them."""
-        words = span if self.words is None else self.words.to_words(span)
-        if words is None or words[0] < self.start or words[1] > self.end:
-            return None
-        return words[0] - self.start, words[1] - self.start, words[2]
-
 
 class Instances(list[Doc]):
     """Instances of one vocabulary that are read together: what everybody asks of their

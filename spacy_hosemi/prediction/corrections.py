@@ -69,7 +69,7 @@ def read_spans(
     read = {read_span(name, x, doc, inventory, labels, clean_text): 0 for x in spans}
     if name == "forbid":
         return [*read]
-    in_order: list[Any] = sorted(read)  # type: ignore[type-var]
+    in_order: list[Any] = sorted(read)
     for left, right in pairwise(in_order):
         if right[0] < left[1]:
             raise ValueError(Errors.HS097.format(name=name, found=left, other=right))
