@@ -347,24 +347,20 @@ def test_kinds_of_numbers(value):
     assert fired(extractor, make_doc(NLP, "x")) == {"inside": [[("f=a", 1.0)]]}
 
 
-VALUES = [None, "", "a", "b & c", 0, 7, True]
-
-
-def says(table, calls=None):
-    """A function of segments from (text of the segment) to a value."""
+def says(table, calls):
+    """A function of segments from their text to a value."""
 
     def function(doc, starts, ends):
         assert starts.dtype == ends.dtype == np.int32
-        if calls is not None:
-            calls.append((doc, [*zip(starts.tolist(), ends.tolist())]))
+        calls.append((doc.text, [*zip(starts.tolist(), ends.tolist())]))
         return [table.get(doc[i:j].text) for i, j in zip(starts, ends)]
 
     return function
 
 
-def segment_reader(function, *whole, width=3, **lists):
+def segment_reader(function, *whole, **settings):
     functions = Functions({}, None, {"F": function})
-    return Extractor(FeatureSet(whole=whole, width=width, functions=functions), **lists)
+    return Extractor(FeatureSet(whole=whole, functions=functions, **settings))
 
 
 @settings(max_examples=60)
@@ -372,105 +368,88 @@ def segment_reader(function, *whole, width=3, **lists):
     docs=st.lists(st.lists(st.sampled_from("xyz"), max_size=5), min_size=1, max_size=3),
     table=st.dictionaries(
         st.lists(st.sampled_from("xyz"), min_size=1, max_size=3).map(" ".join),
-        st.sampled_from(VALUES),
+        st.sampled_from([None, "", "a", "b & c", 0, 7, True]),
     ),
     width=st.integers(1, 4),
-    other=st.sampled_from(["ORTH[-1]", "ORTH*", "TOKENS", ""]),
+    beside=st.sampled_from(["ORTH[-1]", "ORTH*", "TOKENS", ""]),
 )
-def test_segment_functions_against_enumeration(docs, table, width, other):
+def test_segment_functions_against_enumeration(docs, table, width, beside):
+    """All segments of a document in one call; names, and keys that are one for each."""
     calls, docs = [], [make_doc(NLP, *words) for words in docs]
-    template = f"F & {other}" if other else "F"
+    template = f"F & {beside}" if beside else "F"
     extractor = segment_reader(says(table, calls), template, width=width)
-    segments, expected = extractor.read(docs).segments, []
-    n_calls = len(calls)
-    for low, doc in zip(np.cumsum([0, *map(len, docs)]), docs):
-        windows = [(i, j) for i in range(len(doc)) for j in range(i + 1, len(doc) + 1)]
+    segments, n_calls, low, keys = extractor.read(docs).segments, len(calls), 0, {}
+    assert n_calls == sum(len(doc) > 0 for doc in docs)
+    expected, names = [], []
+    for doc in docs:
+        n = len(doc)
+        windows = [(i, j) for i in range(n) for j in range(i + 1, n + 1)]
         windows = [(i, j) for i, j in windows if j - i <= width]
-        assert not windows or (doc, windows) in calls  # all of them, in one call
+        assert n == 0 or (doc.text, windows) in calls[:n_calls]
         for i, j in windows:
-            words = [token.text for token in doc[i:j]]
-            beside = {"ORTH[-1]": words[-1], "ORTH*": " ".join(words), "": ""}
-            beside = beside.get(other, str(j - i))
+            words = doc[i:j].text.split()
+            more = {"ORTH[-1]": words[-1], "ORTH*": " ".join(words), "TOKENS": j - i}
             value = table.get(" ".join(words))
             if value is not None and value != "":
-                name = f"{value} & {beside}" if other else f"{value}"
-                expected.append((low + i, low + j, f"{template}={name}"))
-    assert n_calls == sum(len(doc) > 0 for doc in docs)
-    found, of_key = [], {}
-    for low, doc in zip(np.cumsum([0, *map(len, docs)]), docs):
-        alone, name = extractor.read([doc]).segments, segment_namer(extractor, doc)
-        for k, (i, j) in enumerate(zip(alone.start.tolist(), alone.end.tolist())):
-            found.append((low + i, low + j, name(k)))
-            assert of_key.setdefault(int(alone.keys[k]), name(k)) == name(k)
-    assert found == expected and len({*of_key.values()}) == len(of_key)
-    ends = segments.start.tolist(), segments.end.tolist()
-    assert [*zip(*ends)] == [x[:2] for x in expected]
-    assert [of_key[key] for key in segments.keys.tolist()] == [x[2] for x in expected]
+                name = f"{template}={value}" + (f" & {more[beside]}" if beside else "")
+                expected.append((low + i, low + j, name))
+        name = segment_namer(extractor, doc)
+        names += [name(k) for k in range(len(extractor.read([doc]).segments.keys))]
+        low += n
+    places = segments.start.tolist(), segments.end.tolist(), names
+    assert [*zip(*places)] == expected
+    for name, key in zip(names, segments.keys.tolist()):
+        assert keys.setdefault(name, key) == key
+    assert len({*keys.values()}) == len(keys)
 
 
-def test_a_segment_function_is_read_by_default():
-    assert str(segment_reader(says({})).features.roles["whole"][0]) == "F"
-    whole = segment_reader(says({}), "F & TOKENS").features.roles["whole"]
-    assert [*map(str, whole)] == ["F & TOKENS"]
-    assert segment_reader(says({})).read_of_docs() == ["segment_functions"]
-    assert not segment_reader(says({})).features.on_tokens().functions
+def test_where_segment_functions_are_read():
+    """By default alone; not with tags; in sentences that are spans."""
+    calls, doc = [], Doc(NLP.vocab, words=[*"xyz"], sent_starts=[1, 0, 1])
+    extractor = segment_reader(says({"z": 1, "x y": 2}, calls))
+    assert [*map(str, extractor.features.roles["whole"])] == ["F"]
+    assert extractor.read_of_docs() == ["segment_functions"]
+    assert not extractor.features.on_tokens().functions
+    parts = [instance.tokens for instance in divide(doc, "sents")]
+    segments = extractor.read(parts).segments
+    assert [text for text, _ in calls] == ["x y", "z"]
+    assert [*zip(segments.start, segments.end)] == [(0, 2), (2, 3)]
 
 
-@pytest.mark.parametrize("name", ["f", "F-1", "TOKENS", "LOWER", "", "Ä", "g:MATCH"])
-def test_names_of_segment_functions(name):
-    with pytest.raises(ValueError, match="HS393.*capital"):
-        make_features(segment_functions={name: says({})})
-
-
-def test_segment_functions_are_functions_of_their_own():
-    with pytest.raises(ValueError, match="HS393.*'F': 3"):
-        make_features(segment_functions={"F": 3})
-    with pytest.raises(ValueError, match="HS393"):
-        make_features(functions={"F": orth}, segment_functions={"F": says({})})
-    with pytest.raises(ValueError, match="HS036.*whole segments only"):
-        make_features(start=["F"], segment_functions={"F": says({})})
-    with pytest.raises(ValueError, match="HS036.*up to the width"):
-        make_features(whole=["F & g:MATCH"], segment_functions={"F": says({})})
-    with pytest.raises(ValueError, match="HS031"):
-        make_features(whole=["G"], segment_functions={"F": says({})})
+F = {"segment_functions": {"F": len}}
 
 
 @pytest.mark.parametrize(
-    "values, code",
+    "settings, code",
     [
-        (3, "HS394.*'F' returned 3 .*here 3 values"),
-        (None, "HS394"),
-        ([1], r"HS394.*\[1\].*3 values"),
-        ("abc", "HS394"),
-        ([1, 2.5, 3], "HS394.*2.5 .*one for 'x y'"),
-        ([1, None, b"a"], "HS394.*one for 'y'"),
-        (np.zeros(3), "HS394"),
-        (np.zeros((3, 2), int), "HS394"),
+        *(
+            ({"segment_functions": {name: len}}, "HS393.*capital")
+            for name in ("f", "F-1", "TOKENS", "LOWER", "", "g:MATCH")
+        ),
+        ({"segment_functions": {"F": 3}}, "HS393.*'F': 3"),
+        ({**F, "functions": {"F": orth}}, "HS393"),
+        ({**F, "start": ["F"]}, "HS036.*whole segments only"),
+        ({**F, "whole": ["F & g:MATCH"]}, "HS036.*up to the width"),
+        ({**F, "whole": ["G"]}, "HS031"),
     ],
 )
-def test_what_segment_functions_may_return(values, code):
-    extractor = segment_reader(lambda *_: values)
+def test_names_and_roles_of_segment_functions(settings, code):
     with pytest.raises(ValueError, match=code):
-        extractor.read([make_doc(NLP, "x", "y")])
-    assert (
-        len(
-            segment_reader(lambda *_: np.arange(3))
-            .read([make_doc(NLP, *"xy")])
-            .segments.keys
-        )
-        == 3
-    )
+        make_features(**settings)
 
 
-def test_a_segment_function_that_fails():
-    extractor = segment_reader(lambda doc, starts, ends: {}[1])
-    with pytest.raises(ValueError, match="HS387.*'F' raised KeyError: 1.*'x y'"):
-        extractor.read([make_doc(NLP, "x", "y")])
-
-
-def test_sentences_are_given_to_segment_functions_as_spans():
-    calls, doc = [], Doc(NLP.vocab, words=[*"xyz"], sent_starts=[1, 0, 1])
-    parts = [instance.tokens for instance in divide(doc, "sents")]
-    segments = segment_reader(says({"z": 1, "x y": 2}, calls)).read(parts).segments
-    assert [span.text for span, _ in calls] == ["x y", "z"]
-    assert [*zip(segments.start, segments.end)] == [(0, 2), (2, 3)]
+@pytest.mark.parametrize(
+    "function, code",
+    [
+        (lambda *_: 3, "HS394.*'F' returned 3 .*here 3 values"),
+        (lambda *_: [1], r"HS394.*\[1\].*3 values"),
+        (lambda *_: "abc", "HS394"),
+        (lambda *_: [1, 2.5, 3], "HS394.*2.5 .*one for 'x y'"),
+        (lambda *_: [1, None, b"a"], "HS394.*one for 'y'"),
+        (lambda *_: np.zeros((3, 2), int), "HS394"),
+        (lambda *_: {}[1], "HS387.*'F' raised KeyError: 1.*'x y'"),
+    ],
+)
+def test_what_segment_functions_may_return(function, code):
+    with pytest.raises(ValueError, match=code):
+        segment_reader(function).read([make_doc(NLP, "x", "y")])
