@@ -87,17 +87,13 @@ CUTS = {
 @pytest.mark.parametrize("is_read", [False, True])
 def test_parts_and_joins_are_never_wrong(nlp, cut, is_read):
     """The right value, or None; of text that was read before, the right one."""
-    docs = [nlp(TEXT), nlp(OTHER)]
-    right = {
-        ent.text: p
-        for doc, text in zip(docs, (TEXT, OTHER))
-        for ent, p in zip(doc.ents, posteriors(nlp, text))
-    }
+    texts = TEXT, OTHER
+    docs, right = [*map(nlp, texts)], [p for x in texts for p in posteriors(nlp, x)]
+    right = dict(zip([ent.text for doc in docs for ent in doc.ents], right))
     if is_read:
         [*map(read, docs)]
     doc = CUTS[cut](*docs)
-    assert doc.ents
-    for ent, p in zip(doc.ents, read(doc)):
+    for ent, p in zip(doc.ents, read(doc), strict=True):
         assert p in (right.get(ent.text), None)
         assert p is not None or not is_read or cut == "no user data"
 
