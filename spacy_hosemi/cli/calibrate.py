@@ -54,20 +54,16 @@ def calibrate_cli(
     precision: Annotated[
         float | None,
         option(
-            "--precision P",
+            "--precision P 0..1",
             "Choose the min_confidence and expected_f1 with the highest recall "
             "that reach this precision, instead of those with the highest F1.",
-            min=0,
-            max=1,
         ),
     ] = None,
     recall: Annotated[
         float | None,
         option(
-            "--recall R",
+            "--recall R 0..1",
             "Choose those with the highest precision that reach this recall.",
-            min=0,
-            max=1,
         ),
     ] = None,
     per_label: Annotated[
@@ -97,7 +93,7 @@ def calibrate_cli(
         ),
     ] = None,
     n_bins: Annotated[
-        int, option("--bins N", "Rows of the table of reliability.", min=1, max=1000)
+        int, option("--bins N 1..1000", "Rows of the table of reliability.")
     ] = 10,
     plot: Annotated[
         Path | None,

@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import hosemi_cli, print_json, print_table, read_answers
-from .options import (
-    MANY,
-    MOST_SEED,
-    AsJson,
-    CodePath,
-    argument,
-    corpus_argument,
-    option,
-)
+from .options import AsJson, CodePath, argument, corpus_argument, option
 from .streams import failing, shortened
 
 if TYPE_CHECKING:
@@ -38,12 +30,12 @@ def compare_cli(
         ),
     ],
     n_draws: Annotated[
-        int, option("--draws N", "Draws of the bootstrap.", min=100, max=1_000_000)
+        int, option("--draws N 100..1000000", "Draws of the bootstrap.")
     ] = 10_000,
     n_examples: Annotated[
-        int, option("--examples N", "Changes to show of each kind.", min=0, max=MANY)
+        int, option("--examples N 0..", "Changes to show of each kind.")
     ] = 10,
-    seed: Annotated[int, option("--seed N", "Of the draws.", min=0, max=MOST_SEED)] = 0,
+    seed: Annotated[int, option("--seed N 0..4294967295", "Of the draws.")] = 0,
     as_json: AsJson = False,
     code_path: CodePath = None,
 ) -> None:

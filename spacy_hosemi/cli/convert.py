@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import hosemi_cli, print_json
-from .options import MANY, MOST_SEED, CodePath, Encoding, Overwrite, argument, option
+from .options import CodePath, Encoding, Overwrite, argument, option
 from .streams import (
     DONE,
     FAULTY,
@@ -91,10 +91,8 @@ def convert_cli(
     shift: Annotated[
         int | None,
         option(
-            "--shift N",
+            "--shift N -1000000000..",
             "Add this to each offset; -1: the first character has number 1.",
-            min=-MANY,
-            max=MANY,
         ),
     ] = None,
     overlaps: Annotated[
@@ -122,7 +120,7 @@ def convert_cli(
     ] = None,
     dev: Annotated[
         float | None,
-        option("--dev SHARE", "Share of the texts in a file of its own.", min=0, max=1),
+        option("--dev SHARE 0..1", "Share of the texts in a file of its own."),
     ] = None,
     dev_out: Annotated[
         Path | None, option("--dev-out FILE", "That file. Default: OUT-dev.spacy.")
@@ -136,7 +134,7 @@ def convert_cli(
         ),
     ] = None,
     seed: Annotated[
-        int, option("--seed N", "Chooses other texts for --dev.", min=0, max=MOST_SEED)
+        int, option("--seed N 0..4294967295", "Chooses other texts for --dev.")
     ] = 0,
     faults: Annotated[
         Path | None, option("--faults FILE", "Write all faults there: JSONL.")

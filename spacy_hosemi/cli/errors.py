@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import hosemi_cli, print_json, print_table, read_answers, reading
 from .options import (
-    MANY,
     AsJson,
     CodePath,
     Model,
@@ -50,10 +49,8 @@ def errors_cli(
     n_examples: Annotated[
         int | None,
         option(
-            "--examples N",
+            "--examples N 0..",
             "Mistakes to show of each kind.",
-            min=0,
-            max=MANY,
             show_default="5, in a page 50",
         ),
     ] = None,

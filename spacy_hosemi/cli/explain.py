@@ -18,7 +18,6 @@ from .common import (
 )
 from .explain_output import print_explanations, to_json
 from .options import (
-    MANY,
     AsJson,
     CodePath,
     Column,
@@ -92,9 +91,7 @@ def explain_cli(
             "Of --span; without that, explain predicted spans of this label.",
         ),
     ] = None,
-    top: Annotated[
-        int, option("--top N", "Contributions to show of each.", min=1, max=MANY)
-    ] = 10,
+    top: Annotated[int, option("--top N 1..", "Contributions to show of each.")] = 10,
     changes: Annotated[
         bool,
         option(

@@ -46,28 +46,22 @@ def guarantee_cli(
     record_error: Annotated[
         float | None,
         option(
-            "--record-error SHARE",
+            "--record-error SHARE 0..1",
             "At most this share of the accepted records is wrong.",
-            min=0,
-            max=1,
         ),
     ] = None,
     span_error: Annotated[
         float | None,
         option(
-            "--span-error SHARE",
+            "--span-error SHARE 0..1",
             "At most this share of the accepted spans is wrong.",
-            min=0,
-            max=1,
         ),
     ] = None,
     delta: Annotated[
         float,
         option(
-            "--delta P",
+            "--delta P 0..1",
             "The probability that the promise is not kept, because DEV was lucky.",
-            min=0,
-            max=1,
         ),
     ] = 0.05,
     per_label: Annotated[

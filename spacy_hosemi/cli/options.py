@@ -12,8 +12,8 @@ from .streams import as_file, fail, refuse_existing
 
 # The format of files that `spacy train` reads.
 SPACY = "spacy"
-# Numbers of which any will do end here, and seeds where those of NumPy do.
-MANY, MOST_SEED = 1_000_000_000, 2**32 - 1
+# Where numbers end of which any will do.
+_MANY = 1_000_000_000
 
 
 def argument(name: str, help: str, **more: Any) -> Any:
@@ -23,12 +23,15 @@ def argument(name: str, help: str, **more: Any) -> Any:
 
 def option(usage: str, help: str | None = None, **more: Any) -> Any:
     """Declares an option as its help shows it: "--top -n N" has two names and takes an
-    N, "--json" is a flag. A number has `min` and `max`, and is not NaN."""
+    N, "--json" is a flag. A number has limits, "-k N 1..9", or "-k N 1..", which ends
+    at a billion, and is not NaN."""
     words = usage.split()
+    if ".." in words[-1]:
+        least, most = words.pop().split("..")
+        limits = {"min": int(least), "max": int(most or _MANY)}
+        more = {"callback": _refuse_nan, **limits, **more}
     names = [word for word in words if word.startswith("-")]
     metavar = " ".join(word for word in words if not word.startswith("-"))
-    if "max" in more:
-        more.setdefault("callback", _refuse_nan)
     return typer.Option(*names, metavar=metavar or None, help=help, **more)
 
 

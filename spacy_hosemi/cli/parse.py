@@ -23,7 +23,6 @@ from .common import (
     version_of,
 )
 from .options import (
-    MANY,
     CodePath,
     Column,
     Component,
@@ -110,24 +109,19 @@ def parse_cli(
     k: Annotated[
         int,
         option(
-            "-k N",
-            "Also write the N - 1 most probable other segmentations.",
-            min=1,
-            max=1000,
+            "-k N 1..1000", "Also write the N - 1 most probable other segmentations."
         ),
     ] = 1,
     threads: Annotated[
         int | None,
         option(
-            "--threads N",
+            "--threads N 1..1024",
             "Threads of the component.",
-            min=1,
-            max=1024,
             show_default="as in its settings",
         ),
     ] = None,
     max_chars: Annotated[
-        int, option("--max-chars N", "Longer lines are bad lines.", min=1, max=MANY)
+        int, option("--max-chars N 1..", "Longer lines are bad lines.")
     ] = MAX_CHARS,
     safe_cells: Annotated[
         bool,

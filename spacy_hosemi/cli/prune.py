@@ -14,7 +14,6 @@ from .common import (
     save_pipeline,
 )
 from .options import (
-    MANY,
     AsJson,
     CodePath,
     Component,
@@ -51,20 +50,17 @@ def prune_cli(
     ] = None,
     keep: Annotated[
         float | None,
-        option("--keep P", "Keep this share of all weights.", min=0, max=1),
+        option("--keep P 0..1", "Keep this share of all weights."),
     ] = None,
     below: Annotated[
-        float | None,
-        option("--below W", "Drop weights from -W up to W.", min=0, max=MANY),
+        float | None, option("--below W 0..", "Drop weights from -W up to W.")
     ] = None,
     max_loss: Annotated[
         float | None,
         option(
-            "--max-loss X",
+            "--max-loss X 0..100",
             "Choose the smallest that loses at most X points of F1 (0.1: from "
             "91.3 to 91.2) on --data.",
-            min=0,
-            max=100,
         ),
     ] = None,
     overwrite: Overwrite = False,

@@ -18,7 +18,6 @@ from .common import (
     write_chosen,
 )
 from .options import (
-    MANY,
     SPACY,
     AsJson,
     CodePath,
@@ -64,7 +63,7 @@ def select_cli(
             "from standard input.",
         ),
     ],
-    n: Annotated[int, option("--n -n N", "How many to choose.", min=1, max=MANY)] = 10,
+    n: Annotated[int, option("--n -n N 1..", "How many to choose.")] = 10,
     by: Annotated[
         str,
         option(
@@ -100,10 +99,8 @@ def select_cli(
     k: Annotated[
         int,
         option(
-            "-k N",
+            "-k N 1..1000",
             "Segmentations in each task, with the predicted one: N most probable.",
-            min=1,
-            max=1000,
         ),
     ] = 1,
     column: Column = None,

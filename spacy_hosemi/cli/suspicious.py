@@ -16,7 +16,6 @@ from .common import (
     write_chosen,
 )
 from .options import (
-    MANY,
     SPACY,
     AsJson,
     CodePath,
@@ -46,24 +45,17 @@ SHOWN = 50
 def suspicious_cli(
     train: TrainingCorpus,
     config: Config = None,
-    top: Annotated[int, option("--top -n N", "Records to show.", min=1, max=MANY)] = 50,
+    top: Annotated[int, option("--top -n N 1..", "Records to show.")] = 50,
     folds: Annotated[
         int,
-        option(
-            "--folds K",
-            "Parts; each is judged by a model of the others.",
-            min=2,
-            max=1000,
-        ),
+        option("--folds K 2..1000", "Parts; each is judged by a model of the others."),
     ] = 5,
     rounds: Annotated[
         int,
         option(
-            "--rounds N",
+            "--rounds N 1..100",
             "Divide the documents N times, each time otherwise, and take the mean "
             "of the evidence: a little better, and N times as long.",
-            min=1,
-            max=100,
         ),
     ] = 1,
     group: Annotated[

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import hosemi_cli, open_training
 from .options import (
-    MOST_SEED,
     CodePath,
     Config,
     Encoding,
@@ -47,17 +46,11 @@ def tune_cli(
         str, argument("OUT.cfg", 'The config; "-" writes to standard output.')
     ] = "tuned.cfg",
     minutes: Annotated[
-        float,
-        option(
-            "--minutes N",
-            "No candidate is begun after this time.",
-            min=0,
-            max=1_000_000,
-        ),
+        float, option("--minutes N 0..", "No candidate is begun after this time.")
     ] = 10.0,
     config: Config = None,
     seed: Annotated[
-        int, option("--seed N", "Of the folds of documents.", min=0, max=MOST_SEED)
+        int, option("--seed N 0..4294967295", "Of the folds of documents.")
     ] = 0,
     encoding: Encoding = None,
     resume: Annotated[

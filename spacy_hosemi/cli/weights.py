@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import hosemi_cli, load_component, print_json, print_table
-from .options import MANY, AsJson, CodePath, Component, Model, option
+from .options import AsJson, CodePath, Component, Model, option
 from .streams import clean, fail
 
 if TYPE_CHECKING:
@@ -20,10 +20,7 @@ LEAST = 0.01
 def weights_cli(
     model: Model,
     top: Annotated[
-        int,
-        option(
-            "--top -n N", "How many in each list; of families all.", min=1, max=MANY
-        ),
+        int, option("--top -n N 1..", "How many in each list; of families all.")
     ] = 10,
     label: Annotated[
         list[str] | None,
