@@ -40,6 +40,7 @@ from .streams import (
     fail,
     failing,
     log_faults,
+    say,
     with_progress,
 )
 
@@ -161,6 +162,9 @@ def select_cli(
             lines = [line for line in texts if line.text.strip()]
             docs = [doc_of(nlp, line) for line in lines]
             numbers = [line.number for line in lines]
+            if log.n and not docs:
+                say("No line could be read: nothing is written")
+                raise SystemExit(FAULTY)
     with failing("Cannot tell how sure the pipeline is"):
         measured = with_progress(measure(nlp, pipe, docs, by), len(docs))
         chosen = choose(measured, n, total, diverse)

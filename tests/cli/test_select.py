@@ -158,7 +158,7 @@ def test_components_before_run_first(tmp_path, pool):
     assert "Cannot tell how sure the pipeline is" in printed and "HS067" in printed
 
 
-def test_standard_input(model):
+def test_standard_input(model, tmp_path):
     corpus = DocBin(docs=references(["[PER Ada] wrote ."])).to_bytes()
     (doc,) = select(model, "-", input=corpus)
     assert doc["text"] == "Ada wrote ."
@@ -167,6 +167,9 @@ def test_standard_input(model):
     result = hosemi("select", model, "-", "--json", input=b"x\x9cno corpus", code=2)
     assert result.stdout == "" and "standard-input.spacy" in result.stderr
     assert "nothing" in hosemi("select", model, "-", input=DocBin().to_bytes()).stdout
+    args = "select", model, "-", "--text-key", "x", "-o", tmp_path / "out"
+    assert "nothing is written" in hosemi(*args, input="{}", code=1).stderr
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
