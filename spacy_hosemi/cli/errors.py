@@ -17,7 +17,7 @@ from .options import (
     corpus_option,
     option,
 )
-from .streams import check_outputs, clean, fail, shortened, write_text
+from .streams import check_outputs, clean, fail, say, shortened, write_text
 
 if TYPE_CHECKING:
     from ..component.judging import DocumentResult
@@ -96,6 +96,14 @@ def errors_cli(
             "predicted.",
         )
     mistakes = find_mistakes(answers, seen)
+    n, p = mistakes.n_documents, (mistakes.n_exact + 2) / (mistakes.n_documents + 4)
+    around = 1.96 * (p * (1 - p) / (n + 4)) ** 0.5  # Agresti and Coull
+    if around > 0.1:
+        low, high = (100 * min(max(x, 0), 1) for x in (p - around, p + around))
+        say(
+            f"Note: {n:,} documents are few: of others like these {low:.0f} to "
+            f"{high:.0f} % of the records may be exact"
+        )
     if html is not None:
         from ..explain.page import mistakes_page
 

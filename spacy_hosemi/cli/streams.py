@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -92,18 +91,17 @@ def _warnings_for_people() -> Iterator[None]:
 
 @contextmanager
 def _ending_when_told() -> Iterator[None]:
-    """Ends by SIGTERM as by an error: what is written half is removed. Not where the
-    signal is ignored, or the command runs in another thread."""
-    is_possible = threading.current_thread() is threading.main_thread()
+    """Ends by SIGTERM as by an error, so that nothing half is left; not where that is
+    ignored, nor in a thread."""
     before = signal.getsignal(signal.SIGTERM)
-    if not is_possible or before != signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    with suppress(ValueError):
+        if before == signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        with suppress(ValueError, TypeError):  # TypeError: it was not set by Python
+            signal.signal(signal.SIGTERM, before)
 
 
 class ClosedOutput(io.TextIOBase):

@@ -123,6 +123,12 @@ def suspicious_cli(
     divisions = [folds_of(keys, folds, seed) for seed in range(rounds)]
     progress = partial(with_progress, total=folds, unit=" folds")
     errors = find_label_errors(nlp, pipe.name, docs, divisions, progress)
+    n_above = sum(x.evidence > 0 for x in errors)
+    if n_above > len(docs) / 5:  # more than gold has wrong
+        say(
+            f"Note: {n_above:,} of {len(docs):,} records have evidence above 0: models "
+            "of so few are often wrong themselves. Look at the first ones alone"
+        )
     shown = errors[:top]
     places = dict(zip(map(id, part.docs), part.places))
     names = [places[id(docs[x.document])] for x in shown]

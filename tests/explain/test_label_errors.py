@@ -200,8 +200,10 @@ def test_groups_of_annotated_texts(folder, tmp_path):
 def test_all_records_are_counted(folder):
     records = as_json("suspicious", folder / "label.spacy", "--folds", 2)["records"]
     n = sum(x["found"]["evidence"] > 0 for x in records)
-    printed = run(folder / "label.spacy", "--folds", 2, "--top", 1).stdout
-    assert f"Evidence above 0: {n}" in printed and n >= 1
+    result = run(folder / "label.spacy", "--folds", 2, "--top", 1)
+    assert f"Evidence above 0: {n}" in result.stdout and n >= 1
+    said = f"Note: {n} of {len(records)} records have evidence above 0"
+    assert (said in result.stderr) == (5 * n > len(records))
 
 
 def test_a_record_without_a_kind_is_named(capsys):

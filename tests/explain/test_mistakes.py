@@ -171,6 +171,9 @@ def test_command(folder):
     n_mistakes = len(found["found"]["mistakes"])
     assert sum(sum(x.values()) for x in counts.values()) == n_mistakes
     assert found["found"]["mistakes"][0]["confidence"] > 0
+    few = hosemi("errors", *args[:2]).stderr
+    n = found["found"]["n_documents"]
+    assert f"Note: {n} documents are few: of others like these " in few
     shown = run(*args, "--examples", "1")
     assert "a word that is not in training" not in shown  # there is none
     assert "all words in training" in shown and "by kind" in shown
