@@ -138,8 +138,9 @@ def is_tag(cell: str) -> bool:
 def labels_of(cells: Sequence[str]) -> set[str] | None:
     """Returns the labels of a column of tags with a prefix, or all O; None of another
     column."""
-    tags = [x for x in cells if x == OUTSIDE or PREFIX.match(x) or ANGLES.fullmatch(x)]
-    if len(tags) < (1 - MOST_FAULTY) * len(cells):
+    counts = Counter(cells)
+    tags = {x for x in counts if x == OUTSIDE or PREFIX.match(x) or ANGLES.fullmatch(x)}
+    if sum(counts[tag] for tag in tags) < (1 - MOST_FAULTY) * len(cells):
         return None
     return {re.sub(rf"^{KINDS}[-_]", "", x) for x in tags} - {OUTSIDE, "<other>"}
 
