@@ -1,6 +1,5 @@
 """The models of CRFsuite that examples/crfsuite reads, beside CRFsuite itself."""
 
-import re
 from importlib import import_module
 from itertools import product
 
@@ -19,79 +18,66 @@ def features(words):
     """Names with numbers, line breaks and arrows, and what training has not seen."""
     return [
         {"word": word, "size": len(word) / 9, "end": f" --> {word[-1]}\n", "at": i / 20}
-        | ({"near": {"before": words[i - 1], "is digit": words[i - 1].isdigit()}})
+        | {"near": {"before": words[i - 1], "is digit": words[i - 1].isdigit()}}
         for i, word in enumerate(words)
     ]
 
 
 @pytest.fixture(scope="module", params=["BIO", "plain"])
 def model(request, tmp_path_factory):
-    """A chain of the demo corpus: RETURNS its file, and words of other texts."""
-    path = str(tmp_path_factory.mktemp("crfsuite") / f"{request.param}.crfsuite")
-    docs, held_out = (
-        [*read_docs(ROOT / "corpus" / f"{name}.jsonl", spacy.blank("en"))][:60]
-        for name in ("train", "dev")
-    )
+    """RETURNS: A chain of the demo corpus, as CRFsuite's tagger; the class that reads
+    its file, and the file; words of other texts."""
+    path = str(tmp_path_factory.mktemp("crfsuite") / request.param)
+    nlp, docs = spacy.blank("en"), {}
+    for name in ("train", "dev"):
+        docs[name] = [*read_docs(ROOT / "corpus" / f"{name}.jsonl", nlp)][:60]
     trainer = crfsuite.Trainer(params={"max_iterations": 8}, verbose=False)
-    for doc in docs:
+    for doc in docs["train"]:
         tags = [f"{t.ent_iob_}-{t.ent_type_}".rstrip("-") for t in doc]
-        if request.param == "plain":
-            tags = [t.ent_type_ or "rest" for t in doc]
-        trainer.append(features([t.text for t in doc]), tags)
+        plain = [t.ent_type_ or "rest" for t in doc]
+        trainer.append(
+            features([t.text for t in doc]), tags if request.param == "BIO" else plain
+        )
     trainer.train(path)
-    return path, [[t.text for t in doc] for doc in held_out]
-
-
-@pytest.fixture(scope="module")
-def make():
-    with example_on_path("crfsuite"):
-        yield import_module("chain").Chain
-
-
-def opened(path):
     tagger = crfsuite.Tagger()
     tagger.open(path)
-    return tagger
+    with example_on_path("crfsuite"):
+        chain = import_module("chain").Chain
+        yield tagger, chain, path, [[t.text for t in doc] for doc in docs["dev"]]
 
 
-def test_tags_and_marginals_are_those_of_crfsuite(model, make):
-    chain, tagger = make(model[0]), opened(model[0])
-    for words in model[1]:
+def test_tags_and_probabilities_are_those_of_crfsuite(model):
+    tagger, make, path, texts = model
+    chain, labels = make(path), tagger.labels()
+    columns = [chain.tags.index(label) for label in labels]
+    for words in texts:
         items = features(words)
         tags = tagger.tag(items)
         assert chain.tag(items) == tags
-        expected = [
-            [tagger.marginal(y, i) if y in tagger.labels() else 0 for y in chain.tags]
-            for i in range(len(words))
-        ]
-        np.testing.assert_allclose(chain.marginals(items), expected, atol=1e-9)
-        (best, p), second = chain.kbest(items, 2)
-        assert best == tags and p == pytest.approx(tagger.probability(tags), abs=1e-9)
-        assert second[1] == pytest.approx(tagger.probability(second[0]), abs=1e-9)
+        expected = [[tagger.marginal(y, i) for y in labels] for i in range(len(words))]
+        found = chain.marginals(items)[:, columns]
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+        for k, (best, p) in enumerate(chain.kbest(items, 2)):
+            assert p == pytest.approx(tagger.probability(best), abs=1e-9)
+            assert (best == tags) == (k == 0)
+        # spans of two tokens, by the probabilities of all their tags
+        tagger.set(items[:2])
+        pairs = {x: tagger.probability(x) for x in product(labels, repeat=2)}
+        for start, end, label, p in chain.spans(items[:2]):
+            own = chain.tag(items[:2])[start:end]
+            alike = [x for x in pairs if [*x[start:end]] == own]
+            if end == 1:
+                alike = [x for x in alike if x[1] not in (label, f"I-{label}")]
+            if start == 1 and own != [f"B-{label}"]:
+                alike = [x for x in alike if x[0].replace("B-", "I-") != own[0]]
+            assert p == pytest.approx(sum(pairs[x] for x in alike), abs=1e-9)
 
 
-def test_spans_against_all_tags_of_two_tokens(model, make):
-    chain, tagger = make(model[0]), opened(model[0])
-    for words in model[1][:5]:
-        items = features(words[:2])
-        tagger.set(items)
-        pairs = {x: tagger.probability(x) for x in product(tagger.labels(), repeat=2)}
-        for start, end, label, p in chain.spans(items):
-            tags = chain.tag(items)[start:end]
-            alike = {x: q for x, q in pairs.items() if [*x[start:end]] == tags}
-            more = {x for x in alike if end == 1 and x[1] in (label, f"I-{label}")}
-            more |= {x for x in alike if start == 1 and joins(*x)}
-            assert p == pytest.approx(sum(alike[x] for x in {*alike} - more), abs=1e-9)
-
-
-def joins(before, tag):
-    return tag[:2] != "B-" and re.sub("^B-", "I-", before) == tag
-
-
-def test_rules_and_known_tags(model, make):
-    before = "B-" if "O" in opened(model[0]).labels() else ""
+def test_rules_and_known_tags(model):
+    tagger, make, path, _ = model
+    before = "B-" if "O" in tagger.labels() else ""
     tag, other = f"{before}date", f"{before}title"
-    chain, ruled = make(model[0]), make(model[0], [f"{tag} at most once"], True)
+    chain, ruled = make(path), make(path, [f"{tag} at most once"], only_valid=True)
     items = features(["Frege", "1879", ",", "p.", "1892", ",", "1903"])
     known = {1: tag, 2: other, 4: tag}
     assert [chain.tag(items, known)[i] for i in known] == [*known.values()]

@@ -42,7 +42,7 @@ from .progress import watched
 MAX_WEIGHTS = 5_000_000
 
 # Duplicates are removed whenever this many pairs have been collected.
-_BUFFER = 8_000_000
+_BUFFER = 1_000_000
 
 # Counts of documents are summed by feature when they are more than this, and more than
 # the features.
