@@ -35,7 +35,7 @@ def compare_cli(
     n_examples: Annotated[
         int, option("--examples N 0..", "Changes to show of each kind.")
     ] = 10,
-    seed: Annotated[int, option("--seed N 0..4294967295", "Of the draws.")] = 0,
+    seed: Annotated[int, option("--seed N 0..4294967295", "Seed of the draws.")] = 0,
     as_json: AsJson = False,
     code_path: CodePath = None,
 ) -> None:

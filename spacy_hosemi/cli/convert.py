@@ -99,7 +99,7 @@ def convert_cli(
         str,
         option(
             "--overlaps KIND",
-            "Of spans that overlap: fault, or longest: only that is read.",
+            "What overlapping spans are: fault, or longest, which alone is read.",
         ),
     ] = "fault",
     binary: Annotated[
@@ -123,7 +123,7 @@ def convert_cli(
         option("--dev SHARE 0..1", "Share of the texts in a file of its own."),
     ] = None,
     dev_out: Annotated[
-        Path | None, option("--dev-out FILE", "That file. Default: OUT-dev.spacy.")
+        Path | None, option("--dev-out FILE", "File of --dev. Default: OUT-dev.spacy.")
     ] = None,
     group: Annotated[
         str | None,

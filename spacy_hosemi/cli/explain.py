@@ -88,7 +88,7 @@ def explain_cli(
         str | None,
         option(
             "--label -l LABEL",
-            "Of --span; without that, explain predicted spans of this label.",
+            "Label of --span; alone: explain the predicted spans with it.",
         ),
     ] = None,
     top: Annotated[int, option("--top N 1..", "Contributions to show of each.")] = 10,

@@ -94,7 +94,7 @@ def gazetteer_replace_cli(
         str | None,
         option(
             "--column COLUMN",
-            "Of a table: the name of the column in the first row, or its index "
+            "Column of a table: its name in the first row, or its index "
             "from 0 if there is no such row.",
             show_default="0",
         ),
@@ -103,11 +103,13 @@ def gazetteer_replace_cli(
         str | None,
         option(
             "--label -l LABEL",
-            "Of patterns: only those with this label.",
+            "Read only patterns with this label.",
             show_default="all",
         ),
     ] = None,
-    encoding: Annotated[str, option("--encoding NAME", "Of the file.")] = "utf8",
+    encoding: Annotated[
+        str, option("--encoding NAME", "Encoding of the file.")
+    ] = "utf8",
     overwrite: Overwrite = False,
     component: Component = None,
     code_path: CodePath = None,

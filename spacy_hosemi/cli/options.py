@@ -129,7 +129,8 @@ Overwrite = Annotated[
     bool, option("--overwrite -f", "Write there even if it exists.", is_eager=True)
 ]
 Encoding = Annotated[
-    str | None, option("--encoding NAME", "Of texts, such as latin-1. Default: utf-8.")
+    str | None,
+    option("--encoding NAME", "Encoding of texts, as latin-1. Default: utf-8."),
 ]
 Column = Annotated[
     str | None, option("--column NAME", "The texts are in this column of a table.")
@@ -146,8 +147,7 @@ TaskFormat = Annotated[
     str,
     option(
         "--format -F NAME",
-        "Of the file that is written: spacy; or for a tool, xml for a text editor: "
-        "{tools}.",
+        "Format of the output: spacy; or for a tool, xml for a text editor: {tools}.",
     ),
 ]
 AsJson = Annotated[bool, option("--json", "Print JSON instead of tables.")]

@@ -49,9 +49,7 @@ def tune_cli(
         float, option("--minutes N 0..", "No candidate is begun after this time.")
     ] = 10.0,
     config: Config = None,
-    seed: Annotated[
-        int, option("--seed N 0..4294967295", "Of the folds of documents.")
-    ] = 0,
+    seed: Annotated[int, option("--seed N 0..4294967295", "Seed of the folds.")] = 0,
     encoding: Encoding = None,
     resume: Annotated[
         Path | None, option("--resume", hidden=True, callback=_refuse_resume)
