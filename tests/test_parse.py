@@ -433,8 +433,11 @@ def test_it_goes_on_after_an_interruption(
             return
         stop_after(patch, 7, STOPS[code])
         assert "lines are kept" in run(*args, code=code)[1]
-    with out.with_name("out.part").open("a") as file:
-        file.write("half a li")  # as after a kill
+    part = out.with_name("out.part")
+    half = part.read_bytes()
+    part.write_bytes(half[:5])  # a disk that has lost what was noted
+    assert "was begun by another model" in run(*args, code=2)[1]
+    part.write_bytes(half + b"half a li")  # as after a kill
     assert "was begun by another model" in run(*args, "--column", "x", code=2)[1]
     assert "Going on after line " in run(*args, code=1)[1]
     assert out.read_bytes() == whole.read_bytes()

@@ -264,14 +264,16 @@ def _open_parts(paths: Sequence[str], state: dict[str, Any]) -> Iterator[list[IO
     targets = [Path(path).resolve() for path in paths]
     parts = [target.with_name(f"{target.name}.part") for target in targets]
     notes, first = Path(f"{parts[0]}.json"), targets[0]
-    first.parent.mkdir(parents=True, exist_ok=True)
+    for target in targets:
+        target.parent.mkdir(parents=True, exist_ok=True)
     with locked(first.parent, first), ExitStack() as stack:
         if notes.exists():
             noted: dict[str, Any] = {}
             with suppress(OSError, ValueError):
                 noted = json.loads(notes.read_text("utf8"))
-            are_there = all(part.exists() for part in parts)
-            if noted.get("about") != state["about"] or not are_there:
+            sizes = zip(parts, noted.get("sizes", [0]))
+            are_whole = all(x.exists() and x.stat().st_size >= n for x, n in sizes)
+            if noted.get("about") != state["about"] or not are_whole:
                 title = f"{str(parts[0])!r} was begun by another model, of other files"
                 fail(f"{title} or options", f"Remove {notes.name} to begin anew.")
             state |= noted
