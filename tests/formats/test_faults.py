@@ -1,5 +1,7 @@
 """Bad files: each fault is named with its line, and all else is read."""
 
+import time
+
 import pytest
 
 from spacy_hosemi.formats import ReaderSettings, read_annotations
@@ -249,6 +251,13 @@ def test_xml_that_ends_in_the_middle(tmp_path):
     (message,) = messages(found)
     assert ":3: is not XML that can be read: not well-formed" in message
     assert len(found.texts) == 1
+
+
+@pytest.mark.parametrize("line", ["<bibl>a", "<sequence>a", "<bibl>&</bibl>", "<bibl"])
+def test_xml_with_faults_on_each_line_takes_linear_time(tmp_path, line):
+    began = time.process_time()
+    assert messages(read(tmp_path, f"{line}\n" * 20_000, format="xml"))
+    assert time.process_time() - began < 20
 
 
 def test_entities_are_not_expanded(tmp_path):

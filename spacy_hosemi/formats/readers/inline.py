@@ -77,6 +77,7 @@ class Handler:
         begins = "|".join(map(re.escape, self.names))
         self.begins = re.compile(rf"\s*<(?:[\w.-]+:)?(?:{begins})[\s>]")
         self.found: list[Found] = []
+        self.n_again = 0  # lines to be read once more
         self.current: Open | None = None
         self.is_refused = self.is_ours = False
         # Whether there is an element around all texts: not so after a fault.
@@ -110,8 +111,9 @@ class Handler:
         self.parser.EntityDeclHandler = self.refuse_entity
         self.parser.ProcessingInstructionHandler = self.character
         self.has_root = self.has_root and not at
-        for part in ("" if self.has_root else "<_>", *lines[at:]):
-            self.parser.Parse(part, False)
+        self.parser.Parse("" if self.has_root else "<_>", False)
+        for k in range(at, len(lines)):
+            self.parser.Parse(lines[k], False)
         self.parser.Parse("" if self.has_root else "</_>", True)
 
     def after_fault(self, error: Exception, lines: list[str], at: int) -> int:
@@ -125,8 +127,11 @@ class Handler:
             hint = "" if self.is_refused else f"; {_HINT}"
             message = f"is not XML that can be read: {reason}{hint}"
             self.found.append(Fault(self.path, line, message))
-        after = max(current.line if current else line, at + 1)
-        places = range(after, 0 if self.is_refused else len(lines))
+        after = current.line if current else line
+        self.n_again += line - after
+        if self.n_again > 10 * len(lines):  # bounds the time of texts without an end
+            after = line
+        places = range(max(after, at + 1), 0 if self.is_refused else len(lines))
         return next((k for k in places if self.begins.match(lines[k])), len(lines))
 
     def refuse_entity(self, *_: object) -> None:
