@@ -104,21 +104,14 @@ def test_pairs_are_bounded(monkeypatch):
 NESTED = [" ".join(["new"] * k) for k in range(1, 201)]
 
 
-@pytest.mark.parametrize(
-    "blocks",
-    [
-        [{}],
-        [{"attr": "LOWER"}],
-        [{"fuzzy": {"units": "words"}}],
-        [{"fuzzy": {}}],
-        [{"fuzzy": {"units": "words"}}, {}, {"attr": "LOWER"}],
-    ],
-    ids=str,
-)
-def test_memory_of_nested_entries(blocks):
+LISTS = [{}, {"attr": "LOWER"}, *({"fuzzy": fuzzy} for fuzzy in FUZZY)]
+
+
+@pytest.mark.parametrize("block", LISTS, ids=str)
+def test_memory_of_nested_entries(block):
     """It asked for 6 GB: for each entry all segments up to the longest one."""
     kind = {"@misc": "spacy_hosemi.gazetteer.v1"}
-    lists = {f"list{k}": {**kind, **block} for k, block in enumerate(blocks)}
+    lists = {"one": {**kind, **block}, "another": kind}
     marked = [f"I saw [A:{' '.join(['new'] * k)}] there" for k in (1, 3, 9)]
     readers = dict.fromkeys(lists, lambda nlp: NESTED)
     pipe, _ = random_pipe(NLP, marked, {"gazetteers": lists}, readers=readers)
