@@ -44,6 +44,10 @@ def add_checked(
             (lost if text.is_partial else faults).append(of_span)
             continue
         inner = trimmed(text.text, span)
+        if starts is not None:  # given tokens stay whole
+            first = starts[bisect_left(starts, inner.start + 1) - 1]
+            end = starts[bisect_left(starts, inner.end + 1)] - 1
+            inner = inner._replace(start=first, end=end)
         ends = text.text[span.start : inner.start] + text.text[inner.end : span.end]
         annotations.n_trimmed += any(map(str.isspace, ends))
         annotations.n_unseen += not all(map(str.isspace, ends))

@@ -1,5 +1,7 @@
 """Documents have every span, character by character, and their tokens stay."""
 
+import json
+
 import pytest
 import spacy
 from hypothesis import given, settings
@@ -98,6 +100,15 @@ def test_whitespace_at_ends_is_left_out(tmp_path):
     (text,) = found.texts
     assert [s[:3] for s in text.spans] == [(1, 6, "a"), (8, 12, "b")]
     assert (found.n_trimmed, found.n_unseen) == (1, 1)
+
+
+@pytest.mark.parametrize("ends", [("", "\ufeff"), ("\u200b", ""), ("\xa0", " ")])
+def test_given_tokens_stay_whole(tmp_path, ends):
+    word = "b".join(ends)
+    line = {"tokens": ["a", word, "c"], "spans": [[1, 2, "x"]]}
+    (text,) = read(tmp_path, json.dumps(line)).texts
+    found = ents(make_doc(text, PIPELINES["field"])[0])
+    assert found == [(2, 2 + len(word), "x")]
 
 
 def test_labels_of_any_kind(tmp_path):
