@@ -88,11 +88,8 @@ class Listed:
         now."""
         texts = self.read_texts()
         if len(texts) != len(self.keys):
-            raise ValueError(
-                Errors.HS388.format(
-                    name=self.function, found=len(texts), expected=len(self.keys)
-                )
-            )
+            sizes = {"found": len(texts), "expected": len(self.keys)}
+            raise ValueError(Errors.HS388.format(name=self.function, **sizes))
         return texts
 
     def name(self, k: int) -> str:
@@ -177,9 +174,7 @@ class Functions:
             del self._caches[thread]
 
     def read(
-        self,
-        docs: Sequence[Doc],
-        seed: Callable[[str, str], int],
+        self, docs: Sequence[Doc], seed: Callable[[str, str], int]
     ) -> tuple[Listed, ...]:
         """Returns the features that the functions list for concatenated documents, one
         Listed for each function and role; seed: (role, function) -> 64 bits. Raises
@@ -199,8 +194,7 @@ class Functions:
                 return texts
 
             for role, of_role in zip(self.roles[name], keys.T.copy()):
-                of_all = first, of_role, strength, read_texts
-                listed.append(Listed(role, name, *of_all))
+                listed.append(Listed(role, name, first, of_role, strength, read_texts))
         return tuple(listed)
 
     def segment_values(
@@ -284,11 +278,8 @@ def _read(
     if not isinstance(by_token, (list, tuple)) or len(by_token) != len(doc):
         is_list = isinstance(by_token, (list, tuple))
         shown = f"{len(by_token)} lists" if is_list else repr(by_token)[:40]
-        raise ValueError(
-            Errors.HS107.format(
-                name=name, found=shown, text=doc[:8].text, expected=len(doc)
-            )
-        )
+        values = {"found": shown, "expected": len(doc)}
+        raise ValueError(Errors.HS107.format(name=name, text=doc[:8].text, **values))
     first, values, strength, fault = hash_items(by_token, texts)
     i = len(first) - 1
     if fault is None and strength is not None:
@@ -318,10 +309,8 @@ def _call(name: str, function: Callable[..., Any], doc: Doc, *args: Any) -> Any:
     except Exception as error:
         at = getattr(error, "token_index", None)
         where = "" if at is None else f" at token {at}, {doc[at].text!r},"
-        found = f"{type(error).__name__}: {error}"[:200]
-        message = Errors.HS387.format(
-            name=name, where=where, found=found, text=doc[:8].text
-        )
+        found = {"found": f"{type(error).__name__}: {error}"[:200], "where": where}
+        message = Errors.HS387.format(name=name, text=doc[:8].text, **found)
         raise ValueError(message) from error
 
 
