@@ -194,23 +194,21 @@ def glued(marked: harness.Marked) -> harness.Marked:
 
 
 def no_records(path: Path) -> dict[str, list[str]]:
-    """A hundred lines that are no single record, sentences only where they are beside
-    the data."""
+    """A hundred lines that are no single record; sentences if they are at hand."""
     texts, rng = harness.read_marked(path / "test.jsonl"), random.Random(0)
     found: dict[str, list[str]] = {"headings and lines of a page": LINES.split("/")}
     for n, marks in (2, [" ", "; ", "\n", ""]), (3, [" "]):
         pairs = [(mark, rng.sample(texts, n)) for mark in 10 * marks]
         found[f"{n} references"] = [mark.join(t for t, _ in x) for mark, x in pairs]
-    for name in ("wnut17", "ncbi_disease"):
-        if (file := path.parent / name / "test.jsonl").exists():
-            sentences = [text for text, _ in harness.read_marked(file) if text[40:]]
-            found[f"sentences of {name}"] = rng.sample(sentences, 15)
+    others = (path.parent / x / "test.jsonl" for x in ("wnut17", "ncbi_disease"))
+    for file in filter(Path.exists, others):
+        sentences = [text for text, _ in harness.read_marked(file) if text[40:]]
+        found[f"sentences of {file.parent.name}"] = rng.sample(sentences, 15)
     return found
 
 
 def measure_records(nlp: Language, texts: Sequence[str]) -> list[float]:
-    """Returns how many there are, and how many (%) have a confidence above .5, are
-    unusual, and have the one without being the other."""
+    """Returns how many there are; % above .5, unusual, above .5 and not unusual."""
     facts, p, odd = nlp.get_pipe("hosemi").facts, [], []
     for doc in nlp.pipe(texts):
         p.append(doc._.record_confidence > 0.5)
@@ -262,7 +260,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         rows.append(["glued", *joined, joined.f1 - spaced.f1, None])
     sets = {"test": [text for text, _ in docs], **no_records(args.data)}
     lines = [[name, *measure_records(nlp, texts)] for name, texts in sets.items()]
-    names = ["lines", "n", "> .5|.0f", "unusual|.0f", "> .5, not unusual|.0f"]
+    names = "lines", "n", "> .5|.0f", "unusual|.0f", "> .5, not unusual|.0f"
     print(harness.table(names, lines))
     columns = ["dirt", "F1|.2f", "records|.2f", "F1, difference|+.2f", "us|.0f"]
     about = f"Tokenizer: {args.tokenizer}; clean_text = {not args.raw}."
