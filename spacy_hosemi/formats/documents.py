@@ -1,4 +1,4 @@
-"""Makes a `Doc` of an annotated text; no span is lost."""
+"""Makes a `Doc` of an annotated text, with all its spans."""
 
 from __future__ import annotations
 

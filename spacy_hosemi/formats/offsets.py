@@ -56,7 +56,8 @@ class Offsets:
         is_plain = text.text.isascii() and "\r\n" not in text.text
         if self.unit != "characters" and not text.in_tokens and not is_plain:
             places = _places(text.text, self.unit)
-            start, end = (_place(places, at) for at in (start, end))
+            n = len(places)
+            start, end = (places[x] if 0 <= x < n else -1 for x in (start, end))
         return span._replace(start=start, end=end)
 
 
@@ -79,10 +80,6 @@ def _width(part: str, unit: str) -> int:
     return {"utf-16": n_bytes // 2, "utf-8": n_bytes}.get(unit, 1)
 
 
-def _place(places: Sequence[int], at: int) -> int:
-    return places[at] if 0 <= at < len(places) else -1
-
-
 def diagnose(
     texts: Iterable[AnnotatedText], used: Offsets
 ) -> tuple[Offsets, Fault] | None:
@@ -90,7 +87,8 @@ def diagnose(
     of texts, as the file has them, fit much better. Returns the simplest of the best,
     and a fault that says so at the first span that does not fit; None if they fit as
     they are, or under no other way either."""
-    pairs = _spans_to_tell_by(texts)
+    pairs = [(x, span) for x in texts if x.has_offsets for span in x.judged]
+    pairs = pairs[:N_ENOUGH]
     by_value = any(span.value is not None for _, span in pairs)
     if by_value:
         pairs = [(text, span) for text, span in pairs if span.value is not None]
@@ -115,19 +113,6 @@ def diagnose(
     return offsets, Fault(text.path, span.line or text.line, message)
 
 
-Pairs = list[tuple[AnnotatedText, LabeledSpan]]
-
-
-def _spans_to_tell_by(texts: Iterable[AnnotatedText]) -> Pairs:
-    pairs: Pairs = []
-    for text in texts:
-        if text.has_offsets:
-            pairs += [(text, span) for span in text.judged]
-        if len(pairs) > N_ENOUGH:
-            break
-    return pairs
-
-
 def _others(used: Offsets) -> list[Offsets]:
     """Returns other ways of counting, the simplest first; units before shifts: a
     character of two units at the begin of each text looks like a shift."""
@@ -137,7 +122,7 @@ def _others(used: Offsets) -> list[Offsets]:
 
 
 def _tried(
-    pairs: Pairs, used: Offsets, other: Offsets
+    pairs: list[tuple[AnnotatedText, LabeledSpan]], used: Offsets, other: Offsets
 ) -> tuple[int, int, int, Offsets] | None:
     """Returns how many spans another way of counting concerns, how many of them do not
     fit now, and how many would not then; None: it does not mend them."""

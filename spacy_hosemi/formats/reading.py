@@ -176,15 +176,14 @@ def _add_texts(
     if diagnosis is not None:
         better, fault = diagnosis
         annotations.faults.append(fault)  # stands for all texts that differ
-        texts = [text for text in texts if not _differs(text, offsets, better)]
+        texts = [
+            text
+            for text in texts
+            if not text.has_offsets
+            or all(offsets.mend(text, x) == better.mend(text, x) for x in text.judged)
+        ]
     faults = {} if wanted else cutting_words(texts)
     annotations.faults += faults.values()
     for i, text in enumerate(texts):
         if i not in faults:
             add_checked(annotations, text, offsets, overlaps)
-
-
-def _differs(text: AnnotatedText, offsets: Offsets, other: Offsets) -> bool:
-    return text.has_offsets and any(
-        offsets.mend(text, span) != other.mend(text, span) for span in text.judged
-    )

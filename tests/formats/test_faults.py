@@ -220,6 +220,7 @@ def test_regions_of_label_studio(tmp_path, value, said):
         ("a B-x\nb L-x\nc I-x\n", 3, "has I-x; expected B-x before it"),
         ("a U-x\nb B-x\nc O\n", 3, "has O; expected I-x or the last of x"),
         ("a U-x\nb B-x\n", 2, 'ends within "x"; expected its last'),
+        ("a (a*\nb (b*\nc *)\n\nd *\n", 2, "has B-b; expected I-a or the last of a"),
         ("a B-x\nb\nc O\n", 2, 'expected a token and a tag, found "b"'),
         ("a N B-x\nb O\nc N O\n", 2, 'has 2 columns, "b O"; expected 3'),
     ],

@@ -291,13 +291,6 @@ def test_values_are_found_in_spite_of_their_form(tmp_path, value, expected):
     assert [text[s:e] for s, e, _ in spans(found)] == [expected]
 
 
-@pytest.mark.parametrize("n_unread", [0, 1, 3])
-def test_columns_that_are_not_read_are_counted(tmp_path, n_unread):
-    found = read(tmp_path, f"Ada {'X ' * n_unread}B-PER\nleft {'X ' * n_unread}O\n")
-    assert spans(found.texts[0]) == [(0, 3, "PER")]
-    assert [*found.skipped.values()] == [n_unread] * bool(n_unread)
-
-
 def test_a_value_takes_the_next_free_place(tmp_path):
     found = read(tmp_path, "text,volume,number,pages\n3(3):3-9,3,3,3-9\n")
     assert spans(found.texts[0]) == [

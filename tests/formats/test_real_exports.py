@@ -126,20 +126,6 @@ def test_columns_of_onto_notes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "tags, said",
-    [
-        (("(a*", "(b*", "*)"), "has B-b; expected I-a or the last of a"),
-        (("*", "*)", "*"), "has L-; expected B- before it"),
-        (("(a)", "(b*", "*"), 'ends within "b"'),
-    ],
-)
-def test_brackets_that_do_not_fit(tmp_path, tags, said):
-    rows = "".join(f"word {tag}\n" for tag in tags)
-    found = read(tmp_path, rows, settings=ReaderSettings(columns=(1, 2)))
-    assert said in messages(found)[0]
-
-
-@pytest.mark.parametrize(
     "text, expected",
     [("token=1,tag=4", (1, 4)), ("token=2, tag=-1", (2, -1)), ("token=0,tag=3", None),
      ("1,4", None), ("token=1", None), ("token=1,tag=1", None), ("", None)],
@@ -150,11 +136,6 @@ def test_names_of_columns(text, expected):
         return
     with pytest.raises(ValueError, match="HS210.*from 1, such as 'token=1,tag=4'"):
         read_columns(text)
-
-
-def test_a_column_that_is_not_there(tmp_path):
-    found = read(tmp_path, "Ada B-PER\n", settings=ReaderSettings(columns=(1, 3)))
-    assert 'expected a token and a tag, found "Ada B-PER"' in messages(found)[0]
 
 
 def test_a_table_of_tokens_with_an_empty_cell(tmp_path):

@@ -213,7 +213,8 @@ def _blocks(
                 if not faults:
                     if layout.part is PART_OF_WEBANNO:
                         rows = [*_of_webanno(rows)]
-                    yield rows, _meta(comments, n_documents)
+                    number_of = {"docstart": str(n_documents)} if n_documents else {}
+                    yield rows, comments | number_of
                 rows, faults, comments = [], [], {}
             if is_start:
                 n_documents, comments = n_documents + 1, {}
@@ -264,10 +265,6 @@ def _comment(line: str) -> dict[str, str]:
     pairs = re.findall(r"([\w-]+)\s*=\s*(\S+)", line)
     match = re.match(r"#\s*([\w-]+)\s+([^\s=]+)", line)
     return dict(pairs) | ({match[1]: match[2]} if match else {})
-
-
-def _meta(comments: dict[str, str], n_documents: int) -> dict[str, str]:
-    return {**comments, **({"docstart": str(n_documents)} if n_documents else {})}
 
 
 READER = FormatReader("columns", _recognizes, _read)

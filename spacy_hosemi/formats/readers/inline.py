@@ -160,10 +160,11 @@ class Handler:
         elif current.name == "sequence" and not current.is_exact:
             if not any(label for label, *_ in current.stack):
                 current.add(" ")  # its fields are words, and stand apart
+        kind = next((attributes[x] for x in ATTRIBUTES if attributes.get(x)), "")
         given = attributes.get("label") if current.is_exact else None
-        label = "" if is_plain else given or label_of(name, attributes)
+        label = given or (f"{name}:{kind}" if kind else name)
         counts = current.n_chars, len(current.pieces), current.n_closed
-        current.stack.append((label, line, *counts))
+        current.stack.append(("" if is_plain else label, line, *counts))
 
     def end(self, name: str) -> None:
         current = self.current
@@ -201,12 +202,6 @@ class Handler:
         args = (text, tuple(current.spans), self.path, current.line)
         made = AnnotatedText(*args, has_offsets=False, meta=current.meta)
         return [made, *skipped]
-
-
-def label_of(name: str, attributes: dict[str, str]) -> str:
-    """Returns the label of an element: its name, and what kind of it."""
-    kind = next((attributes[key] for key in ATTRIBUTES if attributes.get(key)), "")
-    return f"{name}:{kind}" if kind else name
 
 
 def _same_lines(match: re.Match[str]) -> str:

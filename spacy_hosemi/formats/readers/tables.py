@@ -110,7 +110,8 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
         yield from _texts_of_tokens(names, complete, source.path)
         return
     at = _text_column(names, settings, source.path)
-    if _has_span_rows(names) and not settings.fields:
+    has_spans = {*SPAN_COLUMNS} <= {name.casefold() for name in names}
+    if has_spans and not settings.fields:
         yield from _texts_of_spans(names, complete, at, source.path)
     else:
         yield from _texts_of_fields(names, complete, at, source.path, settings)
@@ -228,11 +229,6 @@ def _rarely_found(placed: list[tuple[int, list[str], Placed]]) -> set[str]:
 def _missed(path: str, line: int, name: str, value: str) -> Fault:
     what = f"{shown(name)} is {shown(value)}, which is not in the text, or not free"
     return Fault(path, line, f"{what}; expected a part of the text")
-
-
-def _has_span_rows(names: Sequence[str]) -> bool:
-    """Returns whether the columns of a table say that a row is a span."""
-    return set(SPAN_COLUMNS) <= {name.casefold() for name in names}
 
 
 def _texts_of_spans(
