@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from .common import (
     hosemi_cli,
@@ -36,73 +36,54 @@ if TYPE_CHECKING:
 @hosemi_cli.command("calibrate", no_args_is_help=True)
 def calibrate_cli(
     model: Model,
-    data: Annotated[
-        Path,
-        corpus_argument(
-            "CORPUS",
-            ".spacy file that the pipeline was not trained on; - reads one from "
-            "standard input.",
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        folder_option(
-            "Save the pipeline with the chosen settings; with --overwrite DIR may "
-            "be MODEL."
-        ),
-    ] = None,
-    precision: Annotated[
-        float | None,
-        option(
-            "--precision P 0..1",
-            "Choose the min_confidence and expected_f1 with the highest recall "
-            "that reach this precision, instead of those with the highest F1.",
-        ),
-    ] = None,
-    recall: Annotated[
-        float | None,
-        option(
-            "--recall R 0..1",
-            "Choose those with the highest precision that reach this recall.",
-        ),
-    ] = None,
-    per_label: Annotated[
-        bool, option("--per-label", "Choose a min_confidence for each label.")
-    ] = False,
-    with_threshold: Annotated[
-        bool,
-        option(
-            "--min-confidence/--no-min-confidence",
-            "Choose min_confidence; else it stays as it is.",
-        ),
-    ] = True,
-    with_temperature: Annotated[
-        bool,
-        option(
-            "--temperature/--no-temperature",
-            "Choose temperature; else it stays as it is.",
-        ),
-    ] = True,
-    with_expected_f1: Annotated[
-        bool | None,
-        option(
-            "--expected-f1/--no-expected-f1",
-            'Choose expected_f1, which a pipeline with decoding = "mbr" reads; '
-            "else it stays as it is.",
-            show_default='with "mbr"',
-        ),
-    ] = None,
-    n_bins: Annotated[
-        int, option("--bins N 1..1000", "Rows of the table of reliability.")
-    ] = 10,
-    plot: Annotated[
-        Path | None,
-        option(
-            "--plot FILE",
-            "Draw confidences, and what each min_confidence leaves, to this .png, "
-            ".svg or .pdf file.",
-        ),
-    ] = None,
+    data: Path = corpus_argument(
+        "CORPUS",
+        ".spacy file that the pipeline was not trained on; - reads one from standard "
+        "input.",
+    ),
+    output: Path | None = folder_option(
+        "Save the pipeline with the chosen settings; with --overwrite DIR may be "
+        "MODEL.",
+        None,
+    ),
+    precision: float | None = option(
+        "--precision P 0..1",
+        "Choose the min_confidence and expected_f1 with the highest recall that reach "
+        "this precision, instead of those with the highest F1.",
+        None,
+    ),
+    recall: float | None = option(
+        "--recall R 0..1",
+        "Choose those with the highest precision that reach this recall.",
+        None,
+    ),
+    per_label: bool = option(
+        "--per-label", "Choose a min_confidence for each label.", False
+    ),
+    with_threshold: bool = option(
+        "--min-confidence/--no-min-confidence",
+        "Choose min_confidence; else it stays as it is.",
+        True,
+    ),
+    with_temperature: bool = option(
+        "--temperature/--no-temperature",
+        "Choose temperature; else it stays as it is.",
+        True,
+    ),
+    with_expected_f1: bool | None = option(
+        "--expected-f1/--no-expected-f1",
+        'Choose expected_f1, which a pipeline with decoding = "mbr" reads; else it '
+        "stays as it is.",
+        None,
+        show_default='with "mbr"',
+    ),
+    n_bins: int = option("--bins N 1..1000", "Rows of the table of reliability.", 10),
+    plot: Path | None = option(
+        "--plot FILE",
+        "Draw confidences, and what each min_confidence leaves, to this .png, .svg or "
+        ".pdf file.",
+        None,
+    ),
     overwrite: Overwrite = False,
     component: Component = None,
     as_json: AsJson = False,

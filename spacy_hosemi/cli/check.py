@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from .common import hosemi_cli, print_json, print_table
 from .options import AsJson, CodePath, Config, Encoding, argument, option
@@ -21,20 +21,15 @@ if TYPE_CHECKING:
 
 @hosemi_cli.command("check", no_args_is_help=True)
 def check_cli(
-    corpus: Annotated[
-        str,
-        argument(
-            "CORPUS",
-            "Documents to train on: a .spacy file, a folder of them, or what "
-            "convert reads; -: standard input.",
-        ),
-    ],
-    dev: Annotated[str | None, option("--dev CORPUS", "Documents to judge by.")] = None,
+    corpus: str = argument(
+        "CORPUS",
+        "Documents to train on: a .spacy file, a folder of them, or what convert "
+        "reads; -: standard input.",
+    ),
+    dev: str | None = option("--dev CORPUS", "Documents to judge by.", None),
     config: Config = None,
     encoding: Encoding = None,
-    quick: Annotated[
-        bool, option("--quick", "Do not estimate what training takes.")
-    ] = False,
+    quick: bool = option("--quick", "Do not estimate what training takes.", False),
     as_json: AsJson = False,
     code_path: CodePath = None,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from .common import hosemi_cli, print_json, print_table, read_answers
 from .options import AsJson, CodePath, argument, corpus_argument, option
@@ -18,24 +18,15 @@ if TYPE_CHECKING:
 
 @hosemi_cli.command("compare", no_args_is_help=True)
 def compare_cli(
-    first: Annotated[
-        str, argument("FIRST", "Folder or package name of a trained pipeline.")
-    ],
-    second: Annotated[str, argument("SECOND", "Another, perhaps a better one.")],
-    data: Annotated[
-        Path,
-        corpus_argument(
-            "GOLD",
-            ".spacy file that neither was trained on; - reads one from standard input.",
-        ),
-    ],
-    n_draws: Annotated[
-        int, option("--draws N 100..1000000", "Draws of the bootstrap.")
-    ] = 10_000,
-    n_examples: Annotated[
-        int, option("--examples N 0..", "Changes to show of each kind.")
-    ] = 10,
-    seed: Annotated[int, option("--seed N 0..4294967295", "Seed of the draws.")] = 0,
+    first: str = argument("FIRST", "Folder or package name of a trained pipeline."),
+    second: str = argument("SECOND", "Another, perhaps a better one."),
+    data: Path = corpus_argument(
+        "GOLD",
+        ".spacy file that neither was trained on; - reads one from standard input.",
+    ),
+    n_draws: int = option("--draws N 100..1000000", "Draws of the bootstrap.", 10_000),
+    n_examples: int = option("--examples N 0..", "Changes to show of each kind.", 10),
+    seed: int = option("--seed N 0..4294967295", "Seed of the draws.", 0),
     as_json: AsJson = False,
     code_path: CodePath = None,
 ) -> None:

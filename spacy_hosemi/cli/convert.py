@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from .common import hosemi_cli, print_json
 from .options import CodePath, Encoding, Overwrite, argument, option
@@ -32,115 +32,87 @@ if TYPE_CHECKING:
 
 @hosemi_cli.command("convert", no_args_is_help=True)
 def convert_cli(
-    source: Annotated[str, argument("IN", "A file, a folder, or - (stdin).")],
-    output: Annotated[Path, argument("OUT.spacy", "The file to write.")],
-    format: Annotated[
-        str,
-        option(
-            "--format NAME",
-            "jsonl, doccano, prodigy, label-studio, spacy, brat, columns, csv or "
-            "xml; auto: recognized by the content.",
-        ),
-    ] = "auto",
-    config: Annotated[
-        Path | None,
-        option(
-            "--config FILE",
-            "Config whose tokenizer cuts the texts. Default: the field tokenizer.",
-        ),
-    ] = None,
-    lang: Annotated[str, option("--lang CODE", "Language, without --config.")] = "en",
-    text_key: Annotated[
-        str | None,
-        option(
-            "--text-key NAME",
-            "The key, column or XML element that has a text. Default: text, or "
-            "what is usual for the format.",
-        ),
-    ] = None,
-    fields: Annotated[
-        str,
-        option(
-            "--fields A,B", "csv: the columns that are fields. Default: all others."
-        ),
-    ] = "",
-    columns: Annotated[
-        str | None,
-        option(
-            "--columns token=N,tag=N",
-            "columns: which column has the tokens, which the tags, from 1; -1 is "
-            "the last. Default: as the file looks.",
-        ),
-    ] = None,
+    source: str = argument("IN", "A file, a folder, or - (stdin)."),
+    output: Path = argument("OUT.spacy", "The file to write."),
+    format: str = option(
+        "--format NAME",
+        "jsonl, doccano, prodigy, label-studio, spacy, brat, columns, csv or xml; "
+        "auto: recognized by the content.",
+        "auto",
+    ),
+    config: Path | None = option(
+        "--config FILE",
+        "Config whose tokenizer cuts the texts. Default: the field tokenizer.",
+        None,
+    ),
+    lang: str = option("--lang CODE", "Language, without --config.", "en"),
+    text_key: str | None = option(
+        "--text-key NAME",
+        "The key, column or XML element that has a text. Default: text, or what is "
+        "usual for the format.",
+        None,
+    ),
+    fields: str = option(
+        "--fields A,B", "csv: the columns that are fields. Default: all others.", ""
+    ),
+    columns: str | None = option(
+        "--columns token=N,tag=N",
+        "columns: which column has the tokens, which the tags, from 1; -1 is the "
+        "last. Default: as the file looks.",
+        None,
+    ),
     encoding: Encoding = None,
-    ends: Annotated[
-        str | None,
-        option(
-            "--ends KIND",
-            "inclusive: the end of a span is its last character. Default: exclusive.",
-        ),
-    ] = None,
-    unit: Annotated[
-        str | None,
-        option(
-            "--offsets UNIT",
-            "What offsets count: characters, utf-16, utf-8, crlf (a line end of "
-            "Windows is one) or graphemes. Default: characters.",
-        ),
-    ] = None,
-    shift: Annotated[
-        int | None,
-        option(
-            "--shift N -1000000000..",
-            "Add this to each offset; -1: the first character has number 1.",
-        ),
-    ] = None,
-    overlaps: Annotated[
-        str,
-        option(
-            "--overlaps KIND",
-            "What overlapping spans are: fault, or longest, which alone is read.",
-        ),
-    ] = "fault",
-    binary: Annotated[
-        bool,
-        option(
-            "--binary",
-            "prodigy: tasks answer for their spans alone, as those of ner.teach. "
-            "Accepted spans are right, rejected ones wrong; nothing is known of the "
-            "rest.",
-        ),
-    ] = False,
-    inner: Annotated[
-        bool, option("--inner", "xml: of elements within others read the inner ones.")
-    ] = False,
-    join: Annotated[
-        bool | None,
-        option("--join/--no-join", "xml: words of one name side by side are one span."),
-    ] = None,
-    dev: Annotated[
-        float | None,
-        option("--dev SHARE 0..1", "Share of the texts in a file of its own."),
-    ] = None,
-    dev_out: Annotated[
-        Path | None, option("--dev-out FILE", "File of --dev. Default: OUT-dev.spacy.")
-    ] = None,
-    group: Annotated[
-        str | None,
-        option(
-            "--group KEY",
-            "Texts with the same value of KEY come into the same file of --dev, "
-            "and keep it in doc.user_data, for the --group of other commands.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int, option("--seed N 0..4294967295", "Chooses other texts for --dev.")
-    ] = 0,
-    faults: Annotated[
-        Path | None, option("--faults FILE", "Write all faults there: JSONL.")
-    ] = None,
+    ends: str | None = option(
+        "--ends KIND",
+        "inclusive: the end of a span is its last character. Default: exclusive.",
+        None,
+    ),
+    unit: str | None = option(
+        "--offsets UNIT",
+        "What offsets count: characters, utf-16, utf-8, crlf (a line end of Windows "
+        "is one) or graphemes. Default: characters.",
+        None,
+    ),
+    shift: int | None = option(
+        "--shift N -1000000000..",
+        "Add this to each offset; -1: the first character has number 1.",
+        None,
+    ),
+    overlaps: str = option(
+        "--overlaps KIND",
+        "What overlapping spans are: fault, or longest, which alone is read.",
+        "fault",
+    ),
+    binary: bool = option(
+        "--binary",
+        "prodigy: tasks answer for their spans alone, as those of ner.teach. Accepted "
+        "spans are right, rejected ones wrong; nothing is known of the rest.",
+        False,
+    ),
+    inner: bool = option(
+        "--inner", "xml: of elements within others read the inner ones.", False
+    ),
+    join: bool | None = option(
+        "--join/--no-join", "xml: words of one name side by side are one span.", None
+    ),
+    dev: float | None = option(
+        "--dev SHARE 0..1", "Share of the texts in a file of its own.", None
+    ),
+    dev_out: Path | None = option(
+        "--dev-out FILE", "File of --dev. Default: OUT-dev.spacy.", None
+    ),
+    group: str | None = option(
+        "--group KEY",
+        "Texts with the same value of KEY come into the same file of --dev, and keep "
+        "it in doc.user_data, for the --group of other commands.",
+        None,
+    ),
+    seed: int = option("--seed N 0..4294967295", "Chooses other texts for --dev.", 0),
+    faults: Path | None = option(
+        "--faults FILE", "Write all faults there: JSONL.", None
+    ),
     overwrite: Overwrite = False,
-    as_json: Annotated[bool, option("--json", "Print the summary as JSON.")] = False,
+    as_json: bool = option("--json", "Print the summary as JSON.", False),
     code_path: CodePath = None,
 ) -> None:
     """

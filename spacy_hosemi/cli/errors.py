@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from .common import hosemi_cli, print_json, print_table, read_answers, reading
 from .options import (
@@ -30,38 +30,29 @@ SHOWN = 40
 @hosemi_cli.command("errors", no_args_is_help=True)
 def errors_cli(
     model: Model,
-    data: Annotated[
-        Path,
-        corpus_argument(
-            "GOLD",
-            ".spacy file that the pipeline was not trained on; - reads one from "
-            "standard input.",
-        ),
-    ],
-    train: Annotated[
-        Path | None,
-        corpus_option(
-            "--train FILE",
-            ".spacy file that it was trained on: says how it does on words and "
-            "lengths of spans that training has not shown.",
-        ),
-    ] = None,
-    n_examples: Annotated[
-        int | None,
-        option(
-            "--examples N 0..",
-            "Mistakes to show of each kind.",
-            show_default="5, in a page 50",
-        ),
-    ] = None,
-    html: Annotated[
-        str | None,
-        option(
-            "--html FILE",
-            "Write a page to look at instead, with the text around each mistake; "
-            "- for standard output.",
-        ),
-    ] = None,
+    data: Path = corpus_argument(
+        "GOLD",
+        ".spacy file that the pipeline was not trained on; - reads one from standard "
+        "input.",
+    ),
+    train: Path | None = corpus_option(
+        "--train FILE",
+        ".spacy file that it was trained on: says how it does on words and lengths of "
+        "spans that training has not shown.",
+        None,
+    ),
+    n_examples: int | None = option(
+        "--examples N 0..",
+        "Mistakes to show of each kind.",
+        None,
+        show_default="5, in a page 50",
+    ),
+    html: str | None = option(
+        "--html FILE",
+        "Write a page to look at instead, with the text around each mistake; - for "
+        "standard output.",
+        None,
+    ),
     overwrite: Overwrite = False,
     as_json: AsJson = False,
     code_path: CodePath = None,

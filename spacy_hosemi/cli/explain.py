@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from .common import (
     hosemi_cli,
@@ -66,48 +66,37 @@ class _NoSpan(ValueError):
 @hosemi_cli.command("explain", no_args_is_help=True)
 def explain_cli(
     model: Model,
-    text: Annotated[
-        str,
-        argument(
-            "TEXT|FILE",
-            "A text; or a file or named pipe of texts, as `parse` reads them, - for "
-            "standard input.",
-        ),
-    ],
-    span: Annotated[
-        str | None,
-        option(
-            "--span START:END:LABEL",
-            "Explain only this span, predicted or not: its characters, the end "
-            "exclusive, and its label; or, with --label, its text, where that first "
-            "stands in whole tokens.",
-            show_default="all spans that are predicted",
-        ),
-    ] = None,
-    label: Annotated[
-        str | None,
-        option(
-            "--label -l LABEL",
-            "Label of --span; alone: explain the predicted spans with it.",
-        ),
-    ] = None,
-    top: Annotated[int, option("--top N 1..", "Contributions to show of each.")] = 10,
-    changes: Annotated[
-        bool,
-        option(
-            "--changes",
-            "Look for what would change the answer: an entry more or less of a "
-            "list, a rule more or less. Each is tried by a prediction.",
-        ),
-    ] = False,
-    html: Annotated[
-        str | None,
-        option(
-            "--html FILE",
-            "Write a page to look at instead: texts with their spans, what else "
-            "was likely, and why; - for standard output.",
-        ),
-    ] = None,
+    text: str = argument(
+        "TEXT|FILE",
+        "A text; or a file or named pipe of texts, as `parse` reads them, - for "
+        "standard input.",
+    ),
+    span: str | None = option(
+        "--span START:END:LABEL",
+        "Explain only this span, predicted or not: its characters, the end exclusive, "
+        "and its label; or, with --label, its text, where that first stands in whole "
+        "tokens.",
+        None,
+        show_default="all spans that are predicted",
+    ),
+    label: str | None = option(
+        "--label -l LABEL",
+        "Label of --span; alone: explain the predicted spans with it.",
+        None,
+    ),
+    top: int = option("--top N 1..", "Contributions to show of each.", 10),
+    changes: bool = option(
+        "--changes",
+        "Look for what would change the answer: an entry more or less of a list, a "
+        "rule more or less. Each is tried by a prediction.",
+        False,
+    ),
+    html: str | None = option(
+        "--html FILE",
+        "Write a page to look at instead: texts with their spans, what else was "
+        "likely, and why; - for standard output.",
+        None,
+    ),
     overwrite: Overwrite = False,
     component: Component = None,
     column: Column = None,

@@ -78,38 +78,28 @@ def gazetteer_info_cli(
 def gazetteer_replace_cli(
     model: Model,
     name: ListName,
-    path: Annotated[
-        Path,
-        argument(
-            "FILE",
-            "The new entries: .txt, .jsonl (patterns of the EntityRuler), .csv "
-            "or .tsv; each also with .gz; - reads lines from standard input.",
-        ),
-    ],
-    output: Annotated[
-        Path,
-        folder_option("Where to save the pipeline; with --overwrite it may be MODEL."),
-    ],
-    column: Annotated[
-        str | None,
-        option(
-            "--column COLUMN",
-            "Column of a table: its name in the first row, or its index "
-            "from 0 if there is no such row.",
-            show_default="0",
-        ),
-    ] = None,
-    label: Annotated[
-        str | None,
-        option(
-            "--label -l LABEL",
-            "Read only patterns with this label.",
-            show_default="all",
-        ),
-    ] = None,
-    encoding: Annotated[
-        str, option("--encoding NAME", "Encoding of the file.")
-    ] = "utf8",
+    path: Path = argument(
+        "FILE",
+        "The new entries: .txt, .jsonl (patterns of the EntityRuler), .csv or .tsv; "
+        "each also with .gz; - reads lines from standard input.",
+    ),
+    output: Path = folder_option(
+        "Where to save the pipeline; with --overwrite it may be MODEL."
+    ),
+    column: str | None = option(
+        "--column COLUMN",
+        "Column of a table: its name in the first row, or its index from 0 if there "
+        "is no such row.",
+        None,
+        show_default="0",
+    ),
+    label: str | None = option(
+        "--label -l LABEL",
+        "Read only patterns with this label.",
+        None,
+        show_default="all",
+    ),
+    encoding: str = option("--encoding NAME", "Encoding of the file.", "utf8"),
     overwrite: Overwrite = False,
     component: Component = None,
     code_path: CodePath = None,
@@ -146,7 +136,7 @@ def gazetteer_replace_cli(
 def gazetteer_find_cli(
     model: Model,
     name: ListName,
-    text: Annotated[str, argument("TEXT", "Where to look.")],
+    text: str = argument("TEXT", "Where to look."),
     component: Component = None,
     as_json: AsJson = False,
     code_path: CodePath = None,

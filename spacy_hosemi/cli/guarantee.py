@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from .common import (
     hosemi_cli,
@@ -35,57 +35,42 @@ if TYPE_CHECKING:
 @hosemi_cli.command("guarantee", no_args_is_help=True)
 def guarantee_cli(
     model: Model,
-    data: Annotated[
-        Path,
-        corpus_argument(
-            "DEV",
-            ".spacy file of documents that neither training nor calibration has "
-            "seen; - reads one from standard input.",
-        ),
-    ],
-    record_error: Annotated[
-        float | None,
-        option(
-            "--record-error SHARE 0..1",
-            "At most this share of the accepted records is wrong.",
-        ),
-    ] = None,
-    span_error: Annotated[
-        float | None,
-        option(
-            "--span-error SHARE 0..1",
-            "At most this share of the accepted spans is wrong.",
-        ),
-    ] = None,
-    delta: Annotated[
-        float,
-        option(
-            "--delta P 0..1",
-            "The probability that the promise is not kept, because DEV was lucky.",
-        ),
-    ] = 0.05,
-    per_label: Annotated[
-        bool,
-        option(
-            "--per-label",
-            "Keep --span-error for each label, with a threshold of its own.",
-        ),
-    ] = False,
-    group: Annotated[
-        str | None,
-        option(
-            "--group KEY",
-            "Documents of one source, which have the same value under this key of "
-            "doc.user_data, count as one.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        folder_option(
-            "Save the pipeline with the threshold, for `hosemi parse`; with "
-            "--overwrite DIR may be MODEL."
-        ),
-    ] = None,
+    data: Path = corpus_argument(
+        "DEV",
+        ".spacy file of documents that neither training nor calibration has seen; - "
+        "reads one from standard input.",
+    ),
+    record_error: float | None = option(
+        "--record-error SHARE 0..1",
+        "At most this share of the accepted records is wrong.",
+        None,
+    ),
+    span_error: float | None = option(
+        "--span-error SHARE 0..1",
+        "At most this share of the accepted spans is wrong.",
+        None,
+    ),
+    delta: float = option(
+        "--delta P 0..1",
+        "The probability that the promise is not kept, because DEV was lucky.",
+        0.05,
+    ),
+    per_label: bool = option(
+        "--per-label",
+        "Keep --span-error for each label, with a threshold of its own.",
+        False,
+    ),
+    group: str | None = option(
+        "--group KEY",
+        "Documents of one source, which have the same value under this key of "
+        "doc.user_data, count as one.",
+        None,
+    ),
+    output: Path | None = folder_option(
+        "Save the pipeline with the threshold, for `hosemi parse`; with --overwrite "
+        "DIR may be MODEL.",
+        None,
+    ),
     overwrite: Overwrite = False,
     component: Component = None,
     as_json: AsJson = False,

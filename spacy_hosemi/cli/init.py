@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from .common import hosemi_cli
 from .options import Overwrite, argument, option
@@ -17,34 +17,26 @@ PACKAGES = "packages"
 
 @hosemi_cli.command("init", no_args_is_help=True)
 def init_cli(
-    output: Annotated[
-        str, argument("OUT.cfg", 'The config; "-" writes to standard output.')
-    ],
-    kind: Annotated[
-        str,
-        option(
-            "--for KIND",
-            "What the texts are: fields, references, affiliations, addresses, "
-            "names, requests or characters.",
-        ),
-    ] = "fields",
-    lists: Annotated[
-        list[str] | None,
-        option(
-            "--lists DIR",
-            "A folder with lists of names: all files in it that can be read; or "
-            '"packages": those of installed packages that help. Repeatable.',
-            show_default="none",
-        ),
-    ] = None,
-    lang: Annotated[
-        str | None,
-        option(
-            "--lang CODE",
-            "Language of the texts, as spaCy names it.",
-            show_default='"en"; for characters "zh"',
-        ),
-    ] = None,
+    output: str = argument("OUT.cfg", 'The config; "-" writes to standard output.'),
+    kind: str = option(
+        "--for KIND",
+        "What the texts are: fields, references, affiliations, addresses, names, "
+        "requests or characters.",
+        "fields",
+    ),
+    lists: list[str] | None = option(
+        "--lists DIR",
+        "A folder with lists of names: all files in it that can be read; or "
+        '"packages": those of installed packages that help. Repeatable.',
+        None,
+        show_default="none",
+    ),
+    lang: str | None = option(
+        "--lang CODE",
+        "Language of the texts, as spaCy names it.",
+        None,
+        show_default='"en"; for characters "zh"',
+    ),
     overwrite: Overwrite = False,
 ) -> None:
     """

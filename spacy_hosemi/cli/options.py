@@ -16,15 +16,17 @@ SPACY = "spacy"
 _MANY = 1_000_000_000
 
 
-def argument(name: str, help: str, **more: Any) -> Any:
-    """Declares an argument by the name that its help has for it."""
-    return typer.Argument(metavar=name, help=help, **more)
+def argument(name: str, help: str, default: Any = ..., **more: Any) -> Any:
+    """Declares an argument by the name that its help has for it; needed if it has no
+    default."""
+    return typer.Argument(default, metavar=name, help=help, **more)
 
 
-def option(usage: str, help: str | None = None, **more: Any) -> Any:
+def option(usage: str, help: str | None = None, default: Any = ..., **more: Any) -> Any:
     """Declares an option as its help shows it: "--top -n N" has two names and takes an
     N, "--json" is a flag. A number has limits, "-k N 1..9", or "-k N 1..", which ends
-    at a billion, and is not NaN."""
+    at a billion, and is not NaN. What several commands have is a type, see below, whose
+    default stands in the command."""
     words = usage.split()
     if ".." in words[-1]:
         least, most = words.pop().split("..")
@@ -32,7 +34,7 @@ def option(usage: str, help: str | None = None, **more: Any) -> Any:
         more = {"callback": _refuse_nan, **limits, **more}
     names = [word for word in words if word.startswith("-")]
     metavar = " ".join(word for word in words if not word.startswith("-"))
-    return typer.Option(*names, metavar=metavar or None, help=help, **more)
+    return typer.Option(default, *names, metavar=metavar or None, help=help, **more)
 
 
 def _refuse_nan(value: Any) -> Any:

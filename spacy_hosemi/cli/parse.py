@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from .common import (
     hosemi_cli,
@@ -54,91 +54,68 @@ if TYPE_CHECKING:
 @hosemi_cli.command("parse", no_args_is_help=True)
 def parse_cli(
     model: Model,
-    files: Annotated[
-        list[str],
-        argument(
-            "FILES",
-            "Lines of text, named pipes, too; .jsonl: JSON lines with texts or tokens; "
-            ".csv, .tsv: a table; -: standard input.",
-        ),
-    ],
-    form: Annotated[str, option("--format -F NAME", "{formats}.")] = "csv",
-    output: Annotated[
-        str,
-        option(
-            "--output -o FILE",
-            "Where to write, as a whole or not at all.",
-            show_default="standard output",
-        ),
-    ] = "-",
-    errors: Annotated[
-        Path | None,
-        option(
-            "--errors FILE",
-            "Write all bad lines to this file, as JSON lines with path, line and "
-            "message.",
-            show_default="standard error, twenty of them",
-        ),
-    ] = None,
-    rest: Annotated[
-        str | None,
-        option(
-            "--rest FILE",
-            "Write lines without any field to this file, as JSON lines, which `parse` "
-            "and `convert` read.",
-        ),
-    ] = None,
-    report: Annotated[
-        str | None,
-        option(
-            "--report FILE",
-            "Write a summary as JSON: how many texts, fields, faults and seconds, what "
-            "is accepted, and whether texts are unlike those before.",
-        ),
-    ] = None,
-    fail_on_drift: Annotated[
-        bool,
-        option(
-            "--fail-on-drift",
-            "Exit with 1 if texts are unlike those that `hosemi guarantee` has seen.",
-        ),
-    ] = False,
+    files: list[str] = argument(
+        "FILES",
+        "Lines of text, named pipes, too; .jsonl: JSON lines with texts or tokens; "
+        ".csv, .tsv: a table; -: standard input.",
+    ),
+    form: str = option("--format -F NAME", "{formats}.", "csv"),
+    output: str = option(
+        "--output -o FILE",
+        "Where to write, as a whole or not at all.",
+        "-",
+        show_default="standard output",
+    ),
+    errors: Path | None = option(
+        "--errors FILE",
+        "Write all bad lines to this file, as JSON lines with path, line and message.",
+        None,
+        show_default="standard error, twenty of them",
+    ),
+    rest: str | None = option(
+        "--rest FILE",
+        "Write lines without any field to this file, as JSON lines, which `parse` and "
+        "`convert` read.",
+        None,
+    ),
+    report: str | None = option(
+        "--report FILE",
+        "Write a summary as JSON: how many texts, fields, faults and seconds, what is "
+        "accepted, and whether texts are unlike those before.",
+        None,
+    ),
+    fail_on_drift: bool = option(
+        "--fail-on-drift",
+        "Exit with 1 if texts are unlike those that `hosemi guarantee` has seen.",
+        False,
+    ),
     column: Column = None,
     text_key: TextKey = None,
     encoding: Encoding = None,
-    k: Annotated[
-        int,
-        option(
-            "-k N 1..1000", "Also write the N - 1 most probable other segmentations."
-        ),
-    ] = 1,
-    threads: Annotated[
-        int | None,
-        option(
-            "--threads N 1..1024",
-            "Threads of the component.",
-            show_default="as in its settings",
-        ),
-    ] = None,
-    max_chars: Annotated[
-        int, option("--max-chars N 1..", "Longer lines are bad lines.")
-    ] = MAX_CHARS,
-    safe_cells: Annotated[
-        bool,
-        option(
-            "--safe-cells/--no-safe-cells",
-            "csv, table: write ' in front of cells that spreadsheets would run as "
-            "formulas (=, +, -, @); convert takes it off again.",
-        ),
-    ] = True,
-    resume: Annotated[
-        bool,
-        option(
-            "--resume",
-            "After an interruption what is done stays in FILE.part, and the same "
-            "command goes on from there.",
-        ),
-    ] = False,
+    k: int = option(
+        "-k N 1..1000", "Also write the N - 1 most probable other segmentations.", 1
+    ),
+    threads: int | None = option(
+        "--threads N 1..1024",
+        "Threads of the component.",
+        None,
+        show_default="as in its settings",
+    ),
+    max_chars: int = option(
+        "--max-chars N 1..", "Longer lines are bad lines.", MAX_CHARS
+    ),
+    safe_cells: bool = option(
+        "--safe-cells/--no-safe-cells",
+        "csv, table: write ' in front of cells that spreadsheets would run as "
+        "formulas (=, +, -, @); convert takes it off again.",
+        True,
+    ),
+    resume: bool = option(
+        "--resume",
+        "After an interruption what is done stays in FILE.part, and the same command "
+        "goes on from there.",
+        False,
+    ),
     overwrite: Overwrite = False,
     component: Component = None,
     code_path: CodePath = None,

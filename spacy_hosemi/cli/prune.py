@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from .common import (
     hosemi_cli,
@@ -33,36 +33,29 @@ if TYPE_CHECKING:
 @hosemi_cli.command("prune", no_args_is_help=True)
 def prune_cli(
     model: Model,
-    output: Annotated[
-        Path | None,
-        argument(
-            "[OUTPUT]",
-            "Where to save what is left; with --overwrite it may be MODEL.",
-            callback=check_output_folder,
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        corpus_option(
-            "--data -d FILE",
-            ".spacy file on which F1 is measured; - is standard input.",
-        ),
-    ] = None,
-    keep: Annotated[
-        float | None,
-        option("--keep P 0..1", "Keep this share of all weights."),
-    ] = None,
-    below: Annotated[
-        float | None, option("--below W 0..", "Drop weights from -W up to W.")
-    ] = None,
-    max_loss: Annotated[
-        float | None,
-        option(
-            "--max-loss X 0..100",
-            "Choose the smallest that loses at most X points of F1 (0.1: from "
-            "91.3 to 91.2) on --data.",
-        ),
-    ] = None,
+    output: Path | None = argument(
+        "[OUTPUT]",
+        "Where to save what is left; with --overwrite it may be MODEL.",
+        None,
+        callback=check_output_folder,
+    ),
+    data: Path | None = corpus_option(
+        "--data -d FILE",
+        ".spacy file on which F1 is measured; - is standard input.",
+        None,
+    ),
+    keep: float | None = option(
+        "--keep P 0..1", "Keep this share of all weights.", None
+    ),
+    below: float | None = option(
+        "--below W 0..", "Drop weights from -W up to W.", None
+    ),
+    max_loss: float | None = option(
+        "--max-loss X 0..100",
+        "Choose the smallest that loses at most X points of F1 (0.1: from 91.3 to "
+        "91.2) on --data.",
+        None,
+    ),
     overwrite: Overwrite = False,
     component: Component = None,
     as_json: AsJson = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from .common import (
     hosemi_cli,
@@ -56,54 +56,41 @@ if TYPE_CHECKING:
 @hosemi_cli.command("select", no_args_is_help=True)
 def select_cli(
     model: Model,
-    data: Annotated[
-        str,
-        argument(
-            "POOL",
-            "A .spacy file of documents, or texts, as `parse` reads them; - for either "
-            "from standard input.",
-        ),
-    ],
-    n: Annotated[int, option("--n -n N 1..", "How many to choose.")] = 10,
-    by: Annotated[
-        str,
-        option(
-            "--by MEASURE",
-            "entropy: of the distribution over segmentations; least-confident: "
-            "minus the log probability of the best one. Both in nats.",
-        ),
-    ] = "entropy",
-    total: Annotated[
-        bool,
-        option(
-            "--total/--per-token",
-            "Compare the sums of documents, not the means per token: if a long "
-            "document costs no more to annotate than a short one.",
-        ),
-    ] = False,
-    diverse: Annotated[
-        bool,
-        option(
-            "--diverse/--no-diverse",
-            "Multiply uncertainty by how much the words of a document differ from "
-            "those of the most similar one chosen so far.",
-        ),
-    ] = True,
-    output: Annotated[
-        Path | None,
-        option(
-            "--out -o FILE",
-            "Write the chosen documents to this file, the first one first.",
-        ),
-    ] = None,
+    data: str = argument(
+        "POOL",
+        "A .spacy file of documents, or texts, as `parse` reads them; - for either "
+        "from standard input.",
+    ),
+    n: int = option("--n -n N 1..", "How many to choose.", 10),
+    by: str = option(
+        "--by MEASURE",
+        "entropy: of the distribution over segmentations; least-confident: minus the "
+        "log probability of the best one. Both in nats.",
+        "entropy",
+    ),
+    total: bool = option(
+        "--total/--per-token",
+        "Compare the sums of documents, not the means per token: if a long document "
+        "costs no more to annotate than a short one.",
+        False,
+    ),
+    diverse: bool = option(
+        "--diverse/--no-diverse",
+        "Multiply uncertainty by how much the words of a document differ from those "
+        "of the most similar one chosen so far.",
+        True,
+    ),
+    output: Path | None = option(
+        "--out -o FILE",
+        "Write the chosen documents to this file, the first one first.",
+        None,
+    ),
     form: TaskFormat = "",
-    k: Annotated[
-        int,
-        option(
-            "-k N 1..1000",
-            "Segmentations in each task, with the predicted one: N most probable.",
-        ),
-    ] = 1,
+    k: int = option(
+        "-k N 1..1000",
+        "Segmentations in each task, with the predicted one: N most probable.",
+        1,
+    ),
     column: Column = None,
     text_key: TextKey = None,
     encoding: Encoding = None,

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from .common import (
     hosemi_cli,
@@ -45,35 +45,28 @@ SHOWN = 50
 def suspicious_cli(
     train: TrainingCorpus,
     config: Config = None,
-    top: Annotated[int, option("--top -n N 1..", "Records to show.")] = 50,
-    folds: Annotated[
-        int,
-        option("--folds K 2..1000", "Parts; each is judged by a model of the others."),
-    ] = 5,
-    rounds: Annotated[
-        int,
-        option(
-            "--rounds N 1..100",
-            "Divide the documents N times, each time otherwise, and take the mean "
-            "of the evidence: a little better, and N times as long.",
-        ),
-    ] = 1,
-    group: Annotated[
-        str | None,
-        option(
-            "--group KEY",
-            "Documents with the same value under this key of doc.user_data are in "
-            "one part. Those with the same words always are.",
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        option(
-            "--output -o FILE",
-            "Write the shown records to a file, the most suspicious one first, "
-            "with the gold that they have.",
-        ),
-    ] = None,
+    top: int = option("--top -n N 1..", "Records to show.", 50),
+    folds: int = option(
+        "--folds K 2..1000", "Parts; each is judged by a model of the others.", 5
+    ),
+    rounds: int = option(
+        "--rounds N 1..100",
+        "Divide the documents N times, each time otherwise, and take the mean of the "
+        "evidence: a little better, and N times as long.",
+        1,
+    ),
+    group: str | None = option(
+        "--group KEY",
+        "Documents with the same value under this key of doc.user_data are in one "
+        "part. Those with the same words always are.",
+        None,
+    ),
+    output: str | None = option(
+        "--output -o FILE",
+        "Write the shown records to a file, the most suspicious one first, with the "
+        "gold that they have.",
+        None,
+    ),
     form: TaskFormat = SPACY,
     overwrite: Overwrite = False,
     encoding: Encoding = None,

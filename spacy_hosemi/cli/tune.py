@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from .common import hosemi_cli, open_training
 from .options import (
@@ -42,18 +42,18 @@ def _refuse_resume(path: Path | None) -> None:
 @hosemi_cli.command("tune", no_args_is_help=True)
 def tune_cli(
     train: TrainingCorpus,
-    output: Annotated[
-        str, argument("OUT.cfg", 'The config; "-" writes to standard output.')
-    ] = "tuned.cfg",
-    minutes: Annotated[
-        float, option("--minutes N 0..", "No candidate is begun after this time.")
-    ] = 10.0,
+    output: str = argument(
+        "OUT.cfg", 'The config; "-" writes to standard output.', "tuned.cfg"
+    ),
+    minutes: float = option(
+        "--minutes N 0..", "No candidate is begun after this time.", 10.0
+    ),
     config: Config = None,
-    seed: Annotated[int, option("--seed N 0..4294967295", "Seed of the folds.")] = 0,
+    seed: int = option("--seed N 0..4294967295", "Seed of the folds.", 0),
     encoding: Encoding = None,
-    resume: Annotated[
-        Path | None, option("--resume", hidden=True, callback=_refuse_resume)
-    ] = None,
+    resume: Path | None = option(
+        "--resume", default=None, hidden=True, callback=_refuse_resume
+    ),
     overwrite: Overwrite = False,
     code_path: CodePath = None,
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from .common import hosemi_cli, load_component, print_json, print_table
 from .options import AsJson, CodePath, Component, Model, option
@@ -19,51 +19,38 @@ LEAST = 0.01
 @hosemi_cli.command("weights", no_args_is_help=True)
 def weights_cli(
     model: Model,
-    top: Annotated[
-        int, option("--top -n N 1..", "How many in each list; of families all.")
-    ] = 10,
-    label: Annotated[
-        list[str] | None,
-        option(
-            "--label -l LABEL",
-            'Only this label ("O": outside), tag such as B-PER, or name of a '
-            "label tree. Repeatable.",
-            show_default="all",
-        ),
-    ] = None,
-    role: Annotated[
-        str | None,
-        option(
-            "--role ROLE",
-            "Only features read in this role: inside, start, end, ...",
-            show_default="all",
-        ),
-    ] = None,
-    feature: Annotated[
-        str,
-        option(
-            "--feature -f TEXT",
-            "Only features with TEXT in their name, with the weights of all "
-            "labels: LOWER=in, start:SHAPE, ...",
-            show_default=False,
-        ),
-    ] = "",
-    negative: Annotated[
-        bool, option("--negative", "Also the lowest weights of a label.")
-    ] = False,
-    patterns: Annotated[
-        bool,
-        option(
-            "--patterns/--no-patterns",
-            "List label patterns too, unless only some features are asked for.",
-        ),
-    ] = True,
-    families: Annotated[
-        bool,
-        option(
-            "--families", "Instead of single features: how much each template weighs."
-        ),
-    ] = False,
+    top: int = option("--top -n N 1..", "How many in each list; of families all.", 10),
+    label: list[str] | None = option(
+        "--label -l LABEL",
+        'Only this label ("O": outside), tag such as B-PER, or name of a label tree. '
+        "Repeatable.",
+        None,
+        show_default="all",
+    ),
+    role: str | None = option(
+        "--role ROLE",
+        "Only features read in this role: inside, start, end, ...",
+        None,
+        show_default="all",
+    ),
+    feature: str = option(
+        "--feature -f TEXT",
+        "Only features with TEXT in their name, with the weights of all labels: "
+        "LOWER=in, start:SHAPE, ...",
+        "",
+        show_default=False,
+    ),
+    negative: bool = option("--negative", "Also the lowest weights of a label.", False),
+    patterns: bool = option(
+        "--patterns/--no-patterns",
+        "List label patterns too, unless only some features are asked for.",
+        True,
+    ),
+    families: bool = option(
+        "--families",
+        "Instead of single features: how much each template weighs.",
+        False,
+    ),
     component: Component = None,
     as_json: AsJson = False,
     code_path: CodePath = None,
