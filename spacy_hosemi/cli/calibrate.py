@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import options as shared
 from .common import (
     hosemi_cli,
     load_component,
@@ -16,16 +17,7 @@ from .common import (
     reading,
     save_pipeline,
 )
-from .options import (
-    AsJson,
-    CodePath,
-    Component,
-    Model,
-    Overwrite,
-    corpus_argument,
-    folder_option,
-    option,
-)
+from .options import corpus_argument, folder_option, option
 from .streams import clean, fail, failing, say, with_progress
 
 if TYPE_CHECKING:
@@ -35,7 +27,7 @@ if TYPE_CHECKING:
 
 @hosemi_cli.command("calibrate", no_args_is_help=True)
 def calibrate_cli(
-    model: Model,
+    model: shared.Model,
     data: Path = corpus_argument(
         "CORPUS",
         ".spacy file that the pipeline was not trained on; - reads one from standard "
@@ -84,10 +76,10 @@ def calibrate_cli(
         ".pdf file.",
         None,
     ),
-    overwrite: Overwrite = False,
-    component: Component = None,
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    overwrite: shared.Overwrite = False,
+    component: shared.Component = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Say how far confidences can be trusted; choose temperature, expected_f1 and

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import options as shared
 from .common import hosemi_cli, print_json, print_table
-from .options import AsJson, CodePath, Config, Encoding, argument, option
+from .options import argument, option
 from .streams import DONE, FAULTY, as_file, clean, fail
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ def check_cli(
         "reads; -: standard input.",
     ),
     dev: str | None = option("--dev CORPUS", "Documents to judge by.", None),
-    config: Config = None,
-    encoding: Encoding = None,
+    config: shared.Config = None,
+    encoding: shared.Encoding = None,
     quick: bool = option("--quick", "Do not estimate what training takes.", False),
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Look at a corpus before training, in seconds: labels and their order,

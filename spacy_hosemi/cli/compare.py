@@ -7,8 +7,9 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import options as shared
 from .common import hosemi_cli, print_json, print_table, read_answers
-from .options import AsJson, CodePath, argument, corpus_argument, option
+from .options import argument, corpus_argument, option
 from .streams import failing, shortened
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ def compare_cli(
     n_draws: int = option("--draws N 100..1000000", "Draws of the bootstrap.", 10_000),
     n_examples: int = option("--examples N 0..", "Changes to show of each kind.", 10),
     seed: int = option("--seed N 0..4294967295", "Seed of the draws.", 0),
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Say whether one pipeline finds more than another, or whether it is chance; show what

@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import options as shared
 from .common import hosemi_cli, print_json
-from .options import CodePath, Encoding, Overwrite, argument, option
+from .options import argument, option
 from .streams import (
     DONE,
     FAULTY,
@@ -61,7 +62,7 @@ def convert_cli(
         "last. Default: as the file looks.",
         None,
     ),
-    encoding: Encoding = None,
+    encoding: shared.Encoding = None,
     ends: str | None = option(
         "--ends KIND",
         "inclusive: the end of a span is its last character. Default: exclusive.",
@@ -111,9 +112,9 @@ def convert_cli(
     faults: Path | None = option(
         "--faults FILE", "Write all faults there: JSONL.", None
     ),
-    overwrite: Overwrite = False,
+    overwrite: shared.Overwrite = False,
     as_json: bool = option("--json", "Print the summary as JSON.", False),
-    code_path: CodePath = None,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Convert annotated texts to a .spacy file, which `spacy train` reads.

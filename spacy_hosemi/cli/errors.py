@@ -7,16 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import options as shared
 from .common import hosemi_cli, print_json, print_table, read_answers, reading
-from .options import (
-    AsJson,
-    CodePath,
-    Model,
-    Overwrite,
-    corpus_argument,
-    corpus_option,
-    option,
-)
+from .options import corpus_argument, corpus_option, option
 from .streams import check_outputs, clean, fail, say, shortened, write_text
 
 if TYPE_CHECKING:
@@ -29,7 +22,7 @@ SHOWN = 40
 
 @hosemi_cli.command("errors", no_args_is_help=True)
 def errors_cli(
-    model: Model,
+    model: shared.Model,
     data: Path = corpus_argument(
         "GOLD",
         ".spacy file that the pipeline was not trained on; - reads one from standard "
@@ -53,9 +46,9 @@ def errors_cli(
         "standard output.",
         None,
     ),
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    overwrite: shared.Overwrite = False,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Show what a pipeline gets wrong: how often by kind and label, with examples, the

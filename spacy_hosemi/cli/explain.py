@@ -9,26 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .common import (
-    hosemi_cli,
-    load_component,
-    print_json,
-    read_texts,
-    readers_of,
-)
+from . import options as shared
+from .common import hosemi_cli, load_component, print_json, read_texts, readers_of
 from .explain_output import print_explanations, to_json
-from .options import (
-    AsJson,
-    CodePath,
-    Column,
-    Component,
-    Encoding,
-    Model,
-    Overwrite,
-    TextKey,
-    argument,
-    option,
-)
+from .options import argument, option
 from .streams import (
     FAULTY,
     MAX_CHARS,
@@ -65,7 +49,7 @@ class _NoSpan(ValueError):
 
 @hosemi_cli.command("explain", no_args_is_help=True)
 def explain_cli(
-    model: Model,
+    model: shared.Model,
     text: str = argument(
         "TEXT|FILE",
         "A text; or a file or named pipe of texts, as `parse` reads them, - for "
@@ -97,13 +81,13 @@ def explain_cli(
         "likely, and why; - for standard output.",
         None,
     ),
-    overwrite: Overwrite = False,
-    component: Component = None,
-    column: Column = None,
-    text_key: TextKey = None,
-    encoding: Encoding = None,
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    overwrite: shared.Overwrite = False,
+    component: shared.Component = None,
+    column: shared.Column = None,
+    text_key: shared.TextKey = None,
+    encoding: shared.Encoding = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Say why spans are predicted, or why one is not.

@@ -8,23 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import (
-    hosemi_cli,
-    load_component,
-    print_json,
-    print_table,
-    save_pipeline,
-)
-from .options import (
-    AsJson,
-    CodePath,
-    Component,
-    Model,
-    Overwrite,
-    argument,
-    folder_option,
-    option,
-)
+from . import options as shared
+from .common import hosemi_cli, load_component, print_json, print_table, save_pipeline
+from .options import argument, folder_option, option
 from .streams import as_file, clean, fail, say
 
 if TYPE_CHECKING:
@@ -47,10 +33,10 @@ ListName = Annotated[str, argument("NAME", "The list, as the config names it.")]
 
 @gazetteer_cli.command("info", no_args_is_help=True)
 def gazetteer_info_cli(
-    model: Model,
-    component: Component = None,
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    model: shared.Model,
+    component: shared.Component = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Show the lists of names of a pipeline: how they are used, and how large they are.
@@ -76,7 +62,7 @@ def gazetteer_info_cli(
 
 @gazetteer_cli.command("replace", no_args_is_help=True)
 def gazetteer_replace_cli(
-    model: Model,
+    model: shared.Model,
     name: ListName,
     path: Path = argument(
         "FILE",
@@ -100,9 +86,9 @@ def gazetteer_replace_cli(
         show_default="all",
     ),
     encoding: str = option("--encoding NAME", "Encoding of the file.", "utf8"),
-    overwrite: Overwrite = False,
-    component: Component = None,
-    code_path: CodePath = None,
+    overwrite: shared.Overwrite = False,
+    component: shared.Component = None,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Give a trained pipeline a newer list, without training.
@@ -134,12 +120,12 @@ def gazetteer_replace_cli(
 
 @gazetteer_cli.command("find", no_args_is_help=True)
 def gazetteer_find_cli(
-    model: Model,
+    model: shared.Model,
     name: ListName,
     text: str = argument("TEXT", "Where to look."),
-    component: Component = None,
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    component: shared.Component = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Show which entries of a list occur in a text, and the words that are compared.

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import options as shared
 from .common import (
     hosemi_cli,
     labels_of,
@@ -15,16 +16,7 @@ from .common import (
     read_answers,
     save_pipeline,
 )
-from .options import (
-    AsJson,
-    CodePath,
-    Component,
-    Model,
-    Overwrite,
-    corpus_argument,
-    folder_option,
-    option,
-)
+from .options import corpus_argument, folder_option, option
 from .streams import fail, failing, say
 
 if TYPE_CHECKING:
@@ -34,7 +26,7 @@ if TYPE_CHECKING:
 
 @hosemi_cli.command("guarantee", no_args_is_help=True)
 def guarantee_cli(
-    model: Model,
+    model: shared.Model,
     data: Path = corpus_argument(
         "DEV",
         ".spacy file of documents that neither training nor calibration has seen; - "
@@ -71,10 +63,10 @@ def guarantee_cli(
         "DIR may be MODEL.",
         None,
     ),
-    overwrite: Overwrite = False,
-    component: Component = None,
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    overwrite: shared.Overwrite = False,
+    component: shared.Component = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Choose the probability above which answers need no eye, with a bound on how many of

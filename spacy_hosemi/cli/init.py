@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import options as shared
 from .common import hosemi_cli
-from .options import Overwrite, argument, option
+from .options import argument, option
 from .streams import FAULTY, check_outputs, fail, open_output, say
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def init_cli(
         None,
         show_default='"en"; for characters "zh"',
     ),
-    overwrite: Overwrite = False,
+    overwrite: shared.Overwrite = False,
 ) -> None:
     """
     Write a config that trains as it is, for one kind of texts.

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from . import options as shared
 from .common import (
     hosemi_cli,
     labels_of,
@@ -22,17 +23,7 @@ from .common import (
     readers_of,
     version_of,
 )
-from .options import (
-    CodePath,
-    Column,
-    Component,
-    Encoding,
-    Model,
-    Overwrite,
-    TextKey,
-    argument,
-    option,
-)
+from .options import argument, option
 from .streams import (
     ESCAPED,
     FAULTY,
@@ -53,7 +44,7 @@ if TYPE_CHECKING:
 
 @hosemi_cli.command("parse", no_args_is_help=True)
 def parse_cli(
-    model: Model,
+    model: shared.Model,
     files: list[str] = argument(
         "FILES",
         "Lines of text, named pipes, too; .jsonl: JSON lines with texts or tokens; "
@@ -89,9 +80,9 @@ def parse_cli(
         "Exit with 1 if texts are unlike those that `hosemi guarantee` has seen.",
         False,
     ),
-    column: Column = None,
-    text_key: TextKey = None,
-    encoding: Encoding = None,
+    column: shared.Column = None,
+    text_key: shared.TextKey = None,
+    encoding: shared.Encoding = None,
     k: int = option(
         "-k N 1..1000", "Also write the N - 1 most probable other segmentations.", 1
     ),
@@ -116,9 +107,9 @@ def parse_cli(
         "goes on from there.",
         False,
     ),
-    overwrite: Overwrite = False,
-    component: Component = None,
-    code_path: CodePath = None,
+    overwrite: shared.Overwrite = False,
+    component: shared.Component = None,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Extract the fields of each line of text, with their confidences.

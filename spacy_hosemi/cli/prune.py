@@ -6,24 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .common import (
-    hosemi_cli,
-    load_component,
-    print_json,
-    print_table,
-    save_pipeline,
-)
-from .options import (
-    AsJson,
-    CodePath,
-    Component,
-    Model,
-    Overwrite,
-    argument,
-    check_output_folder,
-    corpus_option,
-    option,
-)
+from . import options as shared
+from .common import hosemi_cli, load_component, print_json, print_table, save_pipeline
+from .options import argument, check_output_folder, corpus_option, option
 from .streams import fail, failing
 
 if TYPE_CHECKING:
@@ -32,7 +17,7 @@ if TYPE_CHECKING:
 
 @hosemi_cli.command("prune", no_args_is_help=True)
 def prune_cli(
-    model: Model,
+    model: shared.Model,
     output: Path | None = argument(
         "[OUTPUT]",
         "Where to save what is left; with --overwrite it may be MODEL.",
@@ -56,10 +41,10 @@ def prune_cli(
         "91.2) on --data.",
         None,
     ),
-    overwrite: Overwrite = False,
-    component: Component = None,
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    overwrite: shared.Overwrite = False,
+    component: shared.Component = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Make a trained pipeline smaller: drop the weights that are nearest to 0.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import options as shared
 from .common import (
     hosemi_cli,
     load_component,
@@ -17,21 +18,7 @@ from .common import (
     version_of,
     write_chosen,
 )
-from .options import (
-    SPACY,
-    AsJson,
-    CodePath,
-    Column,
-    Component,
-    Encoding,
-    Model,
-    Overwrite,
-    TaskFormat,
-    TextKey,
-    argument,
-    check_task_format,
-    option,
-)
+from .options import SPACY, argument, check_task_format, option
 from .streams import (
     FAULTY,
     MAX_CHARS,
@@ -55,7 +42,7 @@ if TYPE_CHECKING:
 
 @hosemi_cli.command("select", no_args_is_help=True)
 def select_cli(
-    model: Model,
+    model: shared.Model,
     data: str = argument(
         "POOL",
         "A .spacy file of documents, or texts, as `parse` reads them; - for either "
@@ -85,19 +72,19 @@ def select_cli(
         "Write the chosen documents to this file, the first one first.",
         None,
     ),
-    form: TaskFormat = "",
+    form: shared.TaskFormat = "",
     k: int = option(
         "-k N 1..1000",
         "Segmentations in each task, with the predicted one: N most probable.",
         1,
     ),
-    column: Column = None,
-    text_key: TextKey = None,
-    encoding: Encoding = None,
-    overwrite: Overwrite = False,
-    component: Component = None,
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    column: shared.Column = None,
+    text_key: shared.TextKey = None,
+    encoding: shared.Encoding = None,
+    overwrite: shared.Overwrite = False,
+    component: shared.Component = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Choose the documents to annotate next: those that a pipeline is least sure of, and

@@ -8,25 +8,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .common import (
-    hosemi_cli,
-    open_training,
-    print_json,
-    print_table,
-    write_chosen,
-)
-from .options import (
-    SPACY,
-    AsJson,
-    CodePath,
-    Config,
-    Encoding,
-    Overwrite,
-    TaskFormat,
-    TrainingCorpus,
-    check_task_format,
-    option,
-)
+from . import options as shared
+from .common import hosemi_cli, open_training, print_json, print_table, write_chosen
+from .options import SPACY, check_task_format, option
 from .streams import check_outputs, fail, say, shortened, with_progress
 
 if TYPE_CHECKING:
@@ -43,8 +27,8 @@ SHOWN = 50
 
 @hosemi_cli.command("suspicious", no_args_is_help=True)
 def suspicious_cli(
-    train: TrainingCorpus,
-    config: Config = None,
+    train: shared.TrainingCorpus,
+    config: shared.Config = None,
     top: int = option("--top -n N 1..", "Records to show.", 50),
     folds: int = option(
         "--folds K 2..1000", "Parts; each is judged by a model of the others.", 5
@@ -67,11 +51,11 @@ def suspicious_cli(
         "gold that they have.",
         None,
     ),
-    form: TaskFormat = SPACY,
-    overwrite: Overwrite = False,
-    encoding: Encoding = None,
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    form: shared.TaskFormat = SPACY,
+    overwrite: shared.Overwrite = False,
+    encoding: shared.Encoding = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Find gold that is probably wrong, to look at it again: the records first that have

@@ -7,16 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import options as shared
 from .common import hosemi_cli, open_training
-from .options import (
-    CodePath,
-    Config,
-    Encoding,
-    Overwrite,
-    TrainingCorpus,
-    argument,
-    option,
-)
+from .options import argument, option
 from .streams import (
     STOPPED,
     check_outputs,
@@ -41,21 +34,21 @@ def _refuse_resume(path: Path | None) -> None:
 
 @hosemi_cli.command("tune", no_args_is_help=True)
 def tune_cli(
-    train: TrainingCorpus,
+    train: shared.TrainingCorpus,
     output: str = argument(
         "OUT.cfg", 'The config; "-" writes to standard output.', "tuned.cfg"
     ),
     minutes: float = option(
         "--minutes N 0..", "No candidate is begun after this time.", 10.0
     ),
-    config: Config = None,
+    config: shared.Config = None,
     seed: int = option("--seed N 0..4294967295", "Seed of the folds.", 0),
-    encoding: Encoding = None,
+    encoding: shared.Encoding = None,
     resume: Path | None = option(
         "--resume", default=None, hidden=True, callback=_refuse_resume
     ),
-    overwrite: Overwrite = False,
-    code_path: CodePath = None,
+    overwrite: shared.Overwrite = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     Choose by cross-validation on the training documents what init cannot know: the

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import options as shared
 from .common import hosemi_cli, load_component, print_json, print_table
-from .options import AsJson, CodePath, Component, Model, option
+from .options import option
 from .streams import clean, fail
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ LEAST = 0.01
 
 @hosemi_cli.command("weights", no_args_is_help=True)
 def weights_cli(
-    model: Model,
+    model: shared.Model,
     top: int = option("--top -n N 1..", "How many in each list; of families all.", 10),
     label: list[str] | None = option(
         "--label -l LABEL",
@@ -51,9 +52,9 @@ def weights_cli(
         "Instead of single features: how much each template weighs.",
         False,
     ),
-    component: Component = None,
-    as_json: AsJson = False,
-    code_path: CodePath = None,
+    component: shared.Component = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
 ) -> None:
     """
     List the features with the largest weights for every label.

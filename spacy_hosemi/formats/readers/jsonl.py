@@ -9,14 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..json_records import (
-    has_tokens,
-    meta_of,
-    sample,
-    spans_of,
-    string_of,
-    tokens_of,
-)
+from ..json_records import has_tokens, meta_of, sample, spans_of, string_of, tokens_of
 from ..sources import SourceText
 from ..texts import AnnotatedText, Found, from_tokens
 from .base import FormatReader, ReaderSettings, read_records

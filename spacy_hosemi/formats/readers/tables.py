@@ -34,14 +34,7 @@ from ..sources import SourceText
 from ..texts import AnnotatedText, Fault, Found, LabeledSpan, Skipped, shown
 from ..writers.tables import FIRST, LAST, SEPARATOR, VERDICT, label_columns
 from .base import FormatReader, ReaderSettings
-from .tags import (
-    HEADER,
-    NUMBERS,
-    Row,
-    named_columns,
-    read_scheme,
-    text_of_rows,
-)
+from .tags import HEADER, NUMBERS, Row, named_columns, read_scheme, text_of_rows
 
 TEXT = ("text", "raw", "reference", "string", "line")
 # Columns of these names are not looked for in the text unless --fields names them.
