@@ -38,11 +38,10 @@ from spacy.util import load_model
 from spacy_hosemi.labels.alignment import read_annotations
 
 PEERS = ("crfsuite", "crfsuite-no-lists", "crfsuite-plain")
-# Penalties that are tried: each c1, and twice the highest one while that is the best,
-# with a c2 of .03, and with lower and higher half powers of ten as long as F1 rises. So
-# none that is best is at an edge. As with our own trials, the tolerance is wider than
-# that of the last fit.
-C1 = 0.0, 0.05, 0.1
+# Penalties that are tried: each c1, and twice the highest while that is best, with a c2
+# of .03, and with lower and higher half powers of ten as long as F1 rises. So no best
+# one is at an edge. Trials have a wider tolerance than the last fit, as ours have.
+C1 = [0.0, 0.05, 0.1]
 MIDDLE = -3  # of the half powers: .03
 DELTA = 1e-3
 N_FOLDS = 3
@@ -183,7 +182,7 @@ def choose(
     train: str,
     dev: str | None,
     sample: int | None,
-    c1s: Sequence[float],
+    c1s: list[float],
 ) -> tuple[float, float, dict[str, float]]:
     """Choose c1 and c2 by F1 on the .spacy file dev, or by cross-validation on a sample
     of train (called in a process of its own). Returns the best, and F1 of all."""
@@ -210,7 +209,6 @@ def choose(
             found[c1, c2] = f1(tagged, gold)
             return found[c1, c2]
 
-        c1s = [*c1s]
         for c1 in c1s:  # which grows
             f1s = {MIDDLE: score(c1, MIDDLE)}
             for step in (1, -1):

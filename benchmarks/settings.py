@@ -53,12 +53,13 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     theirs = count(chain.predicted(splits.test))
     rows = [row_of(name, system, theirs) for name, system in systems.items()]
     f1, records = exactness_of(theirs)
-    row = ["CRFsuite", f1, "", records, "", f"{chain.c1:g}, {chain.c2:g}", ""]
+    pair = f"{chain.c1:g}, {chain.c2:g}"
+    row: list[Any] = ["CRFsuite", f1, "", records, "", pair, ""]
     row += [chain.choosing + chain.usage.cpu_s, chain.cost["fit"], size_mb(chain.path)]
     rows.append(row)
     columns = ["system", "F1|.2f", "less the chain's", "records|.2f"]
-    columns += ["less the chain's", "l2; c1, c2", "decoding"]
-    columns += ["all, CPU s|.0f", "fit|.0f", "MB|.2f"]
+    columns += ["less the chain's", "l2; c1, c2", "decoding", "all, CPU s|.0f"]
+    columns += ["fit|.0f", "MB|.2f"]
     n_docs = f"{splits.n_docs['train']} / {len(theirs)} docs"
     harness.report(
         args,
@@ -125,8 +126,8 @@ def row_of(name: str, system: System, theirs: Counts) -> list[Any]:
     for (ours, peer), apart in zip(both, draws):
         cells += [ours, f"{ours - peer:+.2f} ({interval(apart)})"]
     l2 = "" if system.l2 is None else f"{system.l2:g}"
-    costs = system.seconds, system.fit, size_mb(system.model)
-    return [name, *cells, l2, system.decoding, *costs]
+    cells += [l2, system.decoding, system.seconds, system.fit]
+    return [name, *cells, size_mb(system.model)]
 
 
 OPTIONS = {

@@ -88,7 +88,7 @@ SMALL = [
     ("letters", "N_TRAIN", 20),
     ("fitting", "QUICK_ITERATIONS", 1),
     ("scores", "N_DRAWS", 5),
-    ("peers", "C1", (0.0,)),
+    ("peers", "C1", [0.0]),
     ("fields", "THEIRS", {("C", 1): ("", "")}),
     ("punctuation", "THEIRS", {("SC", 2): ("", "")}),
     ("running_time", "SIZES", {"cora": (5,)}),
