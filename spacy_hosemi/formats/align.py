@@ -6,9 +6,19 @@ import re
 import unicodedata
 from bisect import bisect, insort
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 
 import regex
+
+
+def occurrences(text: str, value: str) -> Iterator[tuple[int, int]]:
+    """Yields where a value stands in a text, overlapping or not; nowhere if it is
+    empty."""
+    at = text.find(value) if value else -1
+    while at >= 0:
+        yield at, at + len(value)
+        at = text.find(value, at + 1)
 
 
 class Aligner:
@@ -22,8 +32,8 @@ class Aligner:
     def place(self, value: str) -> tuple[int, int] | None:
         """Takes the next free occurrence of a value, one that cuts no word if there is
         any, and returns its start and end in characters."""
-        for occurrences in (self._exact, self._tolerant):
-            free = (x for x in occurrences(value) if self._is_free(*x))
+        for find in (partial(occurrences, self.text), self._tolerant):
+            free = (x for x in find(value) if self._is_free(*x))
             if first := next(free, None):
                 whole = (
                     x for x in chain([first], free) if not cuts_word(self.text, *x)
@@ -32,12 +42,6 @@ class Aligner:
                 insort(self._taken, chosen)
                 return chosen
         return None
-
-    def _exact(self, value: str) -> Iterator[tuple[int, int]]:
-        at = self.text.find(value)
-        while at >= 0:
-            yield at, at + len(value)
-            at = self.text.find(value, at + 1)
 
     def _tolerant(self, value: str) -> Iterator[tuple[int, int]]:
         if self._folded is None:
@@ -67,13 +71,10 @@ class Folded:
     def find(self, value: str) -> Iterator[tuple[int, int]]:
         """Yields where in the text a value stands."""
         wanted = "".join(piece for piece, _, _ in _fold(value.strip()))
-        at = self.text.find(wanted) if wanted else -1
-        while at >= 0:
-            after = at + len(wanted)
+        for start, end in occurrences(self.text, wanted):
             # Not within what one character became, such as a ligature.
-            if at in self._starts and after in self._ends:
-                yield self._starts[at], self._ends[after]
-            at = self.text.find(wanted, at + 1)
+            if start in self._starts and end in self._ends:
+                yield self._starts[start], self._ends[end]
 
 
 CLUSTER = re.compile(r"\s+|\S[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\ufe20-\ufe2f]*")

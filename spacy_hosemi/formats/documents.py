@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,8 @@ def _tokenized(text: AnnotatedText, nlp: Language) -> tuple[Doc, int]:
     words, spaces = [], []
     n_before, at = len(pieces), 0
     for token in pieces:
-        parts = list(_cut(token.text, at, borders))
+        cuts = [k for k in range(1, len(token)) if at + k in borders]
+        parts = [token.text[i:j] for i, j in zip([0, *cuts], [*cuts, len(token)])]
         words += parts
         spaces += [False] * (len(parts) - 1) + [bool(token.whitespace_)]
         at += len(token.text_with_ws)
@@ -76,14 +77,3 @@ def _tokenized(text: AnnotatedText, nlp: Language) -> tuple[Doc, int]:
         reached |= {token.idx + len(token) for token in pieces}
         n_cut = sum(not reached.issuperset(span[:2]) for span in text.judged)
     return Doc(nlp.vocab, words=words, spaces=spaces), n_cut
-
-
-def _cut(word: str, at: int, borders: set[int]) -> Iterator[str]:
-    """Yields the parts of a token that begins at a character, cut at borders inside
-    it."""
-    start = 0
-    for inside in range(1, len(word)):
-        if at + inside in borders:
-            yield word[start:inside]
-            start = inside
-    yield word[start:]

@@ -56,22 +56,17 @@ class Offsets:
         is_plain = text.text.isascii() and "\r\n" not in text.text
         if self.unit != "characters" and not text.in_tokens and not is_plain:
             places = _places(text.text, self.unit)
-            n = len(places)
-            start, end = (places[x] if 0 <= x < n else -1 for x in (start, end))
+            start, end = places.get(start, -1), places.get(end, -1)
         return span._replace(start=start, end=end)
 
 
 @lru_cache(maxsize=16)  # `diagnose` asks again and again for one text
-def _places(text: str, unit: str) -> tuple[int, ...]:
-    """Returns the character at which each unit begins, and the end."""
+def _places(text: str, unit: str) -> dict[int, int]:
+    """Returns the character that begins at each offset in units, and the end."""
     pattern = {"graphemes": r"\X", "crlf": r"\r\n|(?s:.)"}.get(unit, r"(?s:.)")
     parts = regex.findall(pattern, text)
     widths = [x for part in parts for x in (_width(part, unit), *[0] * (len(part) - 1))]
-    starts = list(accumulate(widths, initial=0))
-    places = [-1] * (starts[-1] + 1)
-    for i, start in enumerate(starts):
-        places[start] = i
-    return tuple(places)
+    return {at: i for i, at in enumerate(accumulate(widths, initial=0))}
 
 
 @cache

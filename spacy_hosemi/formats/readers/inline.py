@@ -84,10 +84,6 @@ class Handler:
         self.has_root = not self.begins.match(source.text)
         self.parser, self.skipped = expat.ParserCreate(), 0  # lines before its first
 
-    @property
-    def line(self) -> int:
-        return self.skipped + self.parser.CurrentLineNumber
-
     def parse(self, text: str) -> list[Found]:
         """Returns the texts, and the faults."""
         text = re.sub(r"^\s*<\?xml.*?\?>", _same_lines, text, count=1)
@@ -145,7 +141,8 @@ class Handler:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         name = name.rpartition(":")[2]
-        current, line = self.current, self.line
+        current = self.current
+        line = self.skipped + self.parser.CurrentLineNumber
         if current is None:
             if name in self.names:
                 is_exact = attributes.pop("xml:space", "") == "preserve"

@@ -39,14 +39,11 @@ def _values(source: SourceText) -> Iterator[tuple[int, Any]]:
 def _is_pair(value: Any) -> bool:
     if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
         return False
-    of_dict = isinstance(value[1], dict) and "entities" in value[1]
-    return of_dict or _is_spans(value[1])
-
-
-def _is_spans(value: Any) -> bool:
-    """Returns whether it is a list of `[start, end, label]`."""
-    return isinstance(value, list) and all(
-        isinstance(span, list) and len(span) == 3 for span in value
+    spans = value[1]
+    if isinstance(spans, dict):
+        return "entities" in spans
+    return isinstance(spans, list) and all(
+        isinstance(span, list) and len(span) == 3 for span in spans
     )
 
 

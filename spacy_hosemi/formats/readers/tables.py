@@ -98,13 +98,13 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
         if len(row) != len(names):
             message = f"has {len(row)} cells; expected {len(names)}, as the header has"
             yield Fault(source.path, line, message)
-    has_text = settings.text_key or {*TEXT} & {*map(str.casefold, names)}
+    folded = {*map(str.casefold, names)}
+    has_text = settings.text_key or {*TEXT} & folded
     if named_columns(names, HEADER) and not has_text:
         yield from _texts_of_tokens(names, complete, source.path)
         return
     at = _text_column(names, settings, source.path)
-    has_spans = {*SPAN_COLUMNS} <= {name.casefold() for name in names}
-    if has_spans and not settings.fields:
+    if {*SPAN_COLUMNS} <= folded and not settings.fields:
         yield from _texts_of_spans(names, complete, at, source.path)
     else:
         yield from _texts_of_fields(names, complete, at, source.path, settings)
@@ -126,13 +126,14 @@ def _texts_of_fields(
     for line, row, (spans, missed) in placed:
         spans = [span for span in spans if span.label not in silent]
         missed = [(name, value) for name, value in missed if name not in silent]
-        if missed:
-            yield from (_missed(path, line, *pair) for pair in missed)
-            continue
-        meta = {name: row[i] for i, name in enumerate(names) if i != at}
-        yield AnnotatedText(
-            row[at], tuple(spans), path, line, has_offsets=False, meta=meta
-        )
+        for name, value in missed:
+            what = f"{shown(name)} is {shown(value)}, which is not in the text"
+            message = f"{what}, or not free; expected a part of the text"
+            yield Fault(path, line, message)
+        if not missed:
+            meta = {name: row[i] for i, name in enumerate(names) if i != at}
+            args = row[at], tuple(spans), path, line
+            yield AnnotatedText(*args, has_offsets=False, meta=meta)
 
 
 def _text_column(names: list[str], settings: ReaderSettings, path: str) -> int:
@@ -217,11 +218,6 @@ def _rarely_found(placed: list[tuple[int, list[str], Placed]]) -> set[str]:
     missed = Counter(name for _, _, (_, pairs) in placed for name, _ in pairs)
     silent = {name for name, n in missed.items() if found[name] < n}
     return silent if {*found} - silent else set()
-
-
-def _missed(path: str, line: int, name: str, value: str) -> Fault:
-    what = f"{shown(name)} is {shown(value)}, which is not in the text, or not free"
-    return Fault(path, line, f"{what}; expected a part of the text")
 
 
 def _texts_of_spans(

@@ -192,12 +192,7 @@ def spans_of(tags: Sequence[str], scheme: str) -> list[LabeledSpan]:
     if scheme == "brackets":
         return _closed(_of_brackets(tags))
     pairs = [_split(tag) for tag in tags]
-    if scheme == "biluo":
-        return _closed(pairs)
-    begins = {i for i, (kind, _) in enumerate(pairs) if kind == "B"}
-    if scheme == "bio":
-        _check_begins(pairs)
-    return _runs([label for _, label in pairs], begins)
+    return _closed(pairs) if scheme == "biluo" else _runs(pairs, scheme == "bio")
 
 
 def text_of_rows(
@@ -236,27 +231,21 @@ def _of_brackets(tags: Sequence[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _runs(labels: list[str], begins: set[int]) -> list[LabeledSpan]:
-    """Returns a span for equal labels side by side, but where another begins."""
+def _runs(pairs: list[tuple[str, str]], needs_b: bool) -> list[LabeledSpan]:
+    """Returns a span for equal labels one after the other, but where another begins;
+    needs_b: whether each begins with B."""
     spans: list[LabeledSpan] = []
-    for i, label in enumerate(labels):
-        before = labels[i - 1] if i else ""
-        if not label:
-            continue
-        if label == before and i not in begins:
-            spans[-1] = spans[-1]._replace(end=i + 1)
-        else:
-            spans.append(LabeledSpan(i, i + 1, label))
-    return spans
-
-
-def _check_begins(pairs: list[tuple[str, str]]) -> None:
     before = ("", "")
     for i, (kind, label) in enumerate(pairs):
-        if kind == "I" and before[1] != label:
-            last = "-".join(filter(None, before)) or "the begin"
-            raise ValueError(i, f"has I-{label} after {last}; expected B-{label}")
+        if label and label == before[1] and kind == "I":
+            spans[-1] = spans[-1]._replace(end=i + 1)
+        elif label:
+            if needs_b and kind == "I":
+                last = "-".join(filter(None, before)) or "the begin"
+                raise ValueError(i, f"has I-{label} after {last}; expected B-{label}")
+            spans.append(LabeledSpan(i, i + 1, label))
         before = (kind, label)
+    return spans
 
 
 def _closed(pairs: list[tuple[str, str]]) -> list[LabeledSpan]:

@@ -225,17 +225,14 @@ def _family_first(text: str) -> tuple[str, str] | None:
     """Returns the family name and the given names of a name that ends with initials,
     such as "Smith J. P."; None: it is none."""
     words = text.split()
-    n_words = len(words)
-    first = n_words
+    first = len(words)
     while first and _is_initials(words[first - 1], text):
         first -= 1
     # The last word with two letters belongs to the family name, so "JP" may.
-    last = next(
-        (k for k in range(n_words - 2, -1, -1) if _TWO_LETTERS.search(words[k])), None
-    )
-    if first == n_words or last is None:
+    whole = [k for k, word in enumerate(words[:-1]) if _TWO_LETTERS.search(word)]
+    if first == len(words) or not whole:
         return None
-    at = max(last + 1, first)
+    at = max(whole[-1] + 1, first)
     return " ".join(words[:at]), " ".join(words[at:])
 
 

@@ -13,16 +13,7 @@ from ..records import ExtractedRecord
 from .base import RecordFormat, WriterOptions
 from .json_records import rounded
 
-COLUMNS = (
-    "line",
-    "text",
-    "start",
-    "end",
-    "label",
-    "value",
-    "confidence",
-    "record_confidence",
-)
+COLUMNS = tuple("line text start end label value confidence record_confidence".split())
 
 # Columns of a table of records, before and after those of the labels.
 FIRST, LAST = ("line", "record_confidence"), ("text",)
