@@ -90,11 +90,9 @@ def test_a_record_for_each_line(nlp, model, lines):
     assert [*rows[0]] == (
         "line,text,start,end,label,value,confidence,record_confidence".split(",")
     )
-    assert [(row["line"], row["value"]) for row in rows] == [
-        (str(one["line"]), x[3])
-        for one in found
-        for x in (fields_of(one) or [("",) * 4])
-    ]
+    values = [(x, field) for x in found for field in fields_of(x) or [("",) * 4]]
+    values = [(str(one["line"]), field[3]) for one, field in values]
+    assert [(row["line"], row["value"]) for row in rows] == values
 
 
 def test_a_table_has_a_row_for_each_record(nlp, model, tmp_path):
@@ -120,8 +118,8 @@ def test_a_table_has_a_row_for_each_record(nlp, model, tmp_path):
     assert "'table' has no place for alternatives" in said
 
 
-def test_a_table_has_labels_of_other_components(nlp, tmp_path):
-    other = spacy.load(nlp_folder(nlp, tmp_path))
+def test_a_table_has_labels_of_other_components(model, tmp_path):
+    other = spacy.load(model)
     ruler = other.add_pipe("entity_ruler", first=True)
     ruler.add_patterns([{"label": "WHO", "pattern": "Nobody"}])
     other.to_disk(tmp_path / "m")
@@ -144,15 +142,21 @@ def test_a_table_has_names_above_labels(tmp_path):
     assert [*row][2:4] == ["who_ORG", "who_PER"]
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_each_format_is_written_to_a_file(model, lines, tmp_path, name):
+def with_fields(model, folder, fields):
+    """A folder with a pipeline whose labels are some fields of references."""
     pytest.importorskip("bibtexparser")
     nlp = spacy.load(model)
-    nlp.get_pipe("hosemi").export_fields = {"PER": "author"}
-    nlp.to_disk(tmp_path / "m")
+    nlp.get_pipe("hosemi").export_fields = fields
+    nlp.to_disk(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_each_format_is_written_to_a_file(model, lines, tmp_path, name):
+    folder = with_fields(model, tmp_path / "m", {"PER": "author"})
     file = tmp_path / "folder" / "out"
     rest = tmp_path / "rest.jsonl"
-    out, err = run(tmp_path / "m", lines, "-F", name, "-o", file, "--rest", rest)
+    out, err = run(folder, lines, "-F", name, "-o", file, "--rest", rest)
     what = "field of a reference, and no entry" if name in ("bib", "csl") else "field"
     n = 3 if WRITERS[name].is_for_tools else 4  # blank lines are no tasks
     assert out == "" and err == f"1 of {n} lines have no {what}: they are in {rest}\n"
@@ -160,21 +164,16 @@ def test_each_format_is_written_to_a_file(model, lines, tmp_path, name):
     assert (record["line"], record["text"]) == (3, TEXTS[2])
     assert objects(model, rest)[0]["text"] == TEXTS[2]
     assert read_annotations(rest).texts[0].text == TEXTS[2]
-    assert file.read_text(encoding="utf8") == run(tmp_path / "m", lines, "-F", name)[0]
+    assert file.read_text(encoding="utf8") == run(folder, lines, "-F", name)[0]
     assert [path.name for path in file.parent.iterdir()] == ["out"]
 
 
 def test_standard_input_and_several_files(model, lines):
+    """A file may be given twice; standard input is read once."""
     text = "Ada met Mary.\r\n"
-    found = objects(model, "-", lines, "-", stdin=text)
-    assert [one["line"] for one in found] == [1, 2, 3, 4, 5]
-    assert [one["text"] for one in found] == [text.strip(), *TEXTS]
-
-
-def test_a_file_that_is_given_twice(model, lines):
-    found = objects(model, lines, lines)
-    assert [one["text"] for one in found] == [*TEXTS, *TEXTS]
-    assert [one["line"] for one in found] == [*range(1, 9)]
+    found = objects(model, "-", lines, "-", lines, stdin=text)
+    assert [one["line"] for one in found] == [*range(1, 10)]
+    assert [one["text"] for one in found] == [text.strip(), *TEXTS, *TEXTS]
 
 
 def test_devices_may_be_the_same(model, lines):
@@ -207,10 +206,8 @@ def test_given_tokens_stay(nlp, model, tmp_path, options):
     path, out = tmp_path / "a.jsonl", tmp_path / "out.jsonl"
     path.write_text("\n".join(map(json.dumps, rows + bad)))
     _, said = run(model, path, "-F", "jsonl", "-o", out, *options, code=1)
-    assert [f"{path}:{n}: expected" in said for n in (3, 4, 5, 6)] == [
-        False,
-        *[True] * 3,
-    ]
+    named = [f"{path}:{n}: expected" in said for n in (3, 4, 5, 6)]
+    assert named == [False, True, True, True]
     first, second, _ = map(json.loads, out.read_text("utf8").splitlines())
     doc = nlp(Doc(nlp.vocab, words=WORDS))
     assert first["tokens"] == WORDS and "text" not in first
@@ -219,16 +216,11 @@ def test_given_tokens_stay(nlp, model, tmp_path, options):
     whole = pytest.approx(doc._.record_confidence, rel=1e-5)
     assert first["record_confidence"] == whole
     assert fields_of(second) == [x[:4] for x in expected(nlp, TEXTS[3])[0]]
-    (back,) = read_annotations(write_first(out)).texts
+    out.write_text(json.dumps(first))
+    (back,) = read_annotations(out).texts
     assert back.tokens == tuple(WORDS)
     rows = csv.DictReader(io.StringIO(run(model, path, code=1)[0]))
     assert next(rows)["text"] == " ".join(WORDS)
-
-
-def write_first(path):
-    """Leaves the first line of a file."""
-    path.write_text(path.read_text("utf8").splitlines()[0], "utf8")
-    return path
 
 
 def test_bad_lines_are_left_out_and_named(model, tmp_path):
@@ -279,19 +271,14 @@ def fails_on_nobody(doc):
     return doc
 
 
-def test_a_component_that_fails(nlp, tmp_path, lines):
-    other = spacy.load(nlp_folder(nlp, tmp_path))
+def test_a_component_that_fails(model, tmp_path, lines):
+    other = spacy.load(model)
     other.add_pipe("fails_on_nobody", first=True)
     other.to_disk(tmp_path / "m")
     out, err = run(tmp_path / "m", lines, "-F", "jsonl", code=1)
     assert [json.loads(x)["line"] for x in out.splitlines()] == [1, 2, 4]
     message = "fails_on_nobody failed: RuntimeError: nobody is here"
     assert f"{lines}:3: {message}" in err
-
-
-def nlp_folder(nlp, tmp_path):
-    nlp.to_disk(tmp_path / "before")
-    return tmp_path / "before"
 
 
 def test_alternatives(nlp, model, lines):
@@ -306,19 +293,15 @@ def test_alternatives(nlp, model, lines):
             spans = [doc[i:j] for i, j, _ in answer.spans]
             places = [(x["start"], x["end"]) for x in way["spans"]]
             assert places == [(x.start_char, x.end_char) for x in spans]
-            assert way["record_confidence"] == pytest.approx(
-                answer.probability, rel=1e-5
-            )
+            whole = pytest.approx(answer.probability, rel=1e-5)
+            assert way["record_confidence"] == whole
         assert triples(doc.ents) == answers[0].spans
 
 
 def test_lines_without_a_field_of_a_reference(model, lines, tmp_path):
     """They have no entry, although they have fields, and are counted."""
-    pytest.importorskip("bibtexparser")
-    nlp, rest = spacy.load(model), tmp_path / "rest.jsonl"
-    nlp.get_pipe("hosemi").export_fields = {"LOC": "address"}
-    nlp.to_disk(tmp_path / "m")
-    args = tmp_path / "m", lines, "-F"
+    rest = tmp_path / "rest.jsonl"
+    args = with_fields(model, tmp_path / "m", {"LOC": "address"}), lines, "-F"
     out, said = run(*args, "csl")
     assert [x["custom"]["line"] for x in json.loads(out)] == [4]
     left = "lines have no field of a reference, and no entry: --rest FILE writes them"
@@ -422,11 +405,8 @@ def test_it_goes_on_after_an_interruption(
     with monkeypatch.context() as patch:
         stop_after(patch, 7, STOPS[code])
         run(*args, out, code=code)
-        assert {x.name for x in tmp_path.iterdir()} == {
-            "lines.txt",
-            "bad.txt",
-            *names,
-        } - {"out"}
+        left = {"lines.txt", "bad.txt", *names} - {"out"}
+        assert {x.name for x in tmp_path.iterdir()} == left
         args += [out, "--resume"]
         if WRITERS[form].is_one_document:
             assert "--resume cannot go on" in run(*args, code=2)[1]

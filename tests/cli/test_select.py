@@ -175,16 +175,12 @@ def test_standard_input(model, tmp_path):
 @pytest.mark.parametrize(
     "args, message",
     [
-        (
-            "MODEL no.spacy",
-            "There is no file 'no.spacy'. Expected lines of text",
-        ),
+        ("MODEL no.spacy", "There is no file 'no.spacy'. Expected lines of text"),
         ("MODEL TEXT.spacy", "Cannot read"),
         ("MODEL TEXT.spacy", "Expected a .spacy file"),
         ("MODEL POOL --n 0", ""),
         ("MODEL POOL --by x", "No measure 'x'"),
         ("MODEL POOL --by x", "entropy, least-confident"),
-        ("UNTRAINED POOL", "is not trained"),
         ("BLANK POOL", "No hosemi component in"),
         ("MODEL POOL -F prodigy", "--out"),
         ("MODEL POOL -F csv", "no format 'csv'"),
@@ -193,10 +189,10 @@ def test_standard_input(model, tmp_path):
         ("MODEL POOL --out TEXT.spacy/next.spacy", "Cannot write"),
     ],
 )
-def test_what_is_refused(model, untrained, pool, tmp_path, monkeypatch, args, message):
+def test_what_is_refused(model, pool, tmp_path, monkeypatch, args, message):
     monkeypatch.chdir(tmp_path)
     spacy.blank("en").to_disk("BLANK")
     Path("TEXT.spacy").write_text("text")
-    paths = {"MODEL": model, "UNTRAINED": untrained, "POOL": pool}
+    paths = {"MODEL": model, "POOL": pool}
     args = [paths.get(x, x) for x in args.split()]
     assert message in said("select", *args, code=2)

@@ -125,25 +125,27 @@ def bad_models(model, untrained, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ARGUMENTS, ids=" ".join)
-@pytest.mark.parametrize("kind", ["nowhere", "untrained", "broken"])
-def test_a_bad_model(name, kind, bad_models, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "kind, message",
+    [
+        ("nowhere", "Cannot load the pipeline"),
+        ("untrained", "is not trained"),
+        ("broken", "HS062"),
+    ],
+)
+def test_a_bad_model(name, kind, message, bad_models, tmp_path, monkeypatch):
     """Nothing on standard output, one line on standard error, exit code 2."""
     monkeypatch.chdir(tmp_path)
-    Path("CORPUS.spacy").write_bytes(b"")
+    for path in ("CORPUS.spacy", "lines.txt"):
+        Path(path).touch()
     options = ["--json"] if "as_json" in names_of(commands()[name]) else []
     args = *name, bad_models[kind], *ARGUMENTS[name], *options
     result = hosemi(*args, code=2)
     assert result.stdout == ""
     assert result.stderr.startswith("Error: ") and "\x1b" not in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert result.stderr.count("\n") == 1 and message in result.stderr
+    assert repr(str(bad_models[kind])) in result.stderr
     assert not Path("out").exists()
-
-
-@pytest.mark.parametrize("command", ["errors", "compare"])
-def test_models_that_are_not_trained(command, untrained, dev):
-    models = [untrained] * (2 if command == "compare" else 1)
-    printed = said(command, *models, dev, code=2)
-    assert "is not trained" in printed and repr(str(untrained)) in printed
 
 
 SAME = {

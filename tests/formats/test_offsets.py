@@ -98,13 +98,10 @@ def lines_counted(way, texts=REFERENCES):
         (Offsets(unit="utf-16"), "--offsets utf-16", {"unit": "utf-16"}),
         (Offsets(shift=-1), "--shift -1", {"shift": -1}),
         (Offsets(shift=1), "--shift 1", {"shift": 1}),
-        (
-            Offsets("inclusive", shift=-1),
-            "--ends inclusive --shift -1",
-            {"ends": "inclusive", "shift": -1},
-        ),
+        (Offsets("inclusive", shift=-1), "--ends inclusive --shift -1",
+         {"ends": "inclusive", "shift": -1}),
     ],
-)
+)  # fmt: skip
 def test_the_option_is_named_and_mends(tmp_path, way, option, more):
     texts = [EMOJI] * 2 if way.unit != "characters" else REFERENCES
     found = read(tmp_path, lines_counted(way, texts), "x.jsonl")
@@ -155,14 +152,11 @@ def test_few_spans_count_otherwise(tmp_path, unit, text, count, n_good, n_spans)
 @pytest.mark.parametrize(
     "text, places, n",
     [
-        (
-            "Ada Lovelace, Berlin",
-            [(4, 12), (15, 21)],
-            0,
-        ),  # another count, after a while
+        # Another count, after a while; words that are glued together.
+        ("Ada Lovelace, Berlin", [(4, 12), (15, 21)], 0),
         ("Ada (1815)", [(6, 10)], 0),
         ("АДА Лавлейс", [(3, 7)], 0),
-        ("AdaLovelace 12a", [(3, 11), (12, 14)], 1),  # glued words
+        ("AdaLovelace 12a", [(3, 11), (12, 14)], 1),
         ("見出し漢字", [(0, 3)], 1),
         ("서울에서 แมวดำ", [(0, 2), (5, 8)], 1),
     ],
@@ -171,10 +165,8 @@ def test_spans_that_cut_words_where_others_do_not(tmp_path, text, places, n):
     spans = [(s, min(e, len(text)), "word") for s, e in places]
     found = read(tmp_path, lines_of(*GOOD, (text, spans)), "x.jsonl")
     assert len(found.texts) == len(GOOD) + n and len(found.faults) == 1 - n
-    assert all(
-        "cuts a word; expected whole words, as in 17 of 18 " in x
-        for x in messages(found)
-    )
+    said = "cuts a word; expected whole words, as in 17 of 18 "
+    assert all(said in message for message in messages(found))
     assert len(read(tmp_path, lines_of(*GOOD, (text, spans)), shift=0).texts) == 18
     often = lines_of(*GOOD[:3], *[(text, spans)] * 3)
     assert len(read(tmp_path, often, "x.jsonl").texts) == 6

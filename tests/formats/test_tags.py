@@ -106,10 +106,7 @@ def test_tags_that_are_not_clear(tmp_path, text, code):
 @pytest.mark.parametrize(
     "text, said",
     [
-        (
-            rows(BIO) * 25 + rows(written("{}-{}", "0")),
-            '178: has the tag "0"; expected',
-        ),
+        (rows(BIO) * 25 + rows(written("{}-{}", "0")), '178: has the tag "0"; expec'),
         (webanno(NUMBERED.replace("LOC", "*")), 'has the tag "B-*"; expected'),
         (webanno(NUMBERED.replace("LOC", "A[2]|B[3]")), r'the tag "A[2]|B[3]"'),
         (rows("I-<A> <A> <B> I-<A> <other> <other> <other>"), "has I-B after I-A"),
