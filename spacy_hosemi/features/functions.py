@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from numbers import Integral
 from threading import get_ident
 from typing import Any
@@ -187,11 +188,9 @@ class Functions:
             keys = template_keys(values[:, None], *self._plan(name, seed))
 
             def read_texts(name: str = name) -> list[str]:
-                texts: list[str] = []
-                for doc in docs:
-                    if len(doc):
-                        _read(name, self.functions[name], doc, texts)
-                return texts
+                function = self.functions[name]
+                parts = [_read(name, function, doc)[1] for doc in docs if len(doc)]
+                return [*chain.from_iterable(parts)]
 
             for role, of_role in zip(self.roles[name], keys.T.copy()):
                 listed.append(Listed(role, name, first, of_role, strength, read_texts))
@@ -240,7 +239,8 @@ class Functions:
         return plan
 
     def _items(self, name: str, doc: Doc) -> Items:
-        return self._cached(name, doc, lambda: _read(name, self.functions[name], doc))
+        function = self.functions[name]
+        return self._cached(name, doc, lambda: _read(name, function, doc)[0])
 
     def _cached(self, name: str, doc: Doc, call: Callable[[], Any]) -> Any:
         """Returns what a function says of a document, from the cache if there is
@@ -270,34 +270,26 @@ def _joined(parts: Sequence[Items]) -> Items:
     return np.cumsum(sizes, dtype=np.int32), joined, strength
 
 
-def _read(
-    name: str, function: Function, doc: Doc, texts: list[str] | None = None
-) -> Items:
-    """Returns what a function lists for a document; the texts are appended."""
+def _read(name: str, function: Function, doc: Doc) -> tuple[Items, list[str]]:
+    """Returns what a function lists for a document, and the text of each feature."""
     by_token = _call(name, function, doc)
     if not isinstance(by_token, (list, tuple)) or len(by_token) != len(doc):
         is_list = isinstance(by_token, (list, tuple))
         shown = f"{len(by_token)} lists" if is_list else repr(by_token)[:40]
         values = {"found": shown, "expected": len(doc)}
         raise ValueError(Errors.HS107.format(name=name, text=doc[:8].text, **values))
-    first, values, strength, fault = hash_items(by_token, texts)
+    first, values, strength, texts, fault = hash_items(by_token)
     i = len(first) - 1
-    if fault is None and strength is not None:
-        is_good = np.abs(strength) <= _MOST
-        if is_good.all():
-            return first, values, strength
-        k = int(np.flatnonzero(~is_good)[0])
-        i = int(np.searchsorted(first, k, side="right")) - 1
-        of_doc: list[str] = []
-        hash_items(by_token, of_doc)
-        place = _place(name, doc, i)
-        message = Errors.HS109.format(found=strength[k], feature=of_doc[k], **place)
-        raise ValueError(message)
     if fault is not None:
         template = Errors.HS110 if isinstance(by_token[i], dict) else Errors.HS108
         place = _place(name, doc, i)
         raise TypeError(template.format(found=repr(fault[0])[:60], **place))
-    return first, values, strength
+    if strength is not None and not (is_good := np.abs(strength) <= _MOST).all():
+        k = int(np.flatnonzero(~is_good)[0])
+        place = _place(name, doc, int(np.searchsorted(first, k, side="right")) - 1)
+        message = Errors.HS109.format(found=strength[k], feature=texts[k], **place)
+        raise ValueError(message)
+    return (first, values, strength), texts
 
 
 def _call(name: str, function: Callable[..., Any], doc: Doc, *args: Any) -> Any:

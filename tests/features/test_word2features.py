@@ -28,7 +28,7 @@ dicts = st.recursive(
 
 def listed(found):
     """What is listed for one token whose features are these, as a dict."""
-    first, values, strength, fault = hash_items([found], texts := [])
+    first, values, strength, texts, fault = hash_items([found])
     assert first.tolist() == [0, len(texts)] and fault is None
     assert values.tolist() == [*map(hash_string, texts)]
     return dict(zip(texts, [1.0] * len(texts) if strength is None else strength))
@@ -57,7 +57,7 @@ def test_as_crfsuite_reads_them(found):
 def test_forms(found, expected):
     pairs = [x if isinstance(x, tuple) else (x, 1.0) for x in expected]
     assert listed(found) == dict(pairs)
-    _, values, strength, _ = hash_items([found, [], found])
+    _, values, strength, *_ = hash_items([found, [], found])
     assert len(values) == 2 * len(expected)
     assert (strength is None) == all(number == 1 for _, number in pairs)
 

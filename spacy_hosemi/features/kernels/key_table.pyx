@@ -8,10 +8,8 @@ from numbers import Real
 
 import numpy as np
 
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_FromObject
 from libc.stdint cimport int32_t, uint64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
 
 from ...core.simd cimport simd as kernels
 from ...core.simd.simd cimport hash_text, mix, prefetch
@@ -58,91 +56,69 @@ def template_keys(
     return keys
 
 
-cdef struct Items:                      # of a document
-    Py_ssize_t n, room                  # features, and how many there is room for
-    uint64_t* values
-    double* strength
-    char* name                          # of the feature that is being read
-    Py_ssize_t name_room
-    bint has_strength                   # whether some number is not 1
-
-
-def hash_items(by_token, list texts=None):
+def hash_items(by_token):
     """Hashes the features of a user's function for n tokens, a list of strings or pairs
     (string, number) each, or what `pycrfsuite.ItemSequence` takes; those that are "" or
     have the number 0 are left out.
 
-    texts (Optional[List[str]]): The readable features are appended.
-    RETURNS (Tuple[int32 [n + 1], uint64 [K], Optional[float64 [K]], Any]): Features of
-        token i are first[i] to first[i + 1] - 1; the hash of each, as spaCy has it of a
-        string; its number, None: all are 1. Last, None, or a tuple with what is no
-        feature, of the token at which `first` ends.
+    RETURNS (Tuple[int32 [n + 1], uint64 [K], Optional[float64 [K]], List[str], Any]):
+        Features of token i are first[i] to first[i + 1] - 1; the hash of each, as spaCy
+        has it of a string; its number, None: all are 1; its text. Last, None, or a
+        tuple with what is no feature, of the token at which `first` ends.
     """
-    cdef Items items
-    cdef Py_ssize_t i, n = len(by_token)
-    items.n = items.room = items.name_room = 0
-    items.values, items.strength, items.name = NULL, NULL, NULL
-    items.has_strength = False
+    cdef Py_ssize_t i, k, size, n = len(by_token)
+    cdef const char* utf8
+    cdef list texts = []
+    cdef dict numbers = {}  # that are not 1, by feature
     first = np.zeros(n + 1, np.int32)
     cdef int32_t[::1] first_ = first
     fault = None
-    try:
-        for i in range(n):
-            fault = _add_items(&items, by_token[i], 0, 0, texts)
-            if fault is not None:
-                first = first[:i + 1]
-                break
-            first_[i + 1] = <int32_t>items.n
-        values, strength = np.empty(items.n, np.uint64), None
-        _copy(values.view(np.uint8), <const char*>items.values)
-        if items.has_strength:
-            strength = np.empty(items.n)
-            _copy(strength.view(np.uint8), <const char*>items.strength)
-    finally:
-        free(items.values)
-        free(items.strength)
-        free(items.name)
-    return first, values, strength, fault
+    for i in range(n):
+        fault = _add_items(by_token[i], "", 0, texts, numbers)
+        if fault is not None:
+            first = first[:i + 1]
+            break
+        first_[i + 1] = <int32_t>len(texts)
+    values = np.empty(len(texts), np.uint64)
+    cdef uint64_t[::1] values_ = values
+    for k in range(len(texts)):
+        utf8 = PyUnicode_AsUTF8AndSize(texts[k], &size)
+        values_[k] = hash_text(utf8, size)
+    strength = None
+    if numbers:
+        strength = np.ones(len(texts))
+        strength[[*numbers]] = [*numbers.values()]
+    return first, values, strength, texts, fault
 
 
-cdef int _copy(unsigned char[::1] to, const char* source) except -1:
-    if to.shape[0]:
-        memcpy(&to[0], source, to.shape[0])
-    return 0
-
-
-cdef object _add_items(
-    Items* items, object found, Py_ssize_t n, int depth, list texts
-):
-    """Adds features whose names begin with the first n bytes of the name; returns None,
-    or a tuple with what is none. Sets are sorted: a sum depends on the order."""
-    cdef Py_ssize_t size
-    cdef double strength
+cdef object _add_items(found, str prefix, int depth, list texts, dict numbers):
+    """Adds features whose texts begin with a prefix; returns None, or a tuple with what
+    is none. Sets are sorted: a sum depends on the order."""
+    cdef str text, of_value
     if isinstance(found, dict):
         for key, value in (<dict>found).items():
-            size = _write(items, key, n)
-            if size < 0 or depth >= MOST_NESTED:
+            text, number = _text(key), 1.0
+            if text is None or depth >= MOST_NESTED:
                 return (found,)
-            if value is True:
-                _add(items, size, 1.0, texts)
-            elif value is False:
-                continue
-            elif isinstance(value, (str, bytes)):
-                size = _write(items, value, _write(items, ":", size))
-                if size < 0:
+            if isinstance(value, (str, bytes)):
+                of_value = _text(value)
+                if of_value is None:
                     return (found,)
-                _add(items, size, 1.0, texts)
+                text = f"{text}:{of_value}"
             elif isinstance(value, (dict, list, tuple, set, frozenset)):
-                size = _write(items, ":", size)
-                fault = _add_items(items, value, size, depth + 1, texts)
+                text = f"{prefix}{text}:"
+                fault = _add_items(value, text, depth + 1, texts, numbers)
                 if fault is not None:
                     return fault
-            else:
+                continue
+            elif value is False:
+                continue
+            elif value is not True:
                 try:
-                    strength = float(value)
+                    number = float(value)
                 except (TypeError, ValueError, OverflowError):
                     return ({key: value},)
-                _add(items, size, strength, texts)
+            _add(prefix, text, number, texts, numbers)
         return None
     if isinstance(found, (set, frozenset)):
         try:
@@ -152,62 +128,38 @@ cdef object _add_items(
     elif not isinstance(found, (list, tuple)):
         return (found,)
     for item in found:
-        strength = 1.0
-        text = item
+        value, number = item, 1.0
         if depth == 0 and isinstance(item, (list, tuple)) and len(item) == 2:
-            text, value = item
-            if not isinstance(value, Real):
+            value, number = item
+            if not isinstance(number, (float, Real)):  # Real alone is slow
                 return (item,)
-            strength = float(value)
-        size = _write(items, text, n)
-        if size < 0:
+            number = float(number)
+        text = _text(value)
+        if text is None:
             return (item,)
-        _add(items, size, strength, texts)
+        _add(prefix, text, number, texts, numbers)
     return None
 
 
-cdef Py_ssize_t _write(Items* items, object text, Py_ssize_t n) except -2:
-    """Writes a text behind the first n bytes of the name; returns their number, -1 if
-    it is no text, or n is -1."""
-    cdef Py_ssize_t size = 0
-    cdef const char* utf8
+cdef str _text(text):
+    """Returns a text that can be encoded, as a string; None if it is none."""
+    cdef Py_ssize_t size
     try:
-        if isinstance(text, bytes):
-            text = text.decode("utf8")
-        if n < 0 or not isinstance(text, str):
-            return -1
-        utf8 = PyUnicode_AsUTF8AndSize(text, &size)
+        text = text.decode("utf8") if isinstance(text, bytes) else text
+        if isinstance(text, str):
+            PyUnicode_AsUTF8AndSize(text, &size)
+            return text if type(text) is str else PyUnicode_FromObject(text)
     except UnicodeError:
-        return -1
-    if n + size > items.name_room:
-        items.name_room = 2 * (n + size)
-        items.name = <char*>_room(items.name, items.name_room)
-    memcpy(items.name + n, utf8, size)
-    return n + size
+        pass
+    return None
 
 
-cdef int _add(Items* items, Py_ssize_t size, double strength, list texts) except -1:
-    """Adds the feature with a name of so many bytes, unless it is "" or 0."""
-    if size == 0 or strength == 0.0:
-        return 0
-    if items.n == items.room:
-        items.room = 2 * items.room + 256
-        items.values = <uint64_t*>_room(items.values, 8 * items.room)
-        items.strength = <double*>_room(items.strength, 8 * items.room)
-    items.values[items.n] = hash_text(items.name, size)
-    items.strength[items.n] = strength
-    items.has_strength |= strength != 1.0
-    items.n += 1
-    if texts is not None:
-        texts.append(items.name[:size].decode("utf8"))
-    return 0
-
-
-cdef void* _room(void* old, Py_ssize_t size) except NULL:
-    cdef void* new = realloc(old, size)
-    if not new:
-        raise MemoryError
-    return new
+cdef _add(str prefix, str text, number, list texts, dict numbers):
+    text = prefix + text if prefix else text
+    if text and number != 0.0:
+        if number != 1.0:
+            numbers[len(texts)] = number
+        texts.append(text)
 
 
 cdef class RowTable:
