@@ -9,46 +9,27 @@ not help in any role (2 x 3 folds on Cora: F1 -.2 in start and end, -.7 in insid
 standard error .3).
 """
 
-BORDER = (
-    "BIAS",
-    "LOWER[-3:3]",
-    "CORE[-2:2]",
-    "SHORT_SHAPE[-2:2]",
-    "SHAPE[-1:1]",
-    "NUMBER[-2:2]",
-    "PUNCTUATION[-2:2]",
-    "PREFIX2",
-    "PREFIX3[-1:1]",
-    "PREFIX4",
-    "SUFFIX2",
-    "SUFFIX3[-1:1]",
-    "SUFFIX4",
-    "IS_TITLE[-1:1]",
-    "IS_UPPER[-1:1]",
-    "IS_STOP[-1:1]",
-    "LOWER[-1] & LOWER",
-    "LOWER & LOWER[1]",
-    "SHORT_SHAPE[-1] & SHORT_SHAPE",
-    "SHORT_SHAPE & SHORT_SHAPE[1]",
-    "SHORT_SHAPE[-1] & SHORT_SHAPE & SHORT_SHAPE[1]",
-    "SHORT_SHAPE[-2] & SHORT_SHAPE[-1] & SHORT_SHAPE",
-    "SHORT_SHAPE & SHORT_SHAPE[1] & SHORT_SHAPE[2]",
+
+def _templates(text: str) -> tuple[str, ...]:
+    return tuple(template.strip() for template in text.split(","))
+
+
+BORDER = _templates(
+    """
+    BIAS, LOWER[-3:3], CORE[-2:2], SHORT_SHAPE[-2:2], SHAPE[-1:1], NUMBER[-2:2],
+    PUNCTUATION[-2:2], PREFIX2, PREFIX3[-1:1], PREFIX4, SUFFIX2, SUFFIX3[-1:1],
+    SUFFIX4, IS_TITLE[-1:1], IS_UPPER[-1:1], IS_STOP[-1:1], LOWER[-1] & LOWER,
+    LOWER & LOWER[1], SHORT_SHAPE[-1] & SHORT_SHAPE, SHORT_SHAPE & SHORT_SHAPE[1],
+    SHORT_SHAPE[-1] & SHORT_SHAPE & SHORT_SHAPE[1],
+    SHORT_SHAPE[-2] & SHORT_SHAPE[-1] & SHORT_SHAPE,
+    SHORT_SHAPE & SHORT_SHAPE[1] & SHORT_SHAPE[2]
+    """
 )
-AFFIXES = tuple(
-    f"{kind}{size}" for kind in ("PREFIX", "SUFFIX") for size in range(1, 5)
-)
-INSIDE = (
-    "BIAS",
-    "LOWER",
-    "CORE",
-    "SHORT_SHAPE",
-    "SHAPE",
-    "NUMBER",
-    "PUNCTUATION",
-    *AFFIXES,
-    "IS_TITLE",
-    "IS_UPPER",
-    "IS_STOP",
+INSIDE = _templates(
+    """
+    BIAS, LOWER, CORE, SHORT_SHAPE, SHAPE, NUMBER, PUNCTUATION, PREFIX1, PREFIX2,
+    PREFIX3, PREFIX4, SUFFIX1, SUFFIX2, SUFFIX3, SUFFIX4, IS_TITLE, IS_UPPER, IS_STOP
+    """
 )
 
 # For observed label patterns, unless the config has templates for them.
@@ -64,61 +45,37 @@ FIELD_BORDER = (
 FIELD_WITHIN = ("LOWER[-1] & LOWER", "SHORT_SHAPE[-1] & SHORT_SHAPE")
 
 # Names in running text: fewer templates of punctuation and shapes, neighbours inside.
-NAME_BORDER = (
-    "BIAS",
-    "LOWER[-2:2]",
-    "SHORT_SHAPE[-1:1]",
-    "SHAPE[-1:1]",
-    "CASE[-1:1]",
-    "PREFIX2",
-    "PREFIX3",
-    "PREFIX4",
-    "SUFFIX2",
-    "SUFFIX3[-1:1]",
-    "SUFFIX4",
-    "IS_STOP[-1:1]",
-    "LOWER[-1] & LOWER",
-    "LOWER & LOWER[1]",
-    "SHORT_SHAPE[-1] & SHORT_SHAPE & SHORT_SHAPE[1]",
+NAME_BORDER = _templates(
+    """
+    BIAS, LOWER[-2:2], SHORT_SHAPE[-1:1], SHAPE[-1:1], CASE[-1:1], PREFIX2, PREFIX3,
+    PREFIX4, SUFFIX2, SUFFIX3[-1:1], SUFFIX4, IS_STOP[-1:1], LOWER[-1] & LOWER,
+    LOWER & LOWER[1], SHORT_SHAPE[-1] & SHORT_SHAPE & SHORT_SHAPE[1]
+    """
 )
-NAME_INSIDE = (
-    "BIAS",
-    "LOWER[-1:1]",
-    "CORE",
-    "SHORT_SHAPE",
-    "SHAPE",
-    "CASE",
-    *AFFIXES,
-    "SUFFIX3[-1]",
-    "SUFFIX3[1]",
-    "IS_STOP",
+NAME_INSIDE = _templates(
+    """
+    BIAS, LOWER[-1:1], CORE, SHORT_SHAPE, SHAPE, CASE, PREFIX1, PREFIX2, PREFIX3,
+    PREFIX4, SUFFIX1, SUFFIX2, SUFFIX3, SUFFIX4, SUFFIX3[-1], SUFFIX3[1], IS_STOP
+    """
 )
 
 # Tokens are characters: pairs of them at the borders, and the whole segment.
-CHARACTER_BORDER = (
-    "BIAS",
-    "LOWER[-2:2]",
-    "LOWER[-1] & LOWER",
-    "LOWER & LOWER[1]",
-    "LOWER[-2] & LOWER[-1]",
-    "LOWER[1] & LOWER[2]",
-    "LOWER[-1] & LOWER[1]",
-    "SHORT_SHAPE[-1:1]",
+CHARACTER_BORDER = _templates(
+    """
+    BIAS, LOWER[-2:2], LOWER[-1] & LOWER, LOWER & LOWER[1], LOWER[-2] & LOWER[-1],
+    LOWER[1] & LOWER[2], LOWER[-1] & LOWER[1], SHORT_SHAPE[-1:1]
+    """
 )
 CHARACTER_INSIDE = ("BIAS", "LOWER", "SHORT_SHAPE")
 CHARACTER_WHOLE = ("LOWER*", "SHORT_SHAPE+", "TOKENS")
 
 # Tokens are pieces of words, as FieldTokenizer makes them: whether there is a space
 # around a token, and wider windows, since three tokens show less of the text.
-PIECE_BORDER = (
-    "SPACY[-1:0]",
-    "SPACY[-1] & LOWER",
-    "SPACY & LOWER",
-    "SPACY & SHORT_SHAPE[1]",
-    "LOWER[-5:-4]",
-    "LOWER[4:5]",
-    "SHORT_SHAPE[-4:-3]",
-    "SHORT_SHAPE[3:4]",
+PIECE_BORDER = _templates(
+    """
+    SPACY[-1:0], SPACY[-1] & LOWER, SPACY & LOWER, SPACY & SHORT_SHAPE[1],
+    LOWER[-5:-4], LOWER[4:5], SHORT_SHAPE[-4:-3], SHORT_SHAPE[3:4]
+    """
 )
 PIECES: dict[str, tuple[str, ...]] = {
     "inside": ("SPACY[-1:0]",),
