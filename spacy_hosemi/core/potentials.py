@@ -298,18 +298,8 @@ def check_entries(entries: object, n_tokens: int, n_columns: int) -> NDArray[Any
     position, role, column = array["position"], array["role"], array["column"]
     bad = (position < 0) | (position >= n_tokens) | (role < 0) | (role >= len(ROLES))
     bad |= (column < 0) | (column >= n_columns)
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise ValueError(
-            Errors.HS025.format(
-                position=position[k],
-                role=role[k],
-                column=column[k],
-                n_tokens=n_tokens,
-                n_columns=n_columns,
-            )
-        )
-    return _as_type(array, ENTRIES)
+    sizes = {"n_tokens": n_tokens, "n_columns": n_columns}
+    return _as_type(array, ENTRIES, bad, Errors.HS025, **sizes)
 
 
 def check_cells(cells: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
@@ -318,23 +308,24 @@ def check_cells(cells: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
     start, end, column = array["start"], array["end"], array["column"]
     bad = (start < 0) | (end <= start) | (end > n_tokens)
     bad |= (column < 0) | (column >= n_columns)
+    sizes = {"n_tokens": n_tokens, "n_columns": n_columns}
+    return _as_type(array, CELLS, bad, Errors.HS013, **sizes)
+
+
+def _as_type(
+    array: NDArray[Any],
+    dtype: np.dtype[Any],
+    bad: NDArray[np.bool_],
+    error: str,
+    **n: int,
+) -> NDArray[Any]:
+    """Records with these fields, in this order, one after the other in memory. Raises
+    the error of the first one that is bad."""
+    names = list(dtype.names or ())
     if bad.any():
-        k = int(np.argmax(bad))
-        raise ValueError(
-            Errors.HS013.format(
-                start=start[k],
-                end=end[k],
-                column=column[k],
-                n_tokens=n_tokens,
-                n_columns=n_columns,
-            )
-        )
-    return _as_type(array, CELLS)
-
-
-def _as_type(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Records with these fields, in this order, one after the other in memory."""
-    return np.ascontiguousarray(array[list(dtype.names or ())], dtype)
+        place = dict(zip(names, array[names][int(np.argmax(bad))].tolist()))
+        raise ValueError(error.format(**place, **n))
+    return np.ascontiguousarray(array[names], dtype)
 
 
 def check_constraints(
@@ -347,24 +338,11 @@ def check_constraints(
     n_labels = automaton.n_labels
     allowed, boundary = constraints.allowed, constraints.boundary
     if allowed is not None:
-        allowed = as_array("constraints.allowed", allowed, "biu", "an array of bool")
-        if allowed.shape != (n_tokens, n_labels):
-            raise ValueError(
-                Errors.HS016.format(
-                    name="allowed", found=allowed.shape, expected=(n_tokens, n_labels)
-                )
-            )
-        allowed = allowed.astype(bool)
+        kind, shape = ("biu", "an array of bool"), (n_tokens, n_labels)
+        allowed = _as_constraint("allowed", allowed, kind, shape).astype(bool)
     if boundary is not None:
-        boundary = as_array(
-            "constraints.boundary", boundary, "biuf", "an array of int8"
-        )
-        if boundary.shape != (n_tokens + 1,):
-            raise ValueError(
-                Errors.HS016.format(
-                    name="boundary", found=boundary.shape, expected=(n_tokens + 1,)
-                )
-            )
+        kind = "biuf", "an array of int8"
+        boundary = _as_constraint("boundary", boundary, kind, (n_tokens + 1,))
         strange = ~np.isin(boundary, (-1, 0, 1, 2))
         if strange.any():
             found = boundary[int(np.argmax(strange))]
@@ -383,3 +361,13 @@ def check_constraints(
             )
         forbidden[k] = start, end, label
     return Constraints(allowed, boundary, forbidden)
+
+
+def _as_constraint(
+    name: str, value: object, kind: tuple[str, str], shape: tuple[int, ...]
+) -> NDArray[Any]:
+    array = as_array(f"constraints.{name}", value, *kind)
+    if array.shape != shape:
+        found = {"name": name, "found": array.shape, "expected": shape}
+        raise ValueError(Errors.HS016.format(**found))
+    return array

@@ -80,12 +80,7 @@ class Segments:
 
 
 NO_SEGMENTS = Segments(
-    np.zeros(0, np.int32),
-    np.zeros(0, np.int32),
-    np.zeros(0, np.uint64),
-    np.zeros(0, np.int32),
-    np.zeros(0, np.uint64),
-    np.zeros(0),
+    *(np.zeros(0, kind) for kind in ("i4", "i4", "u8", "i4", "u8", "f8"))
 )
 
 

@@ -246,25 +246,17 @@ def _read_lines(path: Path, encoding: str) -> Iterator[str]:
                         Errors.HS315.format(path=path, line=number, most=MOST_CHARS)
                     )
                 yield line
-        except UnicodeDecodeError as error:
-            # Files are decoded in blocks. Lines that end before this block have been
-            # yielded; those that end in the block before the error have not.
-            before = error.object[: error.start].decode(error.encoding, "replace")
-            number += 1 + len(re.findall(r"\r\n?|\n", before))
-            raise ValueError(
-                Errors.HS083.format(
-                    path=path,
-                    line=number,
-                    found=error.object[error.start : error.end],
-                    encoding=encoding,
-                )
-            ) from error
-        except UnicodeError as error:  # of codecs that do not say where
-            raise ValueError(
-                Errors.HS083.format(
-                    path=path, line=number + 1, found=error, encoding=encoding
-                )
-            ) from error
+        except UnicodeError as error:
+            found: object = error
+            number += 1
+            if isinstance(error, UnicodeDecodeError):  # not all codecs say where
+                # Files are decoded in blocks. Lines that end before this block have
+                # been yielded; those that end in the block before the error have not.
+                before = error.object[: error.start].decode(error.encoding, "replace")
+                number += len(re.findall(r"\r\n?|\n", before))
+                found = error.object[error.start : error.end]
+            args = {"path": path, "line": number, "encoding": encoding}
+            raise ValueError(Errors.HS083.format(**args, found=found)) from error
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise ValueError(Errors.HS087.format(path=path, found=error)) from error
 

@@ -11,6 +11,7 @@ What letters, digits, capitals and whitespace are, Python says: `str.isalpha`, `
 import numpy as np
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdio cimport sprintf
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, strlen
 
@@ -40,38 +41,13 @@ cdef extern from "Python.h" nogil:
 # PREFIX1 ..  The first characters, of a longer text.
 # SUFFIX1 ..  The last characters, of a longer text.
 FORMS = (
-    "BIAS",
-    "LENGTH",
-    "SHORT_SHAPE",
-    "NUMBER",
-    "PUNCTUATION",
-    "MARKS",
-    "CASE",
-    "CORE",
-    "PREFIX1",
-    "PREFIX2",
-    "PREFIX3",
-    "PREFIX4",
-    "SUFFIX1",
-    "SUFFIX2",
-    "SUFFIX3",
-    "SUFFIX4",
+    *("BIAS", "LENGTH", "SHORT_SHAPE", "NUMBER", "PUNCTUATION", "MARKS", "CASE", "CORE"),
+    *(f"{kind}{size}" for kind in ("PREFIX", "SUFFIX") for size in range(1, 5)),
 )
 
-cdef enum:  # in the order of FORMS
-    BIAS
-    LENGTH
-    SHORT_SHAPE
-    NUMBER
-    PUNCTUATION
-    MARKS
-    CASE
-    CORE
-    PREFIX1
-    PREFIX2
-    PREFIX3
-    PREFIX4
-    SUFFIX1
+cdef enum:  # in the order of FORMS; PREFIX1 and SUFFIX1 are followed by the longer ones
+    BIAS, LENGTH, SHORT_SHAPE, NUMBER, PUNCTUATION, MARKS, CASE, CORE, PREFIX1
+    SUFFIX1 = PREFIX1 + 4
 
 # The most characters of SHORT_SHAPE and PUNCTUATION.
 cdef enum:
@@ -224,7 +200,7 @@ cdef class Spellings:
         if form == BIAS:
             out = _say(out, b"1")
         elif form == LENGTH:
-            out = _decimal(n, out)
+            out += sprintf(out, "%zd", n)
         elif form == SHORT_SHAPE:
             out = _short_shape(x, n, out)
         elif form == NUMBER:
@@ -282,19 +258,6 @@ cdef inline char* _say(char* out, const char* text) noexcept nogil:
     return out + strlen(text)
 
 
-cdef char* _decimal(Py_ssize_t number, char* out) noexcept nogil:
-    cdef char[20] digits
-    cdef int k = 20
-    while True:
-        k -= 1
-        digits[k] = <char>(c"0" + number % 10)
-        number //= 10
-        if not number:
-            break
-    memcpy(out, &digits[k], 20 - k)
-    return out + 20 - k
-
-
 # --- forms --------------------------------------------------------------------------
 
 cdef char* _short_shape(const Py_UCS4* x, Py_ssize_t n, char* out) noexcept nogil:
@@ -337,7 +300,7 @@ cdef char* _number(const Py_UCS4* x, Py_ssize_t n, char* out) noexcept nogil:
         n_digits += is_digit(x[i])
         has_letters |= is_letter(x[i])
     if n_digits:
-        out = _decimal(min(n_digits, 5), out)
+        out = _put(c"0" + <uint32_t>min(n_digits, 5), out)
         return _say(out, b"+") if has_letters else out
     if _is_initial(x, n):
         return _say(out, b"initial")
@@ -459,7 +422,7 @@ cdef bint _is_range(const Py_UCS4* x, Py_ssize_t n) noexcept nogil:
     if i and i < n and u"a" <= x[i] <= u"z":
         i += 1
     dashes = i = _spaces(x, n, i)
-    while i < n and (x[i] == u"-" or x[i] == u"–" or x[i] == u"—" or x[i] == u"/"):
+    while i < n and x[i] in u"-–—/":
         i += 1
     if not dashes or i == dashes:
         return False
@@ -488,13 +451,9 @@ cdef inline Py_ssize_t _spaces(
 
 cdef inline bint _is_ordinal_ending(Py_UCS4 a, Py_UCS4 b) noexcept nogil:
     """st|nd|rd|th, in any case; a long s is one of its cases."""
-    if a == u"s" or a == u"S" or a == u"ſ":
-        return b == u"t" or b == u"T"
-    if a == u"t" or a == u"T":
-        return b == u"h" or b == u"H"
-    if a == u"n" or a == u"N" or a == u"r" or a == u"R":
-        return b == u"d" or b == u"D"
-    return False
+    if a in u"tT":
+        return b in u"hH"
+    return b in u"tT" if a in u"sSſ" else a in u"nNrR" and b in u"dD"
 
 
 cdef bint _is_initial(const Py_UCS4* x, Py_ssize_t n) noexcept nogil:
@@ -503,7 +462,7 @@ cdef bint _is_initial(const Py_UCS4* x, Py_ssize_t n) noexcept nogil:
     while i < n and u"A" <= x[i] <= u"Z":
         i += 1
         i += i < n and x[i] == u"."
-        i += i < n and (x[i] == u"-" or x[i] == u",")
+        i += i < n and x[i] in u"-,"
     if i and i < n and x[i] == u",":
         i += 1
     return i and i == n
