@@ -89,19 +89,15 @@ def _read(path: str, nlp: Language, encoding: str | None) -> CorpusPart:
 
 def as_dict(report: Report) -> dict[str, Any]:
     """Returns a report as JSON has it."""
-    order = report.order
+    bits: dict[str, Any] | None = None
+    if (order := report.order) is not None:
+        bits = {"bits": order.entropy, "error": order.error}
+        bits |= {"order": order.order, "told": order.told}
     return {
         "train": report.train,
         "dev": report.dev,
         "labels": report.labels,
-        "order": None
-        if order is None
-        else {
-            "bits": order.entropy,
-            "error": order.error,
-            "order": order.order,
-            "told": order.told,
-        },
+        "order": bits,
         "profile": report.profile,
         "config": report.fit,
         "cost": report.cost or report.no_cost or None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..json_records import records
+from ..json_records import records, sample
 from ..sources import SourceText
 from ..texts import AnnotatedText, Fault, Found
 
@@ -22,10 +22,12 @@ class ReaderSettings:
     # Of token and tag, from 1; below 0 from the last one. None: as the file looks.
     columns: tuple[int, int] | None = None
     is_binary: bool = False  # whether the answer to a task is one for its spans alone
-    inner: bool = (
-        False  # xml: whether of elements within others the inner ones are read
-    )
+    inner: bool = False  # xml: whether of nested elements the inner ones are read
     join: bool | None = None  # xml: whether neighbours of one label are one span
+
+
+# Reads an object, with its line and the path of its file.
+ObjectReader = Callable[[int, dict[str, Any], str, ReaderSettings], Iterator[Found]]
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,23 @@ class FormatReader:
     read: Callable[[SourceText, ReaderSettings], Iterator[Found]]
 
 
-def read_records(
-    source: SourceText, make: Callable[[int, dict[str, Any]], Iterator[Found]]
+def object_reader(
+    name: str, knows: Callable[[dict[str, Any]], bool], make: ObjectReader
+) -> FormatReader:
+    """Returns a reader of JSON with an object for each text: `knows` says whether one
+    is of this format, `make` reads one."""
+    return FormatReader(
+        name,
+        lambda source: any(map(knows, sample(source))),
+        lambda source, settings: _read_objects(source, settings, make),
+    )
+
+
+def _read_objects(
+    source: SourceText, settings: ReaderSettings, make: ObjectReader
 ) -> Iterator[Found]:
-    """Yields what is made of each object of a JSON file, and its faults; where all
-    objects are on one line, with their number."""
+    """Yields what is made of each object, and its faults; where all objects are on one
+    line, with their number."""
     number = 0
     whole = source.text.strip()
     is_one_line = whole[:1] == "[" and "\n" not in whole
@@ -52,7 +66,7 @@ def read_records(
         number += 1
         name = f"object {number}" if is_one_line else ""
         try:
-            for item in make(*record):
+            for item in make(*record, source.path, settings):
                 if isinstance(item, AnnotatedText):
                     item = replace(item, name=name)
                 yield item

@@ -9,16 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..json_records import meta_of, sample, spans_of, string_of
-from ..sources import SourceText
+from ..json_records import meta_of, spans_of, string_of
 from ..texts import AnnotatedText, Found, LabeledSpan
-from .base import FormatReader, ReaderSettings, read_records
+from .base import ReaderSettings, object_reader
 
 KEYS = ("label", "labels", "entities")
-
-
-def _recognizes(source: SourceText) -> bool:
-    return any(map(_is_doccano, sample(source)))
 
 
 def _is_doccano(record: dict[str, Any]) -> bool:
@@ -36,16 +31,15 @@ def _is_span(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 3
 
 
-def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
-    def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
-        # A text is under "data" when it was imported so, in projects of version 1.
-        key = settings.text_key or ("text" if "text" in record else "data")
-        text = string_of(record, key if key in record else "text")
-        spans = _spans(record, line)
-        meta = meta_of(record, key, *KEYS, "relations", "Comments")
-        yield AnnotatedText(text, spans, source.path, line, meta=meta)
-
-    return read_records(source, make)
+def _read(
+    line: int, record: dict[str, Any], path: str, settings: ReaderSettings
+) -> Iterator[Found]:
+    # A text is under "data" when it was imported so, in projects of version 1.
+    key = settings.text_key or ("text" if "text" in record else "data")
+    text = string_of(record, key if key in record else "text")
+    spans = _spans(record, line)
+    meta = meta_of(record, key, *KEYS, "relations", "Comments")
+    yield AnnotatedText(text, spans, path, line, meta=meta)
 
 
 def _spans(record: dict[str, Any], line: int) -> tuple[LabeledSpan, ...]:
@@ -55,4 +49,4 @@ def _spans(record: dict[str, Any], line: int) -> tuple[LabeledSpan, ...]:
     return spans_of(record[key], ("start_offset", "end_offset"), line)
 
 
-READER = FormatReader("doccano", _recognizes, _read)
+READER = object_reader("doccano", _is_doccano, _read)

@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..json_records import make_span, meta_of, sample, string_of
-from ..sources import SourceText
+from ..json_records import make_span, meta_of, string_of
 from ..texts import AnnotatedText, Found, LabeledSpan, Skipped, same, shown
-from .base import FormatReader, ReaderSettings, read_records
+from .base import ReaderSettings, object_reader
 
 ANNOTATIONS = ("annotations", "completions")
 MINIMAL = ("annotation_id", "annotator", "lead_time")
 
 
-def _recognizes(source: SourceText) -> bool:
-    return any(_is_task(x) or _is_minimal(x) for x in sample(source))
+def _is_known(record: dict[str, Any]) -> bool:
+    return _is_task(record) or _is_minimal(record)
 
 
 def _is_task(record: dict[str, Any]) -> bool:
@@ -54,19 +53,12 @@ def _labels_of(value: dict[str, Any]) -> Any:
     return next((x for key, x in value.items() if key.endswith("labels")), None)
 
 
-def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
-    def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
-        if _is_task(record):
-            yield from _from_task(record, line, source, settings)
-        else:
-            yield _from_minimal(record, line, source, settings)
-
-    return read_records(source, make)
-
-
-def _from_task(
-    record: dict[str, Any], line: int, source: SourceText, settings: ReaderSettings
+def _read(
+    line: int, record: dict[str, Any], path: str, settings: ReaderSettings
 ) -> Iterator[Found]:
+    if not _is_task(record):
+        yield _from_minimal(record, line, path, settings.text_key or "text")
+        return
     data = record["data"]
     chosen, skipped = _chosen(record)
     yield from skipped
@@ -83,7 +75,7 @@ def _from_task(
     meta = {**meta_of(record, "data", *ANNOTATIONS), **meta_of(data, key)}
     text = string_of(data, key)
     spans = tuple(_span(region, line, text) for region in regions)
-    yield AnnotatedText(text, spans, source.path, line, meta=meta)
+    yield AnnotatedText(text, spans, path, line, meta=meta)
 
 
 def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped]]:
@@ -147,22 +139,19 @@ def _is_in(text: str, region: dict[str, Any]) -> bool:
     return are_offsets and same(text[start:end], str(region.get("text")))
 
 
-def _from_minimal(
-    record: dict[str, Any], line: int, source: SourceText, settings: ReaderSettings
-) -> Found:
+def _from_minimal(record: dict[str, Any], line: int, path: str, key: str) -> Found:
     if not _is_minimal(record):
         keys = ", ".join(map(shown, list(record)[:6])) or "none"
         raise ValueError(
             f'expected a task with "data" and "annotations", or one of JSON-MIN; its '
             f"keys are {keys}"
         )
-    key = settings.text_key or "text"
     text = string_of(record, key)
     control = _control_of(record)
     regions = record[control] if control else []
     meta = meta_of(record, key, *([control] if control else []))
     spans = tuple(_span(region, line, text) for region in regions)
-    return AnnotatedText(text, spans, source.path, line, meta=meta)
+    return AnnotatedText(text, spans, path, line, meta=meta)
 
 
-READER = FormatReader("label-studio", _recognizes, _read)
+READER = object_reader("label-studio", _is_known, _read)

@@ -16,17 +16,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from ..json_records import meta_of, sample, spans_of, string_of
+from ..json_records import meta_of, spans_of, string_of
 from ..sources import SourceText
 from ..texts import AnnotatedText, Found, LabeledSpan, Skipped, shown
-from .base import FormatReader, ReaderSettings, read_records
+from .base import ReaderSettings, object_reader
 
 ANSWERS = {"accept": "accepted", "reject": "rejected", "ignore": "ignored"}
 MARKS = ("answer", "_task_hash", "_input_hash")
-
-
-def _recognizes(source: SourceText) -> bool:
-    return any(map(is_task, sample(source)))
 
 
 def is_task(record: dict[str, Any]) -> bool:
@@ -37,31 +33,33 @@ def is_task(record: dict[str, Any]) -> bool:
     return "text" in record and (is_shown or any(x in record for x in MARKS))
 
 
-def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
-    def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
-        answer = _own_answer(record) or "accept"
-        is_read = answer == "accept" or answer == "reject" and settings.is_binary
-        if not is_read:
-            yield Skipped(ANSWERS[answer])
-            return
-        key = settings.text_key or "text"
-        text = string_of(record, key)
-        spans, is_moved = _spans(record, text, line)
-        meta = meta_of(record, key, "spans", "tokens")
-        more: dict[str, Any] = {"has_offsets": not is_moved, "meta": meta}
-        task = AnnotatedText(text, spans, source.path, line, **more)
-        answers = [_own_answer(x) for x in record.get("spans") or []]
-        if settings.is_binary:
-            yield _judged(task, answer, answers)
-        elif any(x not in (None, answer) for x in answers):
-            raise ValueError(
-                "the task is accepted, and a span of it is not; give --binary if "
-                "answers are for spans alone, or correct the task"
-            )
-        else:
-            yield task
+def _read_task(
+    line: int, record: dict[str, Any], path: str, settings: ReaderSettings
+) -> Iterator[Found]:
+    answer = _own_answer(record) or "accept"
+    is_read = answer == "accept" or answer == "reject" and settings.is_binary
+    if not is_read:
+        yield Skipped(ANSWERS[answer])
+        return
+    key = settings.text_key or "text"
+    text = string_of(record, key)
+    spans, is_moved = _spans(record, text, line)
+    meta = meta_of(record, key, "spans", "tokens")
+    task = AnnotatedText(text, spans, path, line, has_offsets=not is_moved, meta=meta)
+    answers = [_own_answer(x) for x in record.get("spans") or []]
+    if settings.is_binary:
+        yield _judged(task, answer, answers)
+    elif any(x not in (None, answer) for x in answers):
+        raise ValueError(
+            "the task is accepted, and a span of it is not; give --binary if answers "
+            "are for spans alone, or correct the task"
+        )
+    else:
+        yield task
 
-    items = read_records(source, make)
+
+def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
+    items = TASKS.read(source, settings)
     return _joined(items) if settings.is_binary else items
 
 
@@ -166,4 +164,5 @@ def _moved(
     return span._replace(start=places[first][0], end=places[last][1])
 
 
-READER = FormatReader("prodigy", _recognizes, _read)
+TASKS = object_reader("prodigy", is_task, _read_task)
+READER = replace(TASKS, read=_read)
