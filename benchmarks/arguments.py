@@ -119,14 +119,16 @@ SHARED: dict[str, dict[str, Any]] = {
 }
 
 
-def make_parser(
+def script(
     description: str | None,
+    measure: Callable[..., Any],
     shared: str = "",
     options: Mapping[str, Mapping[str, Any]] | None = None,
     **defaults: Any,
-) -> argparse.ArgumentParser:
-    """Make the parser of a script: options out of `SHARED`, by their names with spaces
-    between them, those of the script, and other defaults."""
+) -> Callable[[], int]:
+    """Returns the `main` of a script, which measures as the command line says, see
+    `run`: by options out of `SHARED`, their names with spaces between them, those of
+    the script, and other defaults."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -135,19 +137,6 @@ def make_parser(
     for name, option in (options or {}).items():
         parser.add_argument(name, **option)
     parser.set_defaults(**defaults)
-    return parser
-
-
-def script(
-    description: str | None,
-    measure: Callable[..., Any],
-    shared: str = "",
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    **defaults: Any,
-) -> Callable[[], int]:
-    """Returns the `main` of a script, which measures as the command line says; see
-    `make_parser` and `run`."""
-    parser = make_parser(description, shared, options, **defaults)
     return lambda: run(parser.parse_args(), measure)
 
 

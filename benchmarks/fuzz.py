@@ -193,11 +193,7 @@ def load_all(args: argparse.Namespace, finds: list[str]) -> list[list[Any]]:
 
 
 def _load_some(
-    seed: int,
-    numbers: range,
-    models: dict[str, Model],
-    shared: mmap.mmap,
-    writer: int,
+    seed: int, numbers: range, models: dict[str, Model], shared: mmap.mmap, writer: int
 ) -> None:
     """Load, and write finds to a pipe, each place once."""
     warnings.simplefilter("ignore")

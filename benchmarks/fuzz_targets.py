@@ -22,15 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import spacy
-from fuzz_seeds import (
-    CONLL,
-    JSON,
-    RULES,
-    TABS,
-    XML_WORDS,
-    of_formats,
-    packed_pipeline,
-)
+from fuzz_seeds import CONLL, JSON, RULES, TABS, XML_WORDS, of_formats, packed_pipeline
 
 from spacy_hosemi.component import saved_files
 from spacy_hosemi.core import PatternAutomaton, compile_grammar

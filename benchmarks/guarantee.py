@@ -31,14 +31,7 @@ from typing import Any
 
 import numpy as np
 from arguments import flag, number, path_to, script, some_of
-from harness import (
-    SEED,
-    draw,
-    read_lines,
-    report,
-    shuffled,
-    table,
-)
+from harness import SEED, draw, read_lines, report, shuffled, table
 from numpy.typing import NDArray
 from scipy.stats import binom
 from spacy.training import Corpus
@@ -95,8 +88,7 @@ def known_model(n_docs: int, n_samples: int, seed: int = SEED) -> Known:
         for name in ("inside", "start", "pattern"):
             getattr(scores, name)[:] *= 2
         doubled.append(np.exp(2 * score - core.log_partition(automaton, scores)))
-    found = np.array(confidence), np.array(doubled), np.array(drawn)
-    return Known(*found)
+    return Known(*map(np.array, (confidence, doubled, drawn)))
 
 
 def exceeded(

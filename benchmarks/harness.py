@@ -208,10 +208,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     titles, _, forms = zip(*(column.partition("|") for column in columns))
     lines = [list(titles)]
     for row in rows:
-        cells = ["-" if x is None else x for x in row]
-        lines.append(
-            [x if isinstance(x, str) else f"{x:{y}}" for x, y in zip(cells, forms)]
-        )
+        cells = zip(("-" if x is None else x for x in row), forms)
+        lines.append([x if isinstance(x, str) else f"{x:{y}}" for x, y in cells])
     widths = [max(map(len, column)) for column in zip(*lines)]
     lines.insert(1, ["-" * widths[0], *("-" * (x - 1) + ":" for x in widths[1:])])
     texts = []
@@ -259,11 +257,11 @@ def cpu_model() -> str:
 def commit() -> str | None:
     """The commit that is checked out, "+" where files differ; None outside git."""
     git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
-    try:
-        found = subprocess.run(git, capture_output=True, text=True)
-    except OSError:
-        return None
-    return found.stdout.strip() or None
+    with suppress(OSError):
+        return (
+            subprocess.run(git, capture_output=True, text=True).stdout.strip() or None
+        )
+    return None
 
 
 def report(

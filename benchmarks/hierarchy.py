@@ -9,37 +9,31 @@ it have most often (in SemCor noun.person, under noun). --field names what has t
 labels, if not the spans: a list beside them, where an empty one means that the span is
 none.
 
-Both systems are fitted in this process by L-BFGS with the settings of
-configs/hierarchical.cfg, but for what is given here. Printed are:
+Both systems are fitted in this process by L-BFGS (with --epochs by updates), with the
+settings of configs/hierarchical.cfg, but for what is given here. Printed are:
 
 - F1 of entities, exact span and label, in per cent: of all; the mean over labels; of
   labels with fewer than 50, and than 10, spans in training, as if there were no other;
 - records: sentences all of whose spans are exact, with no other ones, in per cent; not
-  with --every-token;
-- tokens: F1 of the labels of tokens, outside not counted;
+  with --every-token, where tokens has F1 of the labels of tokens, without outside;
 - label, given the span: of those gold spans that were predicted with any label the
-  share with the right one, NONE etc. left out; beside it what the most frequent label
-  of the same words in training would give, on the same spans;
+  share with the right one; beside it what the most frequent label of the same words in
+  training would give, on the same spans;
 - CPU s of `initialize`, the fit included; MB: the largest resident size so far, so the
   first system's own only;
-- tokens per CPU s: `pipe`, the component alone, on fresh docs; the best of some passes
-  after a warm-up, in which the systems take turns. With confidence = true both compute
-  how probable each entity is at once, the tree on each level, and not when somebody
-  asks. Level by level it always does.
+- tokens per CPU s of the component alone, on fresh docs, in turns; the best pass.
 
 Tested is on test.jsonl; with --dev on dev.jsonl; with --held-out N on the last N lines
 of the shuffled train. With several --threshold the first is trained with, and each
 predicts; "as the last" is the share of sentences in which it predicts what the last one
-does, which should be 0 then. Only level by level they differ: hierarchy.exact_up_to =
-0. --epochs trains by updates. --every-token is the paper's setting (Deschacht and Moens
-2006): synsets of nouns are labels, and so are NONE, ADJ, ADV and VERB, for each other
-token. `--growth` keeps the spans with the N most frequent labels, and prints what
-training and tagging cost by N. `--draws N` with --max-train and --held-out shuffles
-train in N ways, and prints F1 of both systems for each, of all labels and of those with
-fewer than 50 spans, and records, at each --expected-f1, and the means over the draws,
-of the differences with their standard errors. `--choose-on N` leaves the last N lines
-of the shuffled train out of training: on them each system chooses l2, decoding and
-expected F1 (`fit.l2 = "auto"`).
+does: they differ level by level only (hierarchy.exact_up_to = 0). --every-token is the
+paper's setting (Deschacht and Moens 2006): synsets of nouns are labels, and so are
+NONE, ADJ, ADV and VERB, for each other token. `--growth` keeps the spans with the N
+most frequent labels, and prints what training and tagging cost by N. `--draws N` with
+--max-train and --held-out shuffles train in N ways, and prints F1 and records of both
+systems for each, at each --expected-f1, and the means of the differences with their
+standard errors. `--choose-on N` leaves the last N lines of the shuffled train out of
+training: on them each system chooses l2, decoding and expected F1 (`fit.l2 = "auto"`).
 """
 
 from __future__ import annotations

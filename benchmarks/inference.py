@@ -134,10 +134,7 @@ A, B = (1.5, 4.0, 1.2), (0.6, 1.8, 0.6)  # targets of the operations, in yardsti
 
 
 def case_tables(
-    title: str,
-    automaton: core.PatternAutomaton,
-    targets: Sequence[float],
-    sizes: Sizes,
+    title: str, automaton: core.PatternAutomaton, targets: Sequence[float], sizes: Sizes
 ) -> list[str]:
     """The yardstick, and the operations beside it."""
     loops, counts = bare_loops(automaton, 100, 16)

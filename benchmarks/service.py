@@ -31,6 +31,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,13 +63,9 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         path = [str(harness.ROOT.resolve()), os.environ.get("PYTHONPATH", "")]
-        env = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, path)),
-            "SERVICE_MODEL": str(model.resolve()),
-            "SERVICE_PORT": str(self.port),
-            "SERVICE_RELOAD_TOKEN": TOKEN,
-        }
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
+        env |= {"SERVICE_MODEL": str(model.resolve()), "SERVICE_PORT": str(self.port)}
+        env["SERVICE_RELOAD_TOKEN"] = TOKEN
         self._log = log
         with log.open("wb") as file:
             command = [sys.executable, "service.py"]
@@ -81,13 +78,10 @@ class Server:
 
     def ask(self, method: str, path: str, **headers: str) -> tuple[int, str]:
         """Returns status and body of an answer."""
-        connection = self.connect()
-        try:
+        with closing(self.connect()) as connection:
             connection.request(method, path, headers=headers)
             answer = connection.getresponse()
             return answer.status, answer.read().decode()
-        finally:
-            connection.close()
 
     def __enter__(self) -> Server:
         """Wait until the model is loaded; exits if it does not come."""

@@ -72,8 +72,7 @@ class Course(NamedTuple):
         looks = [*range(LOOKS_EVERY - 1, end, LOOKS_EVERY), end]
         best = looks[0]
         for k in looks:
-            if self.dev[k] > self.dev[best]:
-                best = k
+            best = max(best, k, key=self.dev.__getitem__)
             if k - best >= patience:
                 return k, best
         return end, best

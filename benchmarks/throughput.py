@@ -21,13 +21,11 @@ Systems:
   "confidence" asks for the marginal of every tag that it gives; "features ready" leaves
   out making features and CRFsuite's items;
 - usaddress: `usaddress.parse(text)`, which has a model of its own;
-- ner, spancat: what `spacy init config` writes for a CPU. They are trained a few steps
-  only: scores would be bad, but their speed does not depend on them.
+- ner, spancat: what `spacy init config` writes for a CPU, trained a few steps only.
 
-No scores are printed: nothing is learnt of test. All run in this process and take
-turns, in an order that changes; figures are medians of the passes after a first one.
-Where the range is wide, the machine was busy. Ratios are those of the medians; tokens
-are those of the first system, for all.
+All run in this process and take turns, in an order that changes; figures are medians of
+the passes after a first one, ratios those of the medians; tokens are those of the first
+system, for all. No scores are printed: nothing is learnt of test.
 """
 
 from __future__ import annotations

@@ -16,11 +16,10 @@ has a process of its own; the systems take turns, and the medians of --rounds co
   features. "To their end" is our time to the F1 on dev that the chain ends with, with
   the weights of that iteration; a third training, which is not timed, looks at dev.
 
-CPU seconds are those of the fit: of our L-BFGS from the first evaluation to the last,
-and of CRFsuite's `train`, which also counts its features and writes its model. "All" is
-what begins with documents whose features CRFsuite has been handed: ours reads, counts
-and selects them in that time. Memory is the peak of the process, and how much that is
-above what it had before: documents alone for us, features handed over for CRFsuite.
+CPU seconds are those of the fit: of our L-BFGS, and of CRFsuite's `train`, which also
+counts its features and writes its model. "All" begins with documents, whose features
+CRFsuite has been handed; ours reads, counts and selects them. Memory is the peak of the
+process, and how much that is above what it had before.
 """
 
 from __future__ import annotations

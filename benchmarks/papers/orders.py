@@ -71,11 +71,7 @@ TASKS = {
         "clauses by their marks",
         1000,
         COVERED,
-        {
-            "preset": "none",
-            "inside": punctuation.INSIDE,
-            "within": punctuation.WITHIN,
-        },
+        {"preset": "none", "inside": punctuation.INSIDE, "within": punctuation.WITHIN},
         {**punctuation.FIT, "l2": 1.0},
         punctuation.segments,
         punctuation.marks,

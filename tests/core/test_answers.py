@@ -22,13 +22,7 @@ from spacy_hosemi.core.parallel.coroutines import finish
 from .. import oracles
 from ..strategies import n_of
 from .families import LONG, SHORT, Case, cases, long_cases
-from .problems import (
-    INF,
-    all_segments,
-    gradient_fields,
-    make_automaton,
-    relative_error,
-)
+from .problems import INF, all_segments, gradient_fields, make_automaton, relative_error
 
 GAINS = {"spans": oracles.expected_correct, "f1": oracles.expected_f1}
 

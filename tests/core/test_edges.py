@@ -25,14 +25,7 @@ from .problems import (
     relative_error,
     zeros,
 )
-from .test_answers import (
-    LONG_QUESTIONS,
-    QUESTIONS,
-    best,
-    decisions,
-    entropy,
-    log_z,
-)
+from .test_answers import LONG_QUESTIONS, QUESTIONS, best, decisions, entropy, log_z
 
 # e^-745 is 0 in double precision, the product of two e^-373 too
 GAPS = [100.0, 330.0, 340.0, 350.0, 370.0, 400.0, 500.0, 640.0, 700.0, 720.0]

@@ -8,11 +8,7 @@ import pytest
 from spacy_hosemi import core
 
 from .. import oracles
-from .problems import (
-    INF,
-    make_cells,
-    zeros,
-)
+from .problems import INF, make_cells, zeros
 
 # --- a case worked by hand ----------------------------------------------------------
 

@@ -46,9 +46,7 @@ def test_no_state_is_split():
     weights = 0.5 - 0.1, 1.5, -2.0
     entries = [(i, 1, 3 + c, w) for i in range(30) for c, w in enumerate(weights)]
     given = replace(
-        potentials,
-        pattern=np.array([0.1, -0.3]),
-        entries=make_entries(entries),
+        potentials, pattern=np.array([0.1, -0.3]), entries=make_entries(entries)
     )
     found = core.marginals(automaton, given)
     assert found.log_z == pytest.approx(expected.log_z, abs=1e-12)

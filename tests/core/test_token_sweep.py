@@ -10,12 +10,7 @@ import pytest
 from spacy_hosemi import core
 from spacy_hosemi.core.automaton.pattern_trie import PatternTrie
 
-from .problems import (
-    INF,
-    make_automaton,
-    make_entries,
-    zeros,
-)
+from .problems import INF, make_automaton, make_entries, zeros
 
 METHODS = ("auto", "nonnegative", "automaton")
 

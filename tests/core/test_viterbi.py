@@ -11,13 +11,7 @@ from spacy_hosemi.core.algorithms import viterbi
 
 from .. import oracles
 from ..strategies import EXACT, random_patterns, random_problem
-from .problems import (
-    INF,
-    as_core,
-    make_entries,
-    raises,
-    zeros,
-)
+from .problems import INF, as_core, make_entries, raises, zeros
 
 # --- a case worked by hand ----------------------------------------------------------
 

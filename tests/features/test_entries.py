@@ -201,12 +201,7 @@ NO_PAIR = '"Weird Al" Yankovic,1', '"never closed,1\nAda,2\nBath,3'
             for name, data, encoding, line in OTHER_ENCODING
         ),
         *(
-            (
-                "a.csv",
-                data,
-                {"column": x},
-                ["HS084", f"{n} has no column {x!r};", y],
-            )
+            ("a.csv", data, {"column": x}, ["HS084", f"{n} has no column {x!r};", y])
             for data, x, n, y in NO_COLUMN
         ),
         *((x, "Ada", y, [f"[HS086] {next(iter(y))} is "]) for x, y in NO_ARGUMENT),

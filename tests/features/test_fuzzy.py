@@ -11,12 +11,7 @@ import spacy
 from hypothesis import given
 
 from spacy_hosemi.features import Extractor, FeatureSet, Gazetteers, make_gazetteer
-from spacy_hosemi.features.gazetteers.fuzzy import (
-    Fuzzy,
-    FuzzyIndex,
-    grams,
-    make_fuzzy,
-)
+from spacy_hosemi.features.gazetteers.fuzzy import Fuzzy, FuzzyIndex, grams, make_fuzzy
 from spacy_hosemi.features.naming import feature_names
 
 from ..helpers import make_doc

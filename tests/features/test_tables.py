@@ -8,13 +8,7 @@ from confection import Config
 from hypothesis import given
 from spacy import registry
 
-from spacy_hosemi.features import (
-    Extractor,
-    FeatureSet,
-    Table,
-    Tables,
-    make_table,
-)
+from spacy_hosemi.features import Extractor, FeatureSet, Table, Tables, make_table
 from spacy_hosemi.features.gazetteers.readers import make_table_reader
 from spacy_hosemi.features.lexemes import LexemeReader
 from spacy_hosemi.features.naming import feature_names

@@ -8,12 +8,7 @@ import pytest
 import spacy
 from hypothesis import given
 
-from spacy_hosemi.features import (
-    Extractor,
-    FeatureSet,
-    Gazetteers,
-    make_gazetteer,
-)
+from spacy_hosemi.features import Extractor, FeatureSet, Gazetteers, make_gazetteer
 from spacy_hosemi.features.naming import segment_namer
 from spacy_hosemi.features.segment_attributes import SEGMENT_ATTRIBUTES
 
