@@ -180,21 +180,6 @@ def test_devices_may_be_the_same(model, lines):
     run(model, lines, "--output", "/dev/null", "--errors", "/dev/null", "--overwrite")
 
 
-def test_objects_and_tables(model, tmp_path):
-    rows = [{"id": i, "text": "x", "body": text} for i, text in enumerate(TEXTS)]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    found = objects(model, tmp_path / "a.jsonl", "--text-key", "body")
-    assert [one["text"] for one in found] == [*TEXTS]
-    assert objects(model, tmp_path / "a.jsonl")[0]["text"] == "x"
-    for name, delimiter in (("a.csv", ","), ("b.csv", ";"), ("c.tsv", "\t")):
-        with (tmp_path / name).open("w", newline="", encoding="utf8") as file:
-            table = csv.DictWriter(file, [*rows[0]], delimiter=delimiter)
-            table.writeheader()
-            table.writerows(rows)
-        found = objects(model, tmp_path / name, "--column", "body")
-        assert [one["text"] for one in found] == [*TEXTS]
-
-
 WORDS = ["Ada", "Lovelace", "wrote", "to Charles", "Babbage."]
 
 
@@ -336,7 +321,6 @@ def test_references_need_labels_and_libraries(model, lines, monkeypatch):
         (["nothing.txt"], "There is no file 'nothing.txt'"),
         (["TABLE.csv"], "Say which column has the texts: --column NAME"),
         (["LIST.json"], "is no file of lines"),
-        (["-o", "FILE"], "exists already"),
         (["-o", "."], "is a folder"),
         (["--threads", "0"], "threads"),
         (["--resume"], "--resume cannot go on with 'csv' in -"),
@@ -344,12 +328,11 @@ def test_references_need_labels_and_libraries(model, lines, monkeypatch):
     ],
 )
 def test_what_cannot_run(model, lines, tmp_path, args, message):
-    for name in ("TABLE.csv", "LIST.json", "FILE"):
+    for name in ("TABLE.csv", "LIST.json"):
         (tmp_path / name).write_text("[]")
         args = [str(tmp_path / x) if x == name else x for x in args]
     out, err = run(model, lines, *args, code=2)
     assert out == "" and message in " ".join(err.split())
-    assert (tmp_path / "FILE").read_text() == "[]"
 
 
 def test_nothing_is_written_half(model, lines, tmp_path):

@@ -102,26 +102,6 @@ def test_places_in_characters(model):
     assert read and all(x["start_char"] is x["end_char"] is None for x in others)
 
 
-@pytest.mark.parametrize(
-    "name, content, options",
-    [
-        ("a.jsonl", '{{"text": "{}"}}', ()),
-        ("a.jsonl", '{{"text": "no", "body": "{}"}}', ("--text-key", "body")),
-        ("a.ndjson", '{{"tokens": ["{}"]}}', ()),
-        ("a.txt", '{{"body": "{}"}}', ("--text-key", "body")),
-        ("a.csv", 'id;body\n7;"{}"', ("--column", "body")),
-        ("a.tsv", "id\tbody\n7\t{}", ("--column", "body")),
-    ],
-)
-def test_files_are_read_as_by_parse(model, tmp_path, name, content, options):
-    text = TEXT.replace(" ", '", "') if "tokens" in content else TEXT
-    (tmp_path / name).write_text(content.format(text))
-    (doc,) = explained(model, tmp_path / name, *options)
-    line = len(content.splitlines())
-    assert (doc["text"], doc["line"]) == (TEXT, line)
-    assert doc["explanations"][0]["text"] == "Ada Lovelace"
-
-
 def test_changes(tmp_path):
     train_cities(tmp_path).to_disk(tmp_path / "model")
     args = tmp_path / "model", "they saw Ceb Dor again ."
@@ -149,8 +129,6 @@ def test_a_page(model, tmp_path):
     assert page.startswith("<!DOCTYPE html>") and "PER: Ada Lovelace" in page
     printed, said = run(model, TEXT, "--html", "-")
     assert printed.startswith("<!DOCTYPE html>") and "Wrote" not in said
-    run(model, "", "--html", path, code=2)
-    assert path.read_text("utf8") == page
     run(model, "", "--html", path, "--overwrite")
     assert path.read_text("utf8") != page
 
@@ -209,14 +187,6 @@ def test_lines_that_cannot_be_read(model, tmp_path, output):
     printed, said = run(model, path, *output, code=1)
     assert printed == ""
     assert "No line could be explained: nothing is written" in said
-
-
-def test_another_encoding(model, tmp_path):
-    path = tmp_path / "lines.txt"
-    path.write_bytes("Ada Lovelace wrote to Renée.\n".encode("latin-1"))
-    (doc,) = explained(model, path, "--encoding", "latin-1")
-    assert doc["text"].endswith("Renée.")
-    assert "HS161" in run(model, path, "--encoding", "base64", code=2)[1]
 
 
 def test_lines_that_cannot_have_the_span(model, tmp_path):

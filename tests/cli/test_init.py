@@ -190,15 +190,6 @@ def test_characters_of_files(tmp_path, monkeypatch):
     assert read_paths() == {path for path in paths if "$" not in path.name}
 
 
-def test_an_existing_config_stays(tmp_path):
-    path = tmp_path / "a.cfg"
-    path.write_text("mine")
-    assert "exists already" in init(path, code=2).stderr
-    assert path.read_text() == "mine"
-    init(path, "--overwrite")
-    assert load_config(path)["nlp"]["lang"] == "en"
-
-
 def test_standard_output():
     result = init("-", "--lang", "de", "--for", "names")
     config = load_config_from_str(result.stdout)

@@ -69,7 +69,6 @@ def test_by_a_loss(model, dev, loss, tmp_path):
         ("small", "No strength is given"),
         ("--max-loss 0.1", "--max-loss needs --data"),
         ("--data nowhere.spacy", "There is no file 'nowhere.spacy'"),
-        (". --keep 0.1", "'.' exists already"),
         ("small --data OUTSIDE.spacy --max-loss 0.1", "HS120"),
     ],
 )

@@ -166,8 +166,34 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("command", SAME)
-def test_what_is_read_is_not_overwritten(command, model, tmp_path, monkeypatch):
+# Commands whose output exists.
+EXISTING = (
+    "init y.txt",
+    "tune x.spacy y.txt",
+    "parse MODEL x.txt -o y.txt",
+    "parse MODEL x.txt --rest y.txt",
+    "parse MODEL x.txt --report y.txt",
+    "parse MODEL x.txt --errors y.txt",
+    "select MODEL x.spacy --out y.txt",
+    "suspicious x.spacy -o y.txt",
+    "convert x.txt y.spacy",
+    "convert x.txt o.spacy --faults y.txt",
+    "convert x.txt o.spacy --dev .5 --dev-out y.spacy",
+    "errors MODEL x.spacy --html y.txt",
+    "explain MODEL Ada --html y.txt",
+    "calibrate MODEL x.spacy -o .",
+    "guarantee MODEL x.spacy --record-error .1 -o .",
+    "prune MODEL . --keep .1",
+    "gazetteer replace MODEL cities x.txt -o .",
+)
+STAYS = [(f"{command} -f", f"{names} are the same") for command, names in SAME.items()]
+STAYS += [(command, "exists already. Choose another one") for command in EXISTING]
+
+
+@pytest.mark.parametrize("command, message", STAYS)
+def test_what_is_there_is_not_overwritten(
+    command, message, model, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     for name in ("x.spacy", "y.spacy"):
         DocBin(docs=references()).to_disk(name)
@@ -175,9 +201,8 @@ def test_what_is_read_is_not_overwritten(command, model, tmp_path, monkeypatch):
         Path(name).write_text("Ada wrote.\n")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     args = command.replace("MODEL", str(model)).split()
-    result = hosemi(*args, "--overwrite", code=2)
-    assert f"{SAME[command]} are the same file" in result.stderr
-    assert result.stdout == ""
+    result = hosemi(*args, code=2)
+    assert message in result.stderr and result.stdout == ""
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -340,6 +365,39 @@ def test_input(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr()
     assert printed.out == "" and "standard input. It is closed" in printed.err
     assert "No such file" in printed.err
+
+
+ADA = "Ada Lovelace wrote to Mary in Paris."
+BODY = "--text-key", "body"
+READ_TEXTS = {"parse": ["-F", "jsonl"], "explain": ["--json"], "select": ["--json"]}
+
+
+@pytest.mark.parametrize("command", READ_TEXTS)
+@pytest.mark.parametrize(
+    "name, content, options",
+    [
+        ("a.jsonl", '{{"text": "{}", "body": "no"}}', ()),
+        ("a.jsonl", '{{"text": "no", "body": "{}"}}', BODY),
+        ("a.ndjson", '{{"tokens": ["{}"]}}', ()),
+        ("a.txt", '{{"body": "{}"}}', BODY),
+        ("a.csv", 'id;body\n7;"{}"', ("--column", "body")),
+        ("a.csv", "id,body\n7,{}", ("--column", "body")),
+        ("a.tsv", "id\tbody\n7\t{}", ("--column", "body")),
+        ("a.txt", "{}é", ("--encoding", "latin-1")),
+        ("a.csv", "id,body\n7,{}", ("--column", "body", "--encoding", "utf-16")),
+    ],
+)
+def test_files_of_texts(model, tmp_path, command, name, content, options):
+    text = ADA.replace(" ", '", "') if "tokens" in content else ADA
+    encoding = options[-1] if "--encoding" in options else "utf8"
+    (tmp_path / name).write_text(content.format(text), encoding)
+    args = command, model, tmp_path / name, *options, *READ_TEXTS[command]
+    found = srsly.json_loads(hosemi(*args).stdout)
+    (one,) = found.get("documents") or found.get("docs") or [found]
+    words = one["tokens"] if "tokens" in found else one["text"].split()
+    line = one["line"] if "line" in one else one["index"] + 1
+    assert " ".join(words) == ADA + "é" * ("é" in content)
+    assert line == len(content.splitlines())
 
 
 # --- faults -----------------------------------------------------------------------

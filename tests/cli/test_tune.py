@@ -149,10 +149,6 @@ def test_ctrl_c(train, tmp_path, monkeypatch, short, where, n, code):
 
 def test_what_is_refused(train, tmp_path):
     out = tmp_path / "tuned.cfg"
-    out.write_text("mine")
-    assert "exists already" in tune(train, out, code=2).stderr
-    assert out.read_text() == "mine"
-    out.unlink()
     few = save(tmp_path / "few.spacy", TRAIN[:2] * 3)
     none = save(tmp_path / "none.spacy", ["Nobody wrote."])
     averaged = (
