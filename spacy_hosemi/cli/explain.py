@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,6 +117,7 @@ def explain_cli(
       python -m spacy hosemi explain m references.txt --html why.html
     """
     from ..component.chunks import doc_of
+    from ..formats.texts import Fault
 
     query = _read_query(span, label)
     if html is not None:
@@ -131,7 +131,7 @@ def explain_cli(
         _check_label(model, pipe, label if query is None else query[0])
         how: dict[str, Any] = {"changes": changes, "progress": _progress}
         for line in lines:
-            with _leaving_out(line, log):
+            try:
                 doc = nlp(doc_of(nlp, line))
                 explanations = []
                 if html is not None:  # the page explains all spans
@@ -146,6 +146,12 @@ def explain_cli(
                 elif html is None:
                     print_explanations(doc, explanations, label, top, changes)
                 n_explained += 1
+            except ValueError as e:
+                if not isinstance(e, _NoSpan) and not str(e).startswith(_OF_TEXT):
+                    raise
+                if not line.line:  # there is only a text
+                    fail(str(e))
+                log.add(Fault(line.path, line.line, str(e)))
         if log.n and not n_explained:
             say("No line could be explained: nothing is written")
         elif html is not None:
@@ -223,22 +229,6 @@ def _read_texts(
     if is_named or re.fullmatch(r"\S+\.(txt|jsonl|ndjson|csv|tsv)", source):
         fail(f"There is no file {source!r}", expected)
     return [Line("", 0, source)]
-
-
-@contextmanager
-def _leaving_out(line: Line, log: FaultLog) -> Iterator[None]:
-    """Logs a line that cannot be explained, so that the others can. Exits if there is
-    only a text."""
-    from ..formats.texts import Fault
-
-    try:
-        yield
-    except ValueError as e:
-        if not isinstance(e, _NoSpan) and not str(e).startswith(_OF_TEXT):
-            raise
-        if not line.line:
-            fail(str(e))
-        log.add(Fault(line.path, line.line, str(e)))
 
 
 def _find_span(doc: Doc, query: Query) -> Span:

@@ -86,9 +86,7 @@ def _in_characters(
 ) -> LabeledSpan:
     """Returns a span in characters, from one in tokens if there are starts of them.
     Raises a ValueError that says what is wrong with the span."""
-    problem = _fault_of_label(span.label)
-    if problem:
-        raise ValueError(problem)
+    _check_label(span.label)
     raw = f"the span {_as_given(span)}"
     mended = offsets.mend(text, span) if text.has_offsets else span
     n = len(text.text) if starts is None else len(starts) - 1
@@ -108,15 +106,14 @@ def _in_characters(
     return mended
 
 
-def _fault_of_label(label: str) -> str | None:
+def _check_label(label: str) -> None:
     if not label.strip():
-        return "a span has an empty label; expected a name"
+        raise ValueError("a span has an empty label; expected a name")
     if label != label.strip() or not label.isprintable():
-        return (
+        raise ValueError(
             f"a span has the label {shown(label)}; expected printable characters, "
             "without white space at its ends"
         )
-    return None
 
 
 def _as_given(span: LabeledSpan) -> str:

@@ -131,22 +131,15 @@ def meta_of(record: dict[str, Any], *used: str) -> dict[str, Any]:
 
 
 def _in_lines(source: SourceText) -> Iterator[tuple[int, Any]]:
-    whole = _single_object(source)
-    if whole is not None:
-        yield 1, whole
-        return
+    first = source.text.strip().partition("\n")[0]
+    if isinstance(parse_json(first, "", 0), Fault):  # one object over several lines
+        whole = parse_json(source.text, "", 0)
+        if not isinstance(whole, Fault):
+            yield 1, whole
+            return
     for number, line in enumerate(source.text.split("\n"), start=1):
         if line.strip():
             yield number, parse_json(line, source.path, number)
-
-
-def _single_object(source: SourceText) -> Any:
-    """Returns one object over several lines, if that is all there is."""
-    first = source.text.strip().partition("\n")[0]
-    if isinstance(parse_json(first, "", 0), Fault):
-        whole = parse_json(source.text, "", 0)
-        return None if isinstance(whole, Fault) else whole
-    return None
 
 
 def parse_json(text: str, path: str, line: int) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..json_records import meta_of, spans_of, string_of
-from ..texts import AnnotatedText, Found, LabeledSpan
+from ..texts import AnnotatedText, Found
 from .base import ReaderSettings, object_reader
 
 KEYS = ("label", "labels", "entities")
@@ -37,16 +37,12 @@ def _read(
     # A text is under "data" when it was imported so, in projects of version 1.
     key = settings.text_key or ("text" if "text" in record else "data")
     text = string_of(record, key if key in record else "text")
-    spans = _spans(record, line)
+    place = next((x for x in reversed(KEYS) if x in record), None)
+    if place is None:
+        raise ValueError('none of the keys "label", "labels" and "entities" is there')
+    spans = spans_of(record[place], ("start_offset", "end_offset"), line)
     meta = meta_of(record, key, *KEYS, "relations", "Comments")
     yield AnnotatedText(text, spans, path, line, meta=meta)
-
-
-def _spans(record: dict[str, Any], line: int) -> tuple[LabeledSpan, ...]:
-    key = next((key for key in reversed(KEYS) if key in record), None)
-    if key is None:
-        raise ValueError('none of the keys "label", "labels" and "entities" is there')
-    return spans_of(record[key], ("start_offset", "end_offset"), line)
 
 
 READER = object_reader("doccano", _is_doccano, _read)
