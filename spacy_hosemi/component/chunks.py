@@ -7,12 +7,7 @@ go on. Memory does not grow with the number of lines.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import (
-    AbstractContextManager,
-    contextmanager,
-    nullcontext,
-    suppress,
-)
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from threading import RLock
 from typing import Any, Protocol, TypeVar

@@ -129,9 +129,10 @@ class ReviewMarks:
     ) -> None:
         self._facts = facts
         self._guarantee, self._names, self._on_empty = guarantee, names, on_empty
-        keys = "texts", "without_fields", "unusual", "fields"
-        judged = "n_judged", "n_accepted", "n_low", "has_drifted"
-        self.counts = dict.fromkeys((*keys, *judged), 0)
+        keys = (
+            "texts without_fields unusual fields n_judged n_accepted n_low has_drifted"
+        )
+        self.counts = dict.fromkeys(keys.split(), 0)
 
     @property
     def has_drifted(self) -> bool:
@@ -161,34 +162,32 @@ class ReviewMarks:
 
     def _judged(self, record: ExtractedRecord) -> ExtractedRecord:
         """Counts a record, and returns it with what a guarantee says of it alone."""
-        fields, guarantee = record.best.fields, self._guarantee
+        fields, guarantee, counts = record.best.fields, self._guarantee, self.counts
         found = reference_of(fields, self._names) if self._names else fields
-        is_empty = not found and bool(record.text.strip())
-        if is_empty:
+        labels, has_text = [x.label for x in fields], bool(record.text.strip())
+        if has_text and not found:
             self._on_empty(record)
-        labels = [x.label for x in fields]
-        if self._facts is not None and record.text.strip():
+        if has_text and self._facts is not None:
             is_unusual = self._facts.is_unusual(labels, len(record.text))
             record = replace(record, is_unusual=is_unusual)
-        values = {"texts": 1, "without_fields": is_empty, "fields": len(fields)}
-        values["unusual"] = record.is_unusual
-        if guarantee is not None and record.text.strip():
-            probabilities = [x.confidence for x in fields]
-            if guarantee.is_of_records:
-                probabilities = [record.best.confidence]
-            if record.is_unusual:
-                probabilities = [0.0] * len(probabilities)
-            if guarantee.is_of_records:
-                record = replace(record, verdict=guarantee.of_record(*probabilities))
-            else:
-                verdicts = guarantee.of_spans([*zip(labels, probabilities)])
-                record = replace(record, verdicts=[*map(str, verdicts)])
-            values["n_judged"] = len(probabilities)
-            if (usual := guarantee.usual) is not None:
-                values["n_low"] = sum(map(usual.is_low, probabilities))
-        for name, n in values.items():
-            self.counts[name] += n
-        return record
+        counts["texts"] += 1
+        counts["without_fields"] += has_text and not found
+        counts["fields"] += len(fields)
+        counts["unusual"] += record.is_unusual
+        if guarantee is None or not has_text:
+            return record
+        probabilities = [x.confidence for x in fields]
+        if guarantee.is_of_records:
+            probabilities = [record.best.confidence]
+        if record.is_unusual:
+            probabilities = [0.0] * len(probabilities)
+        counts["n_judged"] += len(probabilities)
+        if (usual := guarantee.usual) is not None:
+            counts["n_low"] += sum(map(usual.is_low, probabilities))
+        if guarantee.is_of_records:
+            return replace(record, verdict=guarantee.of_record(*probabilities))
+        verdicts = guarantee.of_spans([*zip(labels, probabilities)])
+        return replace(record, verdicts=[*map(str, verdicts)])
 
     def report(self) -> dict[str, Any]:
         """Returns the counts for programs, and of drift null where nobody looks."""

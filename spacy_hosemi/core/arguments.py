@@ -18,6 +18,10 @@ MOST_THREADS = 1024
 MOST_SEGMENTS = 10_000_000
 
 
+def _refusal(message: str, name: str, value: object, expected: object) -> str:
+    return message.format(name=name, found=shown(value), expected=expected)
+
+
 def is_whole(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
@@ -25,10 +29,7 @@ def is_whole(value: object) -> bool:
 def check_flag(name: str, value: object) -> None:
     """RAISES (TypeError): HS026 neither True nor False."""
     if not isinstance(value, (bool, np.bool_)):
-        expected = "True or False"
-        raise TypeError(
-            Errors.HS026.format(name=name, found=shown(value), expected=expected)
-        )
+        raise TypeError(_refusal(Errors.HS026, name, value, "True or False"))
 
 
 def check_whole(
@@ -39,7 +40,7 @@ def check_whole(
         return int(value)  # type: ignore[call-overload]
     kind = ValueError if is_whole(value) else TypeError
     expected = f"a whole number from {low:,} to {high:,}"
-    raise kind(message.format(name=name, found=shown(value), expected=expected))
+    raise kind(_refusal(message, name, value, expected))
 
 
 def check_number(
@@ -50,16 +51,13 @@ def check_number(
     if is_number and low <= value <= high:  # type: ignore[operator]
         return float(value)  # type: ignore[arg-type]
     kind = ValueError if is_number else TypeError
-    expected = f"a number from {low:g} to {high:g}"
-    raise kind(message.format(name=name, found=shown(value), expected=expected))
+    raise kind(_refusal(message, name, value, f"a number from {low:g} to {high:g}"))
 
 
 def check_word(name: str, value: object, expected: Sequence[str]) -> str:
     """RAISES (ValueError): HS023 not one of those expected."""
     if not isinstance(value, str) or value not in expected:
-        raise ValueError(
-            Errors.HS023.format(name=name, found=shown(value), expected=expected)
-        )
+        raise ValueError(_refusal(Errors.HS023, name, value, expected))
     return value
 
 
@@ -79,6 +77,4 @@ def check_list(name: str, value: object, expected: str) -> list[Any]:
             return list(value)  # type: ignore[call-overload]
         except TypeError:
             pass
-    raise TypeError(
-        Errors.HS019.format(name=name, found=shown(value), expected=expected)
-    )
+    raise TypeError(_refusal(Errors.HS019, name, value, expected))

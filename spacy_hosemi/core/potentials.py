@@ -162,17 +162,10 @@ class ManyPotentials(Sequence[Potentials]):
         return Potentials(*scored, self.length, self.tail, cells, self.pattern)
 
 
-def without_entries(potentials: Potentials, pattern: Floats) -> Potentials:
+def without_entries(given: Potentials, pattern: Floats) -> Potentials:
     """Without entries and with other weights of patterns; `replace` is slower."""
-    return Potentials(
-        potentials.inside,
-        potentials.start,
-        potentials.end,
-        potentials.length,
-        potentials.tail,
-        potentials.cells,
-        pattern,
-    )
+    tokens, lengths = (given.inside, given.start, given.end), (given.length, given.tail)
+    return Potentials(*tokens, *lengths, given.cells, pattern)
 
 
 @dataclass(frozen=True, eq=False)
