@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from itertools import product
 
 import hypothesis.strategies as st
 import numpy as np
@@ -17,14 +18,6 @@ PATTERNS = [("O", "A"), ("A", "B", "A"), ("^", "A", "B"), ("B", "$"), ("^", "$")
 OBSERVED = [("B", "A"), ("O", "A"), ("^", "B", "B")]
 
 
-def test_states_by_hand():
-    automaton = PatternAutomaton(["O", "A", "B"], PATTERNS)
-    # ^  O  A  B, then the proper prefixes A B (of A B A) and ^ A (of ^ A B);
-    # the prefix O of O A and the prefix B of B $ are labels
-    assert automaton.n_states == 6
-    assert automaton.n_columns == 3
-
-
 @pytest.mark.parametrize(
     "labels, patterns, expected",
     [
@@ -35,27 +28,24 @@ def test_states_by_hand():
         ("OA", [("A", "O", "A"), ("A", "O", "O"), ("A", "O", "$")], 4),
         ("OA", [("^", "A", "O", "$")], 5),
         ("OA", [("^", "$")], 3),
+        # ^  O  A  B, then the proper prefixes A B (of A B A) and ^ A (of ^ A B);
+        # the prefix O of O A and the prefix B of B $ are labels
+        ("OAB", PATTERNS, 6),
     ],
 )
 def test_number_of_states(labels, patterns, expected):
     assert PatternAutomaton(list(labels), patterns).n_states == expected
 
 
-@given(pattern_sets(n_labels=3))
-def test_states_are_the_proper_prefixes(patterns):
-    prefixes = {z[:k] for z in patterns for k in range(1, len(z))}
-    states = {("^",), (0,), (1,), (2,)} | prefixes
-    assert make_automaton(3, patterns).n_states == len(states)
-
-
 @given(pattern_sets(n_labels=3), observed_sets(n_labels=3, longest=4))
-def test_states_with_observed_patterns(patterns, observed):
-    """Proper prefixes of all patterns, and no more than those and the observed."""
-    prefixes = {z[:k] for z in patterns + observed for k in range(1, len(z))}
-    least = {("^",), (0,), (1,), (2,)} | prefixes
-    automaton = make_automaton(3, patterns, observed)
-    assert len(least) <= automaton.n_states <= len(least | set(observed))
-    assert automaton.n_columns == 3 + len(observed)
+def test_states_are_the_proper_prefixes(patterns, observed):
+    """Those of all patterns, and no more than those and the observed."""
+    for some in (observed[:0], observed):
+        prefixes = {z[:k] for z in patterns + some for k in range(1, len(z))}
+        least = {("^",), (0,), (1,), (2,)} | prefixes
+        automaton = make_automaton(3, patterns, some)
+        assert len(least) <= automaton.n_states <= len(least | set(some))
+        assert automaton.n_columns == 3 + len(some)
 
 
 def test_names_are_kept_in_order_and_may_be_any_iterable():
@@ -111,12 +101,16 @@ def from_pickle(automaton):
     ],
 )
 def test_round_trip(copied, labels, patterns):
-    automaton = PatternAutomaton(labels, patterns)
-    found = copied(automaton)
-    assert isinstance(automaton.to_bytes(), bytes)
-    assert found.to_bytes() == automaton.to_bytes()
+    found = copied(PatternAutomaton(labels, patterns))
+    assert_same(found, PatternAutomaton(labels, patterns))
     assert list(found.labels) == labels
     assert [tuple(pattern) for pattern in found.patterns] == patterns
+
+
+def assert_same(found, automaton):
+    assert isinstance(automaton.to_bytes(), bytes)
+    assert found.to_bytes() == automaton.to_bytes()
+    assert found.observed == automaton.observed
     assert found.n_states == automaton.n_states
     assert found.n_columns == automaton.n_columns
 
@@ -124,27 +118,15 @@ def test_round_trip(copied, labels, patterns):
 @given(pattern_sets(n_labels=4), observed_sets(n_labels=4))
 def test_round_trip_of_any_patterns(patterns, observed):
     automaton = make_automaton(4, patterns, observed)
-    found = from_bytes(automaton)
-    assert found.to_bytes() == automaton.to_bytes()
-    assert found.observed == automaton.observed
-    assert found.n_states == automaton.n_states
-    assert found.n_columns == automaton.n_columns
+    assert_same(from_bytes(automaton), automaton)
 
 
 def test_bytes_tell_automata_apart():
-    automata = [
-        PatternAutomaton(["O", "A"]),
-        PatternAutomaton(["A", "O"]),
-        PatternAutomaton(["OA"]),
-        PatternAutomaton(["O", "A"], [("O", "A")]),
-        PatternAutomaton(["O", "A"], [("O", "A"), ("A", "O")]),
-        PatternAutomaton(["O", "A"], [("A", "O"), ("O", "A")]),
-        PatternAutomaton(["O", "A"], observed=[("O", "A")]),
-        PatternAutomaton(["O", "A"], [("O", "A")], observed=[("O", "A")]),
-        PatternAutomaton(["O", "A"], observed=[("O", "A"), ("A", "O")]),
-        PatternAutomaton(["O", "A"], observed=[("A", "O"), ("O", "A")]),
-    ]
-    assert len({automaton.to_bytes() for automaton in automata}) == len(automata)
+    automata = [PatternAutomaton(["A", "O"]), PatternAutomaton(["OA"])]
+    pairs = [("O", "A"), ("A", "O")]
+    for some, others in product([[], pairs[:1], pairs, pairs[::-1]], repeat=2):
+        automata.append(PatternAutomaton(["O", "A"], some, observed=others))
+    assert len({automaton.to_bytes() for automaton in automata}) == 2 + 16
 
 
 # --- errors -----------------------------------------------------------------------

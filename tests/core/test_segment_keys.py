@@ -88,15 +88,6 @@ def test_equal_keys_are_equal_values(problem):
             assert key_of.setdefault((t, found), key) == key
 
 
-def test_a_gap_is_no_value():
-    """An absent value within a sequence has a place."""
-    segments = [(0, 2), (1, 3), (0, 3), (1, 2)]
-    values = [[10, 0], [0, 0], [10, 0]]
-    every = find_keys(values, segments, [[0, 0]] * 4, [[(ALL, 0, 0)]])[:, 0].tolist()
-    assert len(set(every)) == 4
-    assert every[3] == 0
-
-
 def test_sequences_end_somewhere():
     """Two atoms are not one long sequence."""
     values = [[10, 11], [11, 10]]
@@ -148,12 +139,6 @@ def test_balance_is_what_a_stack_says(words):
     segments = [(i, j) for i in range(n) for j in range(i + 1, n + 1)]
     expected = [stack_of("".join(words[i:j])) for i, j in segments]
     assert find_balance(words, segments) == expected
-
-
-def test_closed_before_it_was_opened():
-    words = [")", "("]
-    assert find_balance(words, [(0, 2), (0, 1)]) == [OPEN_BRACKETS, OPEN_BRACKETS]
-    assert find_balance(["()", ")("], [(0, 1), (1, 2)]) == [BALANCED, OPEN_BRACKETS]
 
 
 @given(st.data())

@@ -235,19 +235,13 @@ def keys_of(templates, *words, nlp=NLP):
     return reading.keys["inside"]
 
 
-def test_windows_at_the_borders():
-    doc = make_doc(NLP, "Ada", "met")
-    assert names_of(["LOWER[-2:2]"], doc) == [
-        ["LOWER[-2]=^", "LOWER[-1]=^", "LOWER=ada", "LOWER[1]=met", "LOWER[2]=$"],
-        ["LOWER[-2]=^", "LOWER[-1]=ada", "LOWER=met", "LOWER[1]=$", "LOWER[2]=$"],
-    ]
-
-
-def test_an_absent_value_silences_a_conjunction():
+def test_names_at_the_borders_and_of_absent_values():
     doc = make_doc(NLP, "Ada", "1999")
-    assert names_of(["NUMBER", "NUMBER & LOWER[-1]"], doc) == [
-        [None, None],
-        ["NUMBER=year", "NUMBER & LOWER[-1]=year & ada"],
+    assert names_of(["LOWER[-2:2]", "NUMBER", "NUMBER & LOWER[-1]"], doc) == [
+        ["LOWER[-2]=^", "LOWER[-1]=^", "LOWER=ada", "LOWER[1]=1999", "LOWER[2]=$"]
+        + [None, None],
+        ["LOWER[-2]=^", "LOWER[-1]=ada", "LOWER=1999", "LOWER[1]=$", "LOWER[2]=$"]
+        + ["NUMBER=year", "NUMBER & LOWER[-1]=year & ada"],
     ]
 
 
@@ -257,28 +251,16 @@ def test_the_border_is_no_position():
     assert keys[-1, 2] not in keys[:-1, 2]
 
 
-@pytest.mark.parametrize("word", ["$", "^"])
-def test_the_border_is_no_word(word):
-    rows = names_of(["LOWER[-1:1]"], make_doc(NLP, "a", word, "a"))
-    names = {name for row in rows for name in row}
-    assert len(names) == len(np.unique(keys_of(["LOWER[-1:1]"], "a", word, "a")))
-
-
 def test_token_attributes_are_those_of_the_token():
     # one word, two readings: they belong to the token, not to its lexeme
     tags = {"pos": ["NOUN", "VERB", ""], "tags": ["NN", "VB", ""]}
     doc = make_doc(NLP, "run", "run", "run", **tags)
-    assert names_of(["POS", "TAG", "LOWER & POS"], doc) == [
-        ["POS=NOUN", "TAG=NN", "LOWER & POS=run & NOUN"],
-        ["POS=VERB", "TAG=VB", "LOWER & POS=run & VERB"],
-        [None, None, None],
+    doc[1].norm_ = "corre"
+    assert names_of(["POS", "TAG", "LOWER & POS", "NORM"], doc) == [
+        ["POS=NOUN", "TAG=NN", "LOWER & POS=run & NOUN", "NORM=run"],
+        ["POS=VERB", "TAG=VB", "LOWER & POS=run & VERB", "NORM=corre"],
+        [None, None, None, "NORM=run"],
     ]
-
-
-def test_norm_of_a_token():
-    doc = make_doc(NLP, "cafe", "cafe")
-    doc[1].norm_ = "café"
-    assert names_of(["NORM"], doc) == [["NORM=cafe"], ["NORM=café"]]
 
 
 def test_no_features():

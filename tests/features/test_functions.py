@@ -29,9 +29,10 @@ from ..helpers import make_doc
 
 NLP = spacy.blank("en")
 
+ONES = True, np.float32(1), np.int64(1)
 features_of_token = st.lists(
     st.sampled_from(["a", "b", "", "ä=1"])
-    | st.tuples(st.sampled_from(["a", "c"]), st.sampled_from([0, 1, -2, 0.5])),
+    | st.tuples(st.sampled_from(["a", "c"]), st.sampled_from([0, 1, -2, 0.5, *ONES])),
     max_size=3,
 )
 
@@ -72,15 +73,11 @@ def test_lists_of_any_length(lists):
             for of_token in lists
         )
     ]
-    assert fired(make_extractor({"f": returns(lists)}), doc) == {"inside": expected}
-
-
-def test_strings_alone_have_no_strengths():
-    lists = [["a"], ["b", ("c", 1.0)], []]
     extractor = make_extractor({"f": returns(lists)})
-    (listed,) = extractor.read([make_doc(NLP, *"xyz")]).listed
-    assert listed.strength is None
-    assert listed.token.tolist() == [0, 1, 1]
+    assert fired(extractor, doc) == {"inside": expected}
+    (listed,) = extractor.read([doc]).listed
+    are_ones = all(value == 1 for pairs in expected for _, value in pairs)
+    assert (listed.strength is None) == are_ones
 
 
 def test_a_key_depends_on_role_function_and_text():
@@ -202,17 +199,12 @@ def test_token_features():
     ]
 
 
-def test_tags_on_tokens_read_all_as_inside():
+def test_other_features_forget_no_function():
+    """Tags on tokens read all as inside."""
     features = FeatureSet(functions=Functions({"f": orth}, {"f": ["start", "end"]}))
-    merged = features.on_tokens()
-    assert merged.functions.roles == {"f": ("inside",)}
-    assert features.functions.roles == {"f": ("start", "end")}
-
-
-def test_no_other_features_forget_them():
-    features = FeatureSet(functions=Functions({"f": orth}, {"f": ["end"]}))
-    for other in (features.with_transitions(), features.with_lists(["x"])):
-        assert other.functions.roles == {"f": ("end",)}
+    assert features.on_tokens().functions.roles == {"f": ("inside",)}
+    for other in (features, features.with_transitions(), features.with_lists(["x"])):
+        assert other.functions.roles == {"f": ("start", "end")}
 
 
 # --- what is refused --------------------------------------------------------------
@@ -339,12 +331,6 @@ def test_a_value_that_is_too_large(value):
         ValueError, match="HS109.*'f' gives 'a' the value .*token 'x' of"
     ):
         extractor.read([make_doc(NLP, "x", "y")])
-
-
-@pytest.mark.parametrize("value", [True, 1, np.float32(1), np.int64(1)])
-def test_kinds_of_numbers(value):
-    extractor = make_extractor({"f": returns([[("a", value)]])})
-    assert fired(extractor, make_doc(NLP, "x")) == {"inside": [[("f=a", 1.0)]]}
 
 
 def says(table, calls):
