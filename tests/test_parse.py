@@ -322,7 +322,6 @@ def test_references_need_labels_and_libraries(model, lines, monkeypatch):
         (["TABLE.csv"], "Say which column has the texts: --column NAME"),
         (["LIST.json"], "is no file of lines"),
         (["-o", "."], "is a folder"),
-        (["--threads", "0"], "threads"),
         (["--resume"], "--resume cannot go on with 'csv' in -"),
         (["--resume", "-o", "/dev/null"], "Expected --output FILE, and one of: csv"),
     ],

@@ -81,9 +81,8 @@ def test_faults_are_listed_and_the_rest_is_written(tmp_path):
 
 
 def test_nothing_good_writes_nothing(tmp_path):
-    printed, said, docs = convert(
-        tmp_path, '{"text": "a"}', "--format", "jsonl", code=1
-    )
+    args = "--format", "jsonl"
+    printed, said, docs = convert(tmp_path, '{"text": "a"}', *args, code=1)
     assert docs is None and printed.startswith("nothing written (of 0 texts")
     assert "nothing was written" in said
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
@@ -162,10 +161,9 @@ def test_columns(tmp_path):
 def test_notes(tmp_path):
     text = '{"text": "Frege 1879a", "spans": [[0, 6, "a"], [6, 10, "b"]]}\n'
     text += '{"text": "x", "spans": [], "answer": "reject"}\n'
-    *_, docs = convert(tmp_path, text, "--format", "jsonl", "--shift", "0")
     config = tmp_path / "x.cfg"
     config.write_text('[nlp]\nlang = "en"\n')
-    args = "--format", "jsonl", "--config", config, "-f", "--shift", "0"
+    args = "--format", "jsonl", "--config", config, "--shift", "0"
     _, said, docs = convert(tmp_path, text, *args)
     assert ents(docs[0]) == [(0, 5, "a"), (6, 10, "b")]
     assert "white space at the ends of 1 span was left out" in said

@@ -68,7 +68,6 @@ def test_by_a_loss(model, dev, loss, tmp_path):
         ("--keep 0.1 --below 0.1", "at most one"),
         ("small", "No strength is given"),
         ("--max-loss 0.1", "--max-loss needs --data"),
-        ("--data nowhere.spacy", "There is no file 'nowhere.spacy'"),
         ("small --data OUTSIDE.spacy --max-loss 0.1", "HS120"),
     ],
 )

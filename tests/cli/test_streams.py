@@ -42,13 +42,7 @@ ARGUMENTS = {
     ("gazetteer", "replace"): ["cities", "new.txt", "-o", "out"],
 }
 # What reads no model.
-WITHOUT_MODEL = {
-    ("check",),
-    ("convert",),
-    ("init",),
-    ("suspicious",),
-    ("tune",),
-}
+WITHOUT_MODEL = {(name,) for name in "check convert init suspicious tune".split()}
 
 
 @functools.cache
@@ -241,11 +235,20 @@ def test_standard_streams_of_a_process(model):
 
 
 @pytest.mark.parametrize("args", ["prune M --data", "calibrate M"])
-def test_a_corpus_is_a_spacy_file(model, args, tmp_path):
-    path = tmp_path / "dev.jsonl"
-    path.write_text("{}")
-    printed = said(*args.replace("M", str(model)).split(), path, code=2)
-    assert "is no .spacy file" in printed and "spacy hosemi convert" in printed
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("dev.jsonl", b"{}", "is no .spacy file"),
+        ("dev.jsonl", b"{}", "`python -m spacy hosemi convert` makes them"),
+        ("dev.spacy", b"text", "It doesn't look like the data is in DocBin (.spacy)"),
+        ("dev.spacy", None, "There is no file"),
+    ],
+)
+def test_a_corpus_is_a_spacy_file(model, args, name, content, message, tmp_path):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    assert message in said(*args.replace("M", str(model)).split(), path, code=2)
 
 
 def small_app(function) -> typer.Typer:

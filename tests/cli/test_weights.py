@@ -196,7 +196,6 @@ def test_messages_with_control_characters(dirty, model):
         ("--role START", "role is 'START'; expected one of"),
         ("--component ner", "No hosemi component 'ner'"),
         ("--component ner", "components are: hosemi"),
-        ("--top 0", ""),
     ],
 )
 def test_wrong_options(model, args, message):

@@ -112,9 +112,10 @@ def test_given_tokens_stay_whole(tmp_path, ends):
 
 
 def test_labels_of_any_kind(tmp_path):
-    nlp = PIPELINES["field"]
-    for label in ("B-x", "-", "I-", "作 者", "O"):
-        assert ents(make_doc(annotated("a b", [(0, 1, label)]), nlp)[0])[0][2] == label
+    for label in ("B-x", "a b", "título", "-", "I-", "作者", "x:y/z", "O"):
+        line = {"text": "Frege 1879", "spans": [[0, 5, label]]}
+        (text,) = read(tmp_path, json.dumps(line)).texts
+        assert ents(make_doc(text, PIPELINES["field"])[0]) == [(0, 5, label)]
 
 
 def test_spans_side_by_side_stay_two():

@@ -135,9 +135,8 @@ def test_a_table_of_records_that_was_corrected(tmp_path):
     assert spans(found.texts[0]) == [(3, 17, "title")]
     (message,) = messages(found)
     assert ':3: "volume" is "1881", which is not in the text' in message
-    assert [x.text for x in found.texts] == [
-        x for x, _ in BIBLIOGRAPHY[:1] + BIBLIOGRAPHY[2:]
-    ]
+    texts = [text for text, _ in BIBLIOGRAPHY]
+    assert [x.text for x in found.texts] == texts[:1] + texts[2:]
 
 
 def test_columns_of_other_tables_that_are_rarely_in_their_texts(tmp_path):
@@ -145,9 +144,8 @@ def test_columns_of_other_tables_that_are_rarely_in_their_texts(tmp_path):
     table = "text,name,number\n" + "".join(",".join(row) + "\n" for row in rows)
     found = read(tmp_path, table)
     assert [spans(x) for x in found.texts] == [[(0, 3, "name")]] * 3
-    assert [*found.skipped] == [
-        'column "number", whose values are rarely in their texts'
-    ]
+    said = 'column "number", whose values are rarely in their texts'
+    assert [*found.skipped] == [said]
 
 
 ODD = 'i b span sequence title:j x:y:z : a: - 9 ² 作者 ünï x1.2-3_ label xml:space q"<&'
