@@ -121,10 +121,8 @@ def extract(
         batches = [*map(_exploded, batches)]
     table = pa.Table.from_batches(batches, _EXPLODED if explode else _SCHEMA)
     if ids is not None:
-        numbers = table.column("doc_id")
-        table = table.set_column(
-            0, "doc_id", _ids_of_rows(ids, numbers) if explode else ids
-        )
+        of_rows = _ids_of_rows(ids, table.column("doc_id")) if explode else ids
+        table = table.set_column(0, "doc_id", of_rows)
     return table.replace_schema_metadata(way)
 
 
@@ -155,14 +153,14 @@ class _Columns(ResultSink):
         """Yields the texts that there are, numbered by rows from 0. Whatever else there
         is becomes an error."""
         for number, text in enumerate(texts):
-            line = Line("", 0, str(text) if isinstance(text, str) else "", number)
             if isinstance(text, str):
-                yield line
-            else:
-                fault = "null" if text is None else type(text).__name__
-                if isinstance(text, UnicodeDecodeError):
-                    fault = "not UTF-8"
-                self.fail(line, f"The text is {fault}; expected a string")
+                yield Line("", 0, str(text), number)
+                continue
+            fault = "null" if text is None else type(text).__name__
+            if isinstance(text, UnicodeDecodeError):
+                fault = "not UTF-8"
+            line = Line("", 0, "", number)
+            self.fail(line, f"The text is {fault}; expected a string")
 
     def add(
         self, line: Line, fields: Sequence[ExtractedField], confidence: float | None
@@ -296,6 +294,5 @@ def _counted(texts: Iterator[Any], n_ids: int) -> Iterator[Any]:
     if n_texts < n_ids:
         raise ValueError(Errors.HS312.format(found=n_ids, expected=n_texts))
     for _ in texts:
-        raise ValueError(
-            Errors.HS312.format(found=n_ids, expected=f"more than {n_ids}")
-        )
+        expected = f"more than {n_ids}"
+        raise ValueError(Errors.HS312.format(found=n_ids, expected=expected))

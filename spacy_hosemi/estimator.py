@@ -128,12 +128,8 @@ class SpanExtractor(BaseEstimator):
         RAISES (ValueError): HS183 texts; NotFittedError before `fit`.
         """
         items = _read_texts(texts)
-        return _as_objects(
-            [
-                _spans(doc, isinstance(item, list))
-                for item, doc in zip(items, self._annotate(items))
-            ]
-        )
+        pairs = zip(self._annotate(items), items)
+        return _as_objects([_spans(doc, isinstance(x, list)) for doc, x in pairs])
 
     def confidences(self, texts: Iterable[Text]) -> NDArray[np.object_]:
         """How sure the spans of `predict` are.
@@ -184,14 +180,14 @@ class SpanExtractor(BaseEstimator):
         ):
             if double := [name for name in names if name in asked]:
                 raise ValueError(Errors.HS186.format(found=double))
-            parameters = {name: _plain(getattr(self, name)) for name in names}
-            parameters = {k: x for k, x in parameters.items() if x is not None}
+            given = [name for name in names if getattr(self, name) is not None]
+            parameters = {name: _plain(getattr(self, name)) for name in given}
             read_all([x for x in settings if x.name in parameters], parameters)
             block.update(parameters)
         tokenizer = {"nlp": {"tokenizer": config["nlp"]["tokenizer"]}}
         nlp = spacy.blank(config["nlp"]["lang"], config=tokenizer)
         nlp.add_pipe(component.pop("factory"), config=component)
-        fit = {key: value for key, value in fit.items() if key != "@misc"}
+        fit.pop("@misc")
         return nlp, {**fit, "progress": False}
 
     def _annotate(self, items: Iterable[Text]) -> Iterator[Doc]:
@@ -233,8 +229,7 @@ def _registered(config: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _block(name: str, value: Any) -> dict[str, Any]:
     """Returns a copy of a block. Raises ValueError: HS234 if it is none."""
-    is_block = isinstance(value, Mapping) and all(isinstance(x, str) for x in value)
-    if not is_block:
+    if not isinstance(value, Mapping) or not all(isinstance(x, str) for x in value):
         raise ValueError(Errors.HS234.format(name=name, found=shown(value)))
     return dict(_plain(value))
 
@@ -266,17 +261,16 @@ def _read_texts(texts: Any) -> list[Text]:
         raise ValueError(Errors.HS183.format(found=type(texts).__name__))
     items: list[Any] = [*texts]
     for k, item in enumerate(items):
+        if isinstance(item, Doc):
+            continue
         is_list = isinstance(item, (list, tuple, np.ndarray))
         parts = [*item] if is_list else [item]
         are_texts = all(isinstance(part, str) for part in parts)
-        if are_texts:
-            items[k] = [*map(str, parts)] if is_list else str(item)
-        if not isinstance(item, Doc) and not (
-            are_texts and not any(map(has_half, parts))
-        ):
+        if not are_texts or any(map(has_half, parts)):
             what = "half a surrogate pair" if are_texts else f"{item!r:.60}"
             found = f"a sequence with {what} at {k}"
             raise ValueError(Errors.HS183.format(found=found))
+        items[k] = [*map(str, parts)] if is_list else str(item)
     return items
 
 
@@ -312,9 +306,9 @@ def _make_doc(item: Text, nlp: Language) -> Doc:
     """Returns a document that no component has seen yet."""
     if isinstance(item, Doc):
         return without_annotation(item, nlp)
-    return (
-        nlp.make_doc(item) if isinstance(item, str) else Doc(nlp.vocab, words=[*item])
-    )
+    if isinstance(item, str):
+        return nlp.make_doc(item)
+    return Doc(nlp.vocab, words=[*item])
 
 
 def _in_characters(doc: Doc, span: Any, name: str) -> Any:

@@ -14,7 +14,6 @@ try:
     from pyspark.sql import functions
     from pyspark.sql.types import (
         ArrayType,
-        DataType,
         DoubleType,
         IntegerType,
         StringType,
@@ -85,21 +84,14 @@ def extract(
     worker = _Worker(model, text_col=_TEXT, id_col=_ID, **options)
     ids: Any = functions.monotonically_increasing_id() if id_col is None else df[id_col]
     texts = df.select(ids.alias(_ID), df[text_col].alias(_TEXT))
-    columns = _schema_of(texts.schema[_ID].dataType, explode)
-    return texts.mapInArrow(worker.batches, columns)
-
-
-def _schema_of(id_type: DataType, explode: bool) -> StructType:
-    """Returns the schema of `spacy_hosemi.extract`."""
     spans = StructField("spans", ArrayType(StructType([*_SPAN])))
-    return StructType(
-        [
-            StructField(_ID, id_type),
-            StructField("record_confidence", DoubleType()),
-            *(_SPAN if explode else (spans,)),
-            StructField("error", StringType()),
-        ]
-    )
+    columns = [
+        StructField(_ID, texts.schema[_ID].dataType),
+        StructField("record_confidence", DoubleType()),
+        *(_SPAN if explode else (spans,)),
+        StructField("error", StringType()),
+    ]
+    return texts.mapInArrow(worker.batches, StructType(columns))
 
 
 class _Worker(TableExtractor):

@@ -18,7 +18,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -182,7 +182,10 @@ def unpacked(archive: Path) -> Path:
                 new.rename(target)
             finally:
                 shutil.rmtree(new, ignore_errors=True)
-        _hold(target)
+        if fcntl and target not in _in_use:  # held as long as this process is
+            _in_use[target] = os.open(target, os.O_RDONLY)
+            with suppress(OSError):
+                fcntl.flock(_in_use[target], fcntl.LOCK_SH)
     for folder in (target, *target.iterdir()):
         if (folder / "config.cfg").is_file():
             return folder
@@ -233,22 +236,12 @@ def _locked(folder: Path, is_free: bool = False) -> Iterator[None]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        if is_free:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(handle, fcntl.LOCK_EX)
+        # A file system may have no locks.
+        with nullcontext() if is_free else suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | (fcntl.LOCK_NB if is_free else 0))
         yield
     finally:
         os.close(handle)
-
-
-def _hold(folder: Path) -> None:
-    """Keeps an unpacked model as long as this process is."""
-    if fcntl and folder not in _in_use:
-        _in_use[folder] = os.open(folder, os.O_RDONLY)
-        with suppress(OSError):
-            fcntl.flock(_in_use[folder], fcntl.LOCK_SH)
 
 
 @lru_cache

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
-from spacy.attrs import (  # type: ignore[import-not-found]
-    ENT_IOB,
-    ENT_TYPE,
-    SENT_START,
-)
+from spacy.attrs import ENT_IOB, ENT_TYPE, SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc, SpanGroup
 from spacy.tokens import Span as DocSpan
 
@@ -24,7 +20,7 @@ from ..labels.partial import PartialLabels
 from ..prediction.existing_entities import is_blocked, limits_of, preset_entities
 from ..prediction.posterior_cache import CACHE, COMPONENTS
 from ..prediction.predictions import Prediction, Predictions
-from ..prediction.records import MARK, NAME, Record, find_records
+from ..prediction.records import MARK, NAME, find_records
 from .prediction_warnings import LAST
 from .token_labels import describe
 
@@ -98,7 +94,12 @@ def write_predictions(
         }
         if predictions.paths is not None and keys:
             new["paths"] = dict(zip(keys, predictions.paths[k]))
-        _leave_record(doc, name, new, n_characters[k])
+        data: dict[Any, Any] = doc.user_data
+        for *_, by_name in find_records(doc) if data else ():
+            by_name.pop(name, None)
+        key = MARK, NAME, 0, n_characters[k]
+        latest = data.pop(key, {})
+        data[key] = {**latest, name: new}  # stands last
         if spans_key is not None:
             doc.spans[spans_key] = _span_group(doc, predictions[k], spans_key)
     CACHE.store(name, docs, predictions)
@@ -110,18 +111,6 @@ def _number(label: str, strings: Any) -> int:
     if number is None or number not in strings:
         number = _NUMBERS[label] = strings.add(label)
     return number
-
-
-def _leave_record(doc: Doc, name: str, record: Record, n_characters: int) -> None:
-    """Replaces the records of one component; the new one stands last."""
-    data: dict[Any, Any] = doc.user_data
-    if data:
-        for *_, by_name in find_records(doc):
-            by_name.pop(name, None)
-    key = MARK, NAME, 0, n_characters
-    latest = data.pop(key, {})
-    latest[name] = record
-    data[key] = latest
 
 
 def remove_excluded(doc: Doc, corrections: PartialLabels) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -75,13 +74,11 @@ def add_attributes(component: type) -> None:
     """Make each setting an attribute, which is checked when it is set."""
     for setting in list_settings():
         get = attrgetter(f"settings.{setting.name}")
-        change = partial(_set_attribute, setting.name)
-        attribute = property(get, change, doc=setting.meaning)
-        setattr(component, setting.name, attribute)
 
+        def change(pipe: Any, value: Any, name: str = setting.name) -> None:
+            change_setting(pipe, name, value)
 
-def _set_attribute(name: str, pipe: HighOrderSemiCRF, value: Any) -> None:
-    change_setting(pipe, name, value)
+        setattr(component, setting.name, property(get, change, doc=setting.meaning))
 
 
 def check(pipe: HighOrderSemiCRF, settings: Settings, objective: Objective) -> None:

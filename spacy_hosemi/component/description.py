@@ -53,7 +53,11 @@ def _parts(pipe: HighOrderSemiCRF) -> Iterator[str]:
     """Yields the parts of the HTML, from the title to the settings."""
     title = f"<b>{escape(pipe.name)}</b> <span>HighOrderSemiCRF</span>"
     yield f"<div>{title}: {escape(_status_of(pipe))}</div>"
-    yield _table(_count_labels(pipe)) if pipe.labels else "<div>no labels</div>"
+    labels = pipe.schema.projection.labels
+    counts = pipe.facts.n_spans if pipe.facts else None
+    counted = [(y, None if counts is None else counts.get(y, 0)) for y in labels]
+    counted.sort(key=lambda pair: -(pair[1] or 0))
+    yield _table(counted) if labels else "<div>no labels</div>"
     weights = pipe.weights
     if pipe.trainer.is_initialized:
         sizes: Any = weights.cached(size_of)
@@ -74,18 +78,9 @@ def _parts(pipe: HighOrderSemiCRF) -> Iterator[str]:
     yield shown or "<div>all settings have their defaults</div>"
 
 
-def _count_labels(pipe: HighOrderSemiCRF) -> list[tuple[str, int | None]]:
-    """Returns labels with their spans in training, most frequent first; None if these
-    were not counted."""
-    labels, summary = pipe.schema.projection.labels, pipe.facts
-    if summary is None:
-        return [(label, None) for label in labels]
-    counted = [(label, summary.n_spans.get(label, 0)) for label in labels]
-    return [*sorted(counted, key=lambda pair: -pair[1])]
-
-
 def _table(labels: list[tuple[str, int | None]]) -> str:
-    """Returns the labels, each with its spans in training as a number and as a bar."""
+    """Returns labels, each with its spans in training, if these were counted, as a
+    number and as a bar."""
     most = max((count or 0 for _, count in labels), default=0) or 1
     rows = []
     for label, count in labels[:MOST_LABELS]:

@@ -59,7 +59,10 @@ def read_examples(
         return items
     if nlp is None:
         raise ValueError(Errors.HS180.format(found=f"examples[{min(golds)}] is one"))
-    docs = [_plain_doc(gold, nlp) for gold in golds.values()]
+    docs = [
+        without_annotation(x, nlp) if isinstance(x, Doc) else nlp.make_doc(x[0])
+        for x in golds.values()
+    ]
     for (k, gold), doc in zip(golds.items(), _annotated_before(pipe, docs, nlp)):
         if isinstance(gold, Doc):
             items[k] = Example(doc, gold)
@@ -75,18 +78,12 @@ def _list(examples: Any, expected: str) -> list[Any]:
     raise TypeError(Errors.HS231.format(found=shown(examples), expected=expected))
 
 
-def _plain_doc(gold: Doc | Annotated, nlp: Language) -> Doc:
-    """Returns the document to predict: raw text, or the tokens that there are."""
-    if not isinstance(gold, Doc):
-        return nlp.make_doc(gold[0])
-    for ent in gold.ents:  # of another vocabulary, perhaps
-        nlp.vocab.strings.add(ent.label_)
-    return without_annotation(gold, nlp)
-
-
 def without_annotation(doc: Doc, nlp: Language) -> Doc:
     """Returns a document as a pipeline meets it: tokenized anew, or where the spaces
-    between its tokens are not known with the same tokens."""
+    between its tokens are not known with the same tokens. Its labels, perhaps of
+    another vocabulary, become known."""
+    for ent in doc.ents:
+        nlp.vocab.strings.add(ent.label_)
     if doc.has_unknown_spaces:
         return Doc(nlp.vocab, words=[token.text for token in doc])
     return nlp.make_doc(doc.text)

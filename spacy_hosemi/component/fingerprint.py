@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import Warnings
 from ..prediction.guarantee import Guarantee
@@ -20,7 +20,11 @@ def fingerprint(pipe: HighOrderSemiCRF) -> str:
     """Returns another text if weights, lists, labels or settings are others. It takes
     about as long as saving the component."""
     settings = {name: pipe.settings.cfg[name] for name in DECIDING_SPANS}
-    values = map_values(_rounded, {**settings, **pipe.schema.to_cfg()})
+    # Without the last digits of numbers, which a config file may change.
+    values = map_values(
+        lambda x: f"{x:.12g}" if isinstance(x, float) else x,
+        {**settings, **pipe.schema.to_cfg()},
+    )
     digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode("utf8"))
     digest.update(pipe.model.to_bytes())
     return digest.hexdigest()[:32]
@@ -34,8 +38,3 @@ def guarantee_in_force(pipe: HighOrderSemiCRF) -> Guarantee | None:
         warnings.warn(Warnings.HSW73.format(name=pipe.name), stacklevel=2)
         return None
     return guarantee
-
-
-def _rounded(value: Any) -> Any:
-    """Returns a number without its last digits, which a config file may change."""
-    return f"{value:.12g}" if isinstance(value, float) else value

@@ -208,7 +208,10 @@ def learn(
     summary = summarize(docs, annotations, pipe.name)
     if pipe.reads_clean:
         warn_unseen(examples, annotations, pipe.name)
-    dev_examples = _read_dev(pipe, dev, nlp) if search or is_watched else []
+    dev_examples: list[Example] = []
+    if dev is not None and (search or is_watched):
+        dev_examples = check_examples(dev(nlp or Language(pipe.vocab)), "initialize")
+        annotate(nlp, dev_examples)
     dev_docs = read_scored(pipe, dev_examples)
     if lbfgs is not None:
         check_patience(lbfgs.settings["patience"], dev_docs)
@@ -256,17 +259,6 @@ def learn(
     if search is not None:
         _use_choice(pipe, search)
     return None if fit is None else reports
-
-
-def _read_dev(
-    pipe: HighOrderSemiCRF, dev: Callable[..., Any] | None, nlp: Language | None
-) -> list[Example]:
-    """Returns the examples of dev as the components before this one leave them."""
-    if dev is None:
-        return []
-    examples = check_examples(dev(nlp or Language(pipe.vocab)), "initialize")
-    annotate(nlp, examples)
-    return examples
 
 
 def read_scored(

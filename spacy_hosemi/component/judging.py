@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import compress, takewhile
 from pathlib import Path
@@ -147,8 +146,15 @@ def judge_component(
     """Predicts without min_confidence, and with other settings, such as temperature;
     the component and the examples stay as they are. Leaves out entities that other
     components have set, and, as spaCy's scorer, those where annotation is missing."""
-    with _with_options(pipe, min_confidence=0.0, confidence=True, **options):
+    options = {"min_confidence": 0.0, "confidence": True, **options}
+    before = {name: getattr(pipe, name) for name in options}
+    try:
+        for name, value in options.items():
+            setattr(pipe, name, value)
         predictions = pipe.predict(x.predicted for x in progress(examples))
+    finally:
+        for name, value in before.items():
+            setattr(pipe, name, value)
     labels, confidence, is_right = [], [], []
     n_gold: Counter[str] = Counter()
     for example, prediction in zip(examples, predictions):
@@ -165,19 +171,6 @@ def judge_component(
                 is_right.append(verdict)
     columns = np.array(labels, str), np.array(confidence), np.array(is_right, bool)
     return JudgedSpans(*columns, n_gold)
-
-
-@contextmanager
-def _with_options(pipe: HighOrderSemiCRF, **options: Any) -> Iterator[None]:
-    """Changes settings of a component for a while."""
-    before = {name: getattr(pipe, name) for name in options}
-    try:
-        for name, value in options.items():
-            setattr(pipe, name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(pipe, name, value)
 
 
 # weights that are being trained

@@ -191,7 +191,13 @@ class PenaltySearch:
         for which the l2 was chosen before."""
         if not isinstance(batch, TrainingSet):
             return self._fit_last(batch)
-        folds = self._folds(batch)
+        scope = self._options.scope
+        if self._dev:
+            held_out = read_held_out(self._trainer.weights.state, self._dev, scope)
+            places = [*range(len(self._dev))]
+            folds = [Fold(batch, held_out, places, [batch.weights.vector()])]
+        else:
+            folds = make_folds(batch, self._docs, scope, self._n_folds, self._seed)
         golds = [gold for fold in folds for gold in fold.held_out.docs]
         if not any(gold.labels.required for gold in golds):
             warnings.warn(Warnings.HSW70.format(l2=DEFAULT), stacklevel=2)
@@ -218,19 +224,9 @@ class PenaltySearch:
         """By what is judged, in words, for messages."""
         return f"{len(self._dev)} documents of dev" if self._dev else "folds"
 
-    def _folds(self, batch: TrainingSet) -> list[Fold]:
-        scope = self._options.scope
-        if self._dev:
-            held_out = read_held_out(self._trainer.weights.state, self._dev, scope)
-            places = [*range(len(self._dev))]
-            return [Fold(batch, held_out, places, [batch.weights.vector()])]
-        return make_folds(batch, self._docs, scope, self._n_folds, self._seed)
-
     def _follow(self, folds: list[Fold]) -> tuple[Floats, FitReport]:
-        """Follows the path to its end or to Ctrl-C. Returns the weights of the best l2,
-        averaged over the folds, and the report of its last minimization; those of the
-        first one if Ctrl-C was hit before anything was judged. Raises KeyboardInterrupt
-        if there has been no iteration yet."""
+        """Returns the weights of the best l2, averaged over the folds, and its last
+        report; those of the first one if Ctrl-C came before anything was judged."""
         chosen: tuple[Floats, FitReport] | None = None
         n_fits = len(self._path) * len(folds)
         is_shown = self.fit.settings["progress"]
@@ -249,10 +245,9 @@ class PenaltySearch:
             except KeyboardInterrupt:
                 if self._first_report is None or not self._has_last_fit:
                     raise
-                if chosen is None:
-                    chosen = folds[0].vectors[0], self._first_report
-                report = replace(chosen[1], reason="interrupted", is_converged=False)
-                chosen = chosen[0], report
+                weights, report = chosen or (folds[0].vectors[0], self._first_report)
+                report = replace(report, reason="interrupted", is_converged=False)
+                chosen = weights, report
                 values = {"found": len(self.trials), "total": len(self._path)}
                 message = Warnings.HSW77.format(kept=self._in_words(), **values)
                 warnings.warn(message, stacklevel=2)
@@ -273,9 +268,8 @@ class PenaltySearch:
         return f"its mean, {scores} of l2 {top.l2:g}, which is farther from {DEFAULT:g}"
 
     def _is_chosen(self, trial: Trial) -> bool:
-        """Whether the last trial is chosen instead of the one before: of those that are
-        within chance the nearest to DEFAULT (Breiman et al. 1984, section 3.4.3: the
-        rule of one standard error, for a prior that is not the simplest model)."""
+        """Whether the last trial is the nearest to DEFAULT of those within chance: the
+        rule of one standard error of Breiman et al. 1984, section 3.4.3."""
         if self.best is None or not self._is_within_chance(self.best):
             return True
         is_nearer = distance(trial.l2) < distance(self.best.l2)
@@ -290,8 +284,7 @@ class PenaltySearch:
         self, l2: float, folds: Sequence[Fold], bar: Any
     ) -> tuple[Trial, FitReport]:
         """Returns the best decoding for one l2, and the report of the last
-        minimization. Raises KeyboardInterrupt if Ctrl-C was hit: half a minimization is
-        not judged."""
+        minimization; KeyboardInterrupt: half of one is not judged."""
         minimize, counts = self.fit.at(l2), dict[Decoding, list[Counts]]()
 
         def fit(fold: Fold, batch: Trainable) -> FitReport:
@@ -309,17 +302,14 @@ class PenaltySearch:
         for fold in folds:
             report = fit(fold, fold.batch)
             with fold.batch.with_levels(partial(fit, fold)):
-                for decoding, expected_f1 in self._decodings:
-                    options = self._options._replace(
-                        decoding=decoding, expected_f1=expected_f1
-                    )
-                    of_folds = counts.setdefault((decoding, expected_f1), [])
+                for decoding, f1 in self._decodings:
+                    options = self._options._replace(decoding=decoding, expected_f1=f1)
+                    of_folds = counts.setdefault((decoding, f1), [])
                     of_folds.append(fold.held_out.counts(self._trainer, options))
             bar.update()
         order = np.argsort([k for fold in folds for k in fold.places])
-        trials = [
-            Trial(l2, *x, np.concatenate(parts)[order]) for x, parts in counts.items()
-        ]
+        by_decoding = {x: np.concatenate(parts)[order] for x, parts in counts.items()}
+        trials = [Trial(l2, *x, of_docs) for x, of_docs in by_decoding.items()]
         best = max(trials, key=lambda trial: trial.score)
         return best if is_sure(best, trials[0]) else trials[0], report
 

@@ -66,8 +66,15 @@ def write_parts(
     path, _ = _write_new(folder, methodcaller("write", sealed(cfg, parts)))
     os.replace(path, folder / "cfg")
     flush_names(folder)
-    if model is not None:
-        _remove_others(folder, {part["file"] for part in parts.values()})
+    if model is None:
+        return
+    names = {part["file"] for part in parts.values()}
+    for path in folder.iterdir():
+        # What an earlier save, or one that was interrupted, has left; on Windows a file
+        # that is mapped stays until the next time.
+        if _OURS.fullmatch(path.name) and path.name not in names:
+            with suppress(OSError):
+                path.unlink()
 
 
 def read_parts(folder: Path, parts: Parts) -> tuple[bytes, list[NDArray[np.float32]]]:
@@ -80,19 +87,15 @@ def read_parts(folder: Path, parts: Parts) -> tuple[bytes, list[NDArray[np.float
     path = _checked_file(folder, parts, "model")
     weights = []
     if "weights" in parts:
-        weights.append(_mapped(_checked_file(folder, parts, "weights")))
+        file = _checked_file(folder, parts, "weights")
+        # Not by np.load, which reads archives and would be asked for pickles.
+        array = np.lib.format.open_memmap(file, mode="r")
+        if array.dtype != np.float32 or array.ndim != 2:
+            raise truncated(f"weights of the type {array.dtype}, {array.shape}")
+        if verifies.get():
+            check_finite(file.name, array)
+        weights.append(np.asarray(array))
     return path.read_bytes(), weights
-
-
-def _mapped(path: Path) -> NDArray[np.float32]:
-    """Returns the array in a file, which is read only if it is verified."""
-    # Not by np.load, which reads archives and would be asked for pickles.
-    weights = np.lib.format.open_memmap(path, mode="r")
-    if weights.dtype != np.float32 or weights.ndim != 2:
-        raise truncated(f"weights of the type {weights.dtype}, {weights.shape}")
-    if verifies.get():
-        check_finite(path.name, weights)
-    return np.asarray(weights)
 
 
 def read_cfg(folder: Path) -> tuple[dict[str, Any], Parts]:
@@ -217,13 +220,3 @@ def flush_names(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def _remove_others(folder: Path, names: set[str]) -> None:
-    """Removes what an earlier save, or one that was interrupted, has left; not these
-    files."""
-    for path in folder.iterdir():
-        if _OURS.fullmatch(path.name) and path.name not in names:
-            # On Windows a file that is mapped stays until the next time.
-            with suppress(OSError):
-                path.unlink()

@@ -12,11 +12,9 @@ import numpy as np
 import srsly
 from numpy.typing import NDArray
 
-from ..core import PatternAutomaton
 from ..errors import Errors
 from ..model.tok2vec import set_output
 from ..model.weights.packing import truncated
-from ..model.weights.state import WeightState
 from ..model.weights.storage import beside
 from ..msgpack import collecting, read_msgpack
 from .configure import (
@@ -155,13 +153,8 @@ def _restore(
     exclude: Sequence[str],
     in_pipeline: bool = False,
 ) -> None:
-    """Gives the component the settings, rules and facts that were saved with a model.
-
-    The model itself is loaded already. in_pipeline: the config.cfg of a pipeline stands
-    beside the component; settings that were changed there go before the saved ones.
-    Raises HS029, HS064, HS091 if the settings do not fit the model; HS150 if one was
-    changed that the weights were made for.
-    """
+    """Gives the component what was saved with its model, which is loaded; in_pipeline:
+    settings that were changed in the config.cfg beside it go before the saved ones."""
     if "cfg" in exclude or cfg.keys() == {"format"}:
         cfg = pipe.cfg
     changes = pipe.config_blocks.changed(cfg) if in_pipeline else {}
@@ -182,15 +175,11 @@ def _restore(
         read_features(pipe, weights.state.extractor.features.on_tokens())
     if weights.state.is_trained:
         check_names(pipe)
-        _check_shapes(weights.state, pipe.automaton)
+        automaton, state = pipe.automaton, weights.state
+        expected = len(automaton.patterns), automaton.n_labels, len(automaton.observed)
+        shapes = len(state.pattern), len(state.tail), state.n_observed
+        if shapes != expected:
+            found = f"{shapes} patterns, labels and observed patterns of weights"
+            raise ValueError(Errors.HS064.format(found=f"{found}, {expected} in cfg"))
     if pipe.trainer.is_initialized:
         check_learnt(pipe, Settings(**{**saved, **changes}))
-
-
-def _check_shapes(weights: WeightState, automaton: PatternAutomaton) -> None:
-    """Raises HS064 if weights and settings are not of the same model."""
-    expected = len(automaton.patterns), automaton.n_labels, len(automaton.observed)
-    shapes = len(weights.pattern), len(weights.tail), weights.n_observed
-    if shapes != expected:
-        found = f"{shapes} patterns, labels and observed patterns of weights"
-        raise ValueError(Errors.HS064.format(found=f"{found}, {expected} in cfg"))

@@ -55,11 +55,8 @@ class TrainingSummary:
         return self._log_share(_shape(labels, n_chars)) < self.least_log_share
 
     def _log_share(self, numbers: Counter[str]) -> float:
-        log_share = 0.0
-        for name, n_docs in self.shape.items():
-            n_equal = sum(n_docs[numbers[name] :][:1])
-            log_share += math.log((n_equal + 1) / (sum(n_docs) + 1))
-        return log_share
+        pairs = ((sum(n[numbers[y] :][:1]), sum(n)) for y, n in self.shape.items())
+        return sum(math.log((n_equal + 1) / (total + 1)) for n_equal, total in pairs)
 
     @property
     def preset_share(self) -> float:

@@ -84,16 +84,14 @@ def make_config(
         merge(config, parse(f"# A token for each character.\n{block}"))
     if folder is not None and any(x.file for x in lists):
         value = _value(Path(folder).as_posix())
-        paths = f"[paths]\n# The folder of the lists.\nlists = {value}"
-        merge(config, parse(paths))
+        merge(config, parse(f"[paths]\n# The folder of the lists.\nlists = {value}"))
     merge(config, parse("\n".join(_list_lines(lists))))
     merge(config, parse("\n".join(_table_lines(tables))))
     if not lists:
         config["components.hosemi.model"][""] += NO_LISTS
     _add_defaults(config, lang)
-    return (
-        HEAD.format(title=KINDS[kind], name=shlex.quote(name)) + "\n" + render(config)
-    )
+    head = HEAD.format(title=KINDS[kind], name=shlex.quote(name))
+    return f"{head}\n{render(config)}"
 
 
 def parse(text: str) -> dict[str, Section]:
@@ -122,15 +120,9 @@ def merge(config: dict[str, Section], changes: dict[str, Section]) -> None:
             if lines.endswith(" =\n"):
                 del config[name][key]
             elif lines:
-                config[name][key] = _comments(config[name], key, lines) + lines
-
-
-def _comments(section: Section, key: str, new: str) -> str:
-    """Returns the old comments of a key, if there are no new ones."""
-    if key == "" or new.startswith("#"):
-        return ""
-    lines = section.get(key, "").splitlines(keepends=True)
-    return "".join(line for line in lines if line.startswith("#"))
+                old = config[name].get(key, "") if key and lines[0] != "#" else ""
+                comments = [x for x in old.splitlines(True) if x.startswith("#")]
+                config[name][key] = "".join(comments) + lines
 
 
 def _add_defaults(config: dict[str, Section], lang: str) -> None:
@@ -153,10 +145,9 @@ def _insert(config: dict[str, Section], name: str) -> None:
         pairs = zip(name.split("."), other.split("."))
         return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
-    names = list(config)
-    after = max(names, key=lambda x: (n_shared(x), names.index(x)))
     items = list(config.items())
-    items.insert(names.index(after) + 1, (name, {"": ""}))
+    after = max(range(len(items)), key=lambda k: (n_shared(items[k][0]), k))
+    items.insert(after + 1, (name, {"": ""}))
     config.clear()
     config.update(items)
 

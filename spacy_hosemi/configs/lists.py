@@ -71,8 +71,10 @@ def find_lists(folder: str | Path) -> tuple[list[NamedList], dict[str, str]]:
     lists: dict[str, NamedList] = {}
     unread = {}
     for path in sorted(Path(folder).iterdir()):
-        stem = _stem(path)
-        if stem is None or _ABOUT.search(stem):
+        file = path.name.removesuffix(".gz")
+        stem = file.rpartition(".")[0]
+        is_list = path.is_file() and file.lower().endswith(SUFFIXES)
+        if not (is_list and stem) or _ABOUT.search(stem):
             continue
         if wrong := unfit_for_config(path.name, _NO_FILE):
             unread[path.name] = wrong
@@ -93,13 +95,6 @@ def unfit_for_config(path: str, wrong: re.Pattern[str]) -> str:
     match = wrong.search(path)
     what = f"a path in a config must not have the character {match and match[0]!a}"
     return f"{what}; rename it" if match else ""
-
-
-def _stem(path: Path) -> str | None:
-    """Returns the name of a file that may be a list, without its suffixes."""
-    name = path.name.removesuffix(".gz")
-    is_list = path.is_file() and name.lower().endswith(SUFFIXES)
-    return name.rpartition(".")[0] or None if is_list else None
 
 
 def _free_name(stem: str, taken: Iterable[str]) -> str:
