@@ -188,22 +188,18 @@ def calibrate(
             "counts as dropped here."
         )
     if with_threshold:
-        chosen["min_confidence"] = thresholds = choose_thresholds(
-            judged, labels, **wanted
-        )
+        thresholds = choose_thresholds(judged, labels, **wanted)
+        chosen["min_confidence"] = thresholds
         for label in labels or ():
-            threshold = least_of(thresholds, label)
-            by_label[label] = (
-                threshold,
-                try_thresholds(judged.of_label(label), threshold),
-            )
+            least = least_of(thresholds, label)
+            by_label[label] = least, try_thresholds(judged.of_label(label), least)
         points = {f" of {label}": point for label, (_, point) in by_label.items()}
         notes += _missed(points or {"": try_thresholds(judged, thresholds)}, **wanted)
-    least: Thresholds = chosen.get("min_confidence", 0.0)
-    limits: list[Thresholds] = [*LIMITS, least]
-    if isinstance(least, float):
-        limits = [*sorted({*LIMITS, least})]
-    shown = [(thresholds, try_thresholds(judged, thresholds)) for thresholds in limits]
+    thresholds = chosen.get("min_confidence", 0.0)
+    limits: list[Thresholds] = [*LIMITS, thresholds]
+    if isinstance(thresholds, float):
+        limits = [*sorted({*LIMITS, thresholds})]
+    shown = [(limit, try_thresholds(judged, limit)) for limit in limits]
     reliability = [
         measure_reliability(spans, temperature, n_bins)
         for spans, temperature in measured

@@ -122,17 +122,14 @@ def differences(
         for drawn, (score, counts) in zip(of_draws, scores):
             pair = score(times @ counts)
             drawn.append(pair[:, 1] - pair[:, 0])
-    return [
-        _difference(score(counts.sum(axis=0)), np.concatenate(drawn))
-        for drawn, (score, counts) in zip(of_draws, scores)
-    ]
-
-
-def _difference(pair: NDArray[np.float64], drawn: NDArray[np.float64]) -> Difference:
-    low, high = np.percentile(drawn, [2.5, 97.5]).tolist()
-    share = min((drawn <= 0).mean(), (drawn >= 0).mean())
-    p = min(max(2 * share, 2 / len(drawn)), 1.0)
-    return Difference(float(pair[0]), float(pair[1]), low, high, float(p))
+    compared = []
+    for parts, (score, counts) in zip(of_draws, scores):
+        pair, of_score = score(counts.sum(axis=0)), np.concatenate(parts)
+        low, high = np.percentile(of_score, [2.5, 97.5]).tolist()
+        share = min((of_score <= 0).mean(), (of_score >= 0).mean())
+        p = float(min(max(2 * share, 2 / len(of_score)), 1.0))
+        compared.append(Difference(float(pair[0]), float(pair[1]), low, high, p))
+    return compared
 
 
 def _counts(

@@ -98,10 +98,10 @@ def choose_for_records(
     this module."""
     from scipy.stats import binom
 
-    values, wrong = _descending(confidence, is_wrong)
+    values, order = _descending(confidence)
     n = len(values)
     ends = _ends_of_ties(values)
-    n_accepted, n_wrong = ends + 1, np.cumsum(wrong.astype(int))[ends]
+    n_accepted, n_wrong = ends + 1, np.cumsum(is_wrong[order].astype(int))[ends]
     may_begin = np.flatnonzero(n_accepted >= _first_test(n, error, delta))
     passes = binom.cdf(n_wrong, n_accepted, error) <= delta
     if not len(may_begin) or not passes[may_begin[0]]:
@@ -129,11 +129,11 @@ def _first_test(n: int, error: float, delta: float) -> int:
     return int(np.ceil(max(least, _FIRST_SHARE * n)))
 
 
-def _descending(confidence: Floats, is_wrong: Bools) -> tuple[Floats, Bools]:
-    """Returns the most probable ones first, with `DECIMALS` decimals."""
+def _descending(confidence: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """Returns values with `DECIMALS` decimals, the largest first, and their order."""
     values = np.round(confidence, DECIMALS)
     order = np.argsort(-values, kind="stable")
-    return values[order], is_wrong[order]
+    return values[order], order
 
 
 def _ends_of_ties(values: Floats) -> NDArray[np.intp]:
@@ -192,13 +192,9 @@ class _Spans:
 
     def ranks(self) -> NDArray[np.intp]:
         """Returns how many spans of its record stand before each, int [S]."""
-        return self._before(np.ones(len(self.record), np.intp))
+        return self.sums_before(np.ones(len(self.record), np.intp))
 
-    def wrong_before(self) -> NDArray[np.intp]:
-        """Returns how many wrong spans of its record stand before each, int [S]."""
-        return self._before(self.is_wrong.astype(np.intp))
-
-    def _before(self, counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    def sums_before(self, counts: NDArray[np.intp]) -> NDArray[np.intp]:
         """Returns the sum over the spans of its record that stand before each."""
         order = np.argsort(self.record, kind="stable")
         total = np.cumsum(counts[order]) - counts[order]
@@ -221,9 +217,8 @@ def choose_for_spans(
     """Returns the lowest threshold that keeps the promise for spans, see the head of
     this module. `record` has for each span the number of its record, from 0;
     `n_records` counts those that have no spans, too."""
-    values = np.round(confidence, DECIMALS)
-    order = np.argsort(-values, kind="stable")
-    spans = _Spans(record[order], values[order], is_wrong[order], n_records)
+    values, order = _descending(confidence)
+    spans = _Spans(record[order], values, is_wrong[order], n_records)
     is_scout = np.zeros(n_records, bool)
     n_scouts = int(np.ceil(_SCOUTS * n_records))
     is_scout[np.random.default_rng(seed).permutation(n_records)[:n_scouts]] = True
@@ -272,22 +267,19 @@ def _log_capitals(spans: _Spans, error: float, bets: Floats) -> Floats:
     """Returns what each bet against "more than `error` of the spans are wrong" has won,
     as the log of its capital, float64 [S, number of bets]: in row s all spans up to s
     are accepted."""
-    before = spans.wrong_before() - error * spans.ranks()
+    n_wrong = spans.sums_before(spans.is_wrong.astype(np.intp))
+    before = n_wrong - error * spans.ranks()
     after = before + spans.is_wrong - error
     gains = np.log1p(-np.outer(after, bets)) - np.log1p(-np.outer(before, bets))
     return np.asarray(np.cumsum(gains, axis=0))
 
 
-def _log_shares() -> Floats:
-    """Returns the log of the capital that each bet begins with; together they have
-    1."""
-    shares = 0.5 ** np.arange(1, _N_BETS + 1)
-    return np.asarray(np.log(shares / shares.sum()))
-
-
 def _mixed(log_capitals: Floats) -> Floats:
-    """Returns the log of the capital of all bets: float64 [..] of [.., bets]."""
-    return np.asarray(np.logaddexp.reduce(log_capitals + _log_shares(), axis=-1))
+    """Returns the log of the capital of all bets, which begin with 1 together: float64
+    [..] of [.., bets]."""
+    shares = 0.5 ** np.arange(1, _N_BETS + 1)
+    log_shares = np.log(shares / shares.sum())
+    return np.asarray(np.logaddexp.reduce(log_capitals + log_shares, axis=-1))
 
 
 def _records_needed_for_spans(

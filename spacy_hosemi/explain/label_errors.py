@@ -154,7 +154,10 @@ def _judge(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> LabelError:
     evidence = float(np.logaddexp.reduce([-math.inf, *(place[0] for place in places)]))
     worst = max(places, key=lambda place: place[0], default=None)
     sides = ([], []) if worst is None else _changed(batch, worst)
-    wrong, instead = ([_characters(doc, span) for span in side] for side in sides)
+    wrong, instead = (
+        [(doc[i:j].start_char, doc[i:j].end_char, label) for i, j, label in side]
+        for side in sides
+    )
     kind = _kind(doc.text, wrong, instead)
     return LabelError(0, evidence, log_prob, kind, wrong, instead)
 
@@ -203,12 +206,6 @@ def _kind(text: str, gold: list[Characters], instead: list[Characters]) -> str:
     result = DocumentResult(text, frozenset(instead), frozenset(gold), True)
     kinds = [mistake.kind for mistake in mistakes_of(result)]
     return KINDS.get(kinds[0], BORDER) if kinds else ""
-
-
-def _characters(doc: Doc, span: Span) -> Characters:
-    start, end, label = span
-    tokens = doc[start:end]
-    return tokens.start_char, tokens.end_char, label
 
 
 def _log_less(log_a: float, log_b: float) -> float:

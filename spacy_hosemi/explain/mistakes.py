@@ -113,10 +113,10 @@ def find_mistakes(
     confusion: dict[str, Counter[str]] = {}
     for mistake in mistakes:
         for gold in mistake.gold:
-            labels = (x[2] for x in mistake.found if _overlap(gold, x))
-            confusion.setdefault(gold[2], Counter()).update(
-                label for label in labels if label != gold[2]
-            )
+            start, end, label = gold
+            others = (y for i, j, y in mistake.found if start < j and i < end)
+            counts = confusion.setdefault(label, Counter())
+            counts.update(y for y in others if y != label)
     complete = [x for x in results if x.is_complete]
     return Mistakes(
         len(complete),
@@ -173,20 +173,16 @@ def _kind(gold: Sequence[Characters], predicted: Sequence[Characters]) -> str:
         return "missed"
     if not gold:
         return "spurious"
-    if len(gold) > 1 or len(predicted) > 1:
-        if len(gold) > 1 and len(predicted) > 1:
-            return "mixed"
-        return "split" if len(gold) == 1 else "merged"
+    if len(gold) > 1:
+        return "mixed" if len(predicted) > 1 else "merged"
+    if len(predicted) > 1:
+        return "split"
     (i, j, _), (a, b, _) = gold[0], predicted[0]
     if (i, j) == (a, b):
         return "wrong label"
     if a <= i and j <= b:
         return "too long"
     return "too short" if i <= a and b <= j else "shifted"
-
-
-def _overlap(first: Characters, second: Characters) -> bool:
-    return first[0] < second[1] and second[0] < first[1]
 
 
 def _shares_of_spans(

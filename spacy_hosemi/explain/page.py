@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from html import escape
 from itertools import chain, pairwise
 from operator import attrgetter
@@ -199,35 +199,29 @@ class Page:
 
     def _view(self, doc: Doc, number: int, threshold: float, k: int) -> DocumentView:
         pipe = self._pipe
-        how: Any = {"changes": self._changes}
         ranked = pipe.ranked(doc, k)
         predicted = dict(zip(ranked[0].spans, ranked[0].confidences))
         likely = [x for x in _likely(pipe, doc, threshold) if x[0] not in predicted]
         likely.sort(key=lambda x: (-x[1], x[0]))
-        explanations = pipe.explain(doc, progress=self._progress, **how)
+        explain = partial(pipe.explain, doc, changes=self._changes)
+        explanations = explain(progress=self._progress)
         why = {(x.start, x.end, x.label): x for x in explanations}
-        for span, _ in likely[:N_EXPLAINED]:
-            why[span] = pipe.explain(doc, span, **how)
+        why |= {span: explain(span) for span, _ in likely[:N_EXPLAINED]}
         cards = []
         for n, (span, probability) in enumerate([*predicted.items(), *likely], 1):
             start, end, label = span
             key, among_others = f"d{number}s{n}", max(0, n - len(predicted))
-            of_label = probability, self._colours.get(label, N_COLOURS - 1)
-            tokens = doc[start:end]
-            cards.append(
-                Card(key, among_others, tokens, label, *of_label, why.get(span))
-            )
+            colour = self._colours.get(label, N_COLOURS - 1)
+            args = label, probability, colour, why.get(span)
+            cards.append(Card(key, among_others, doc[start:end], *args))
         answers, others = cards[: len(predicted)], cards[len(predicted) :]
-        listed = [
-            (
-                x.probability,
-                [(y, doc[i:j].text, (i, j, y) in predicted) for i, j, y in x.spans],
-            )
-            for x in ranked
-        ]
+        listed = []
+        for x in ranked:
+            spans = [(y, doc[i:j].text, (i, j, y) in predicted) for i, j, y in x.spans]
+            listed.append((x.probability, spans))
         lines = in_lines(others)
-        args = parts_of(doc.text, answers, lines), len(lines), answers, others, listed
-        return DocumentView(number, ranked[0].probability, *args)
+        parts = parts_of(doc.text, answers, lines), len(lines), answers, others
+        return DocumentView(number, ranked[0].probability, *parts, listed)
 
 
 def _likely(

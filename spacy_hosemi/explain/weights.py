@@ -228,18 +228,9 @@ def weight_families(
         pairs += [("length", x) for x in values[np.isfinite(values)].tolist()]
     names += [name for name, _ in pairs]
     dense = np.array([value for _, value in pairs])
-    return _group(
-        names,
-        np.concatenate([squares, dense**2]),
-        np.concatenate([largest, np.abs(dense)]),
-        np.concatenate([is_wanted, np.full(len(dense), not (role or text))]),
-    )
-
-
-def _group(
-    names: Sequence[str], squares: Floats, largest: Floats, is_wanted: Mask
-) -> list[Family]:
-    """Returns sums by family of the wanted items."""
+    squares = np.concatenate([squares, dense**2])
+    largest = np.concatenate([largest, np.abs(dense)])
+    is_wanted = np.append(is_wanted, np.full(len(dense), not (role or text)))
     total = squares.sum()
     index: dict[str, int] = {}
     family = np.array([index.setdefault(name, len(index)) for name in names], np.intp)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from spacy.attrs import ENT_IOB, SENT_START  # type: ignore[import-not-found]
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..formats.documents import INCORRECT_SPANS
@@ -222,14 +221,10 @@ def _sentences(part: CorpusPart) -> Iterator[Finding]:
 
 def _all(part: CorpusPart) -> Iterator[Finding]:
     """Remarks that there is no token outside of spans: no negative example."""
-    if part.n_spans and not any(map(_has_outside, part.docs)):
+    pairs = (pair for doc in part.docs for pair in zip(in_spans(doc), doc))
+    if part.n_spans and all(is_inside or token.is_space for is_inside, token in pairs):
         text = (
             'every token is in a span; outside = "none" says so, and predictions will '
             "have no gaps either"
         )
         yield remark("no-outside", text, part.n_tokens, part.n_tokens)
-
-
-def _has_outside(doc: Doc) -> bool:
-    inside = in_spans(doc)
-    return any(not (x or token.is_space) for x, token in zip(inside, doc))

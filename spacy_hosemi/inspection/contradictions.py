@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 
 from spacy.attrs import ENT_IOB  # type: ignore[import-not-found]
@@ -113,17 +113,16 @@ def _is_short(short: str, long: str) -> bool:
 
 def _left_out(part: CorpusPart) -> Iterator[Finding]:
     """Yields texts that are spans more often than not, and elsewhere in no span."""
-    inside: Counter[Words] = Counter()
-    for doc in part.docs:
-        for ent in doc.ents:
-            words = tuple(token.text for token in ent if not token.is_space)
-            inside[words] += 1
+    ents = (ent for doc in part.docs for ent in doc.ents)
+    inside = Counter(tuple(x.text for x in ent if not x.is_space) for ent in ents)
     frequent = {
         words: n
         for words, n in inside.items()
         if n >= OFTEN and len(words) <= MAX_WORDS and any(map(_is_word, words))
     }
-    by_first = _by_first(frequent)
+    by_first: dict[str, list[Words]] = defaultdict(list)
+    for words in sorted(frequent, key=len, reverse=True):
+        by_first[words[0]].append(words)
     outside: dict[Words, list[str]] = defaultdict(list)
     for place, doc in part:
         for words in _outside(doc, by_first):
@@ -172,14 +171,6 @@ def _outside(doc: Doc, wanted: dict[str, list[Words]]) -> Iterator[Words]:
                 at = end - 1
                 break
         at += 1
-
-
-def _by_first(wanted: Iterable[Words]) -> dict[str, list[Words]]:
-    """Returns texts by their first word, longest first."""
-    by_first: dict[str, list[Words]] = defaultdict(list)
-    for words in sorted(wanted, key=len, reverse=True):
-        by_first[words[0]].append(words)
-    return by_first
 
 
 def _other_documents(part: CorpusPart) -> Iterator[Finding]:

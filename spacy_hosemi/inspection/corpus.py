@@ -113,7 +113,10 @@ def read_part(
     in a format that `read_annotations` knows, or "-" for texts on standard input;
     messages call a single file by `name`, if there is one. The tokenizer of `nlp` cuts
     texts; `group` is a key of texts that documents keep in `user_data`."""
-    files = _binary_files(path)
+    where = Path(path)
+    files = sorted(where.rglob("*.spacy")) if where.is_dir() else []
+    if where.suffix == ".spacy" and where.is_file():
+        files = [where]
     part = (
         _read_binary(files, nlp) if files else _read_texts(path, nlp, encoding, group)
     )
@@ -124,14 +127,6 @@ def read_part(
         found = str(part.faults[0]) if part.faults else "it is empty"
         raise ValueError(Errors.HS251.format(path=part.name, found=found))
     return part
-
-
-def _binary_files(path: str) -> list[Path]:
-    """Returns the .spacy files that a path means, if any."""
-    where = Path(path)
-    if where.is_dir():
-        return sorted(where.rglob("*.spacy"))
-    return [where] if where.suffix == ".spacy" and where.is_file() else []
 
 
 def _read_binary(files: Sequence[Path], nlp: Language) -> CorpusPart:
@@ -160,12 +155,7 @@ def _read_texts(
 def as_examples(docs: Sequence[Doc], nlp: Language) -> list[Example]:
     """Makes examples of the documents of a file as `spacy train` does: texts are
     tokenized anew, given tokens stay."""
-    examples = []
-    for doc in docs:
-        for ent in doc.ents:  # of another vocabulary, perhaps
-            nlp.vocab.strings.add(ent.label_)
-        examples.append(Example(without_annotation(doc, nlp), doc))
-    return examples
+    return [Example(without_annotation(doc, nlp), doc) for doc in docs]
 
 
 def trainable(docs: Sequence[Doc], nlp: Language) -> list[Doc]:

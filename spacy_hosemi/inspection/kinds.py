@@ -119,7 +119,12 @@ def _kind(labels: list[str], profile: Profile) -> tuple[str, list[str]]:
         share = 100 * profile.unspaced
         which = "of scripts without spaces between words"
         return "characters", [f"{share:.0f} % of letters are {which}"]
-    if SPARSE <= profile.density < NOT_DENSE and _are_requests(labels, profile):
+    if (
+        SPARSE <= profile.density < NOT_DENSE
+        and profile.median_tokens <= SHORT
+        and len(labels) >= MANY_LABELS
+        and profile.labels_per_document <= FEW_OF_LABELS
+    ):
         share = 100 * profile.labels_per_document
         few = f"documents are short, and have {share:.0f} % of the labels each"
         return "requests", [dense, few]
@@ -135,14 +140,6 @@ def _kind(labels: list[str], profile: Profile) -> tuple[str, list[str]]:
         share = 100 * profile.several_sentences
         why.append(f"{share:.0f} % of documents have several sentences")
     return "names", why
-
-
-def _are_requests(labels: list[str], profile: Profile) -> bool:
-    return (
-        profile.median_tokens <= SHORT
-        and len(labels) >= MANY_LABELS
-        and profile.labels_per_document <= FEW_OF_LABELS
-    )
 
 
 def _matching(labels: list[str], kind: str) -> list[str]:

@@ -72,12 +72,12 @@ def judge_labels(
     train: CorpusPart, dev: CorpusPart | None, labels: list[LabelCount]
 ) -> list[Finding]:
     """Returns what is odd about the labels of a corpus."""
-    findings: list[Finding] = []
     if not train.n_spans:
         text = "no document has a span: there is nothing to learn"
         if any(len(group) for doc in train.docs for group in doc.spans.values()):
             text += "; the annotation is in doc.spans, and training reads doc.ents"
         return [fault("no-spans", text, len(train), len(train))]
+    findings = []
     if len(train) < FEW_DOCUMENTS:
         text = (
             f"{count(len(train), 'document')} to train on: scores will differ much "
@@ -93,7 +93,14 @@ def judge_labels(
     if rare:
         text = f"labels with fewer than {RARE} spans are hardly learnt: {listed(rare)}"
         findings.append(remark("rare-labels", text, len(rare), len(names)))
-    findings += _alike(names)
+    # Labels that may be one.
+    by_key: dict[str, list[str]] = defaultdict(list)
+    for label in names:
+        by_key[re.sub(r"[\W_]+", "", label).casefold() or label].append(label)
+    alike = [" and ".join(map(shown, x)) for x in by_key.values() if x[1:]]
+    if alike:
+        text = f"labels differ in case or punctuation alone: {listed(alike)}"
+        findings.append(fault("labels-alike", text, len(alike), len(names)))
     return findings
 
 
@@ -111,15 +118,3 @@ def _compare_parts(labels: list[LabelCount], dev: CorpusPart | None) -> list[Fin
         args = text, len(absent), len(labels)
         findings.append(remark("labels-of-train-only", *args))
     return findings
-
-
-def _alike(labels: list[str]) -> list[Finding]:
-    """Returns labels that may be one: they differ in case or punctuation alone."""
-    by_key: dict[str, list[str]] = defaultdict(list)
-    for label in labels:
-        by_key[re.sub(r"[\W_]+", "", label).casefold() or label].append(label)
-    alike = [" and ".join(map(shown, x)) for x in by_key.values() if x[1:]]
-    if not alike:
-        return []
-    text = f"labels differ in case or punctuation alone: {listed(alike)}"
-    return [fault("labels-alike", text, len(alike), len(labels))]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import log2, sqrt
 
 import numpy as np
@@ -98,7 +99,12 @@ def cross_entropy(
     bits = np.zeros((len(sequences), MAX_ORDER + 1))
     n_labels = len({y for labels in sequences for y in labels} - {OUTSIDE})
     for fold in {*folds}:
-        counts = _count([x for x, number in zip(sequences, folds) if number != fold])
+        # How often each label follows each history of up to MAX_ORDER labels.
+        counts: Counts = defaultdict(Counter)
+        others = (x for x, number in zip(sequences, folds) if number != fold)
+        for history, label in chain(*map(_steps, others)):
+            for k in range(MAX_ORDER + 1):
+                counts[history[MAX_ORDER - k :]][label] += 1
         for k, (labels, number) in enumerate(zip(sequences, folds)):
             if number == fold:
                 bits[k] = _bits(labels, counts, n_labels)
@@ -106,16 +112,6 @@ def cross_entropy(
 
 
 Counts = dict[tuple[str, ...], Counter[str]]
-
-
-def _count(sequences: Sequence[Sequence[str]]) -> Counts:
-    """Counts how often each label follows each history of up to MAX_ORDER labels."""
-    counts: Counts = defaultdict(Counter)
-    for labels in sequences:
-        for history, label in _steps(labels):
-            for k in range(MAX_ORDER + 1):
-                counts[history[MAX_ORDER - k :]][label] += 1
-    return counts
 
 
 def _bits(labels: Sequence[str], counts: Counts, n_labels: int) -> np.ndarray:

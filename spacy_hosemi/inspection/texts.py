@@ -45,10 +45,6 @@ def _decomposed(text: str) -> str | None:
     return match[0] if match else text[:30]
 
 
-def _ends(text: str) -> str | None:
-    return None if text == text.strip() else text
-
-
 OF_SPACES = ("odd-spaces", "line-breaks", "outer-spaces")
 CLEAN = "clean_text, the default, reads them without"
 # Name, whether it is a fault, what finds it, what is said of documents with it.
@@ -106,7 +102,7 @@ CHECKS: tuple[tuple[str, bool, Callable[[str], str | None], str], ...] = (
     (
         "outer-spaces",
         False,
-        _ends,
+        lambda text: None if text == text.strip() else text,
         f"begin or end with whitespace; {CLEAN}",
     ),
 )
@@ -114,7 +110,12 @@ CHECKS: tuple[tuple[str, bool, Callable[[str], str | None], str], ...] = (
 
 def judge_texts(part: CorpusPart) -> list[Finding]:
     """Returns what is odd about the texts of documents."""
-    findings = [*_empty(part)]
+    findings = []
+    places = [x for x, text in zip(part.places, part.texts) if not text.strip()]
+    if places:
+        text = f"{share(len(places), len(part))} documents have no text"
+        args = text, len(places), len(part), places
+        findings.append(remark("empty-documents", *args))
     for name, is_fault, search, what in CHECKS:
         examples, n = [], 0
         for (place, doc), whole in zip(part, part.texts):
@@ -129,11 +130,3 @@ def judge_texts(part: CorpusPart) -> list[Finding]:
             text = f"{share(n, len(part))} documents {what}"
             findings.append(make(name, text, n, len(part), examples))
     return findings
-
-
-def _empty(part: CorpusPart) -> list[Finding]:
-    places = [x for x, text in zip(part.places, part.texts) if not text.strip()]
-    if not places:
-        return []
-    text = f"{share(len(places), len(part))} documents have no text"
-    return [remark("empty-documents", text, len(places), len(part), places)]

@@ -38,8 +38,10 @@ def write(text: str, changes: Changes, note: str = "") -> str:
     wanted = changed(load_config_from_str(text, interpolate=False), changes)
     lines = [NOTE, *note.splitlines(), ""] if note else []
     head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
+    if text.startswith(f"# {NOTE}\n"):  # of an earlier search
+        text = re.split(r"\n#\n", text, maxsplit=1)[-1]
     try:
-        tuned = _with_comments(_without_note(text), changes)
+        tuned = _with_comments(text, changes)
         if load_config_from_str(tuned, interpolate=False) == wanted:
             return head + tuned
     except Exception:  # of a text that cannot be changed line by line
@@ -56,10 +58,3 @@ def _with_comments(text: str, changes: Changes) -> str:
         section, _, key = path.rpartition(".")
         merge(sections, parse(f"[{section}]\n{key} = {json.dumps(value)}"))
     return render(sections)
-
-
-def _without_note(text: str) -> str:
-    """Returns a config without the note of an earlier search."""
-    if not text.startswith(f"# {NOTE}\n"):
-        return text
-    return re.split(r"\n#\n", text, maxsplit=1)[-1]
