@@ -54,6 +54,7 @@ class FlatTree:
     ) -> None:
         self._tree, self.automaton, self.weights = tree, automaton, weights
         self._leaves = leaves = cache(tree.leaves)  # below a node
+        # For each leaf the names from the top; the leaves below each, in its `family`.
         self._places: dict[str, list[tuple[str, list[int]]]] = {}
         self._ways = {label: tree.path(tree.leaf[label]) for label in labels}
         self.unknown: dict[str, Path] = {
@@ -85,19 +86,15 @@ class FlatTree:
         n_sure = self._tree.n_sure(label, kept)
         path: list[tuple[str, float]] = []
         if label not in self._places:
-            self._places[label] = self._find_places(label)
+            way = self._ways[label]
+            place = {leaf: k for k, leaf in enumerate(self._leaves(way[0][1]))}
+            below = ((name, self._leaves(node)) for name, node in way)
+            in_family = [(name, [place[x] for x in leaves]) for name, leaves in below]
+            self._places[label] = in_family
         for k, (name, places) in enumerate(self._places[label]):
             p = math.fsum([probabilities[i] for i in places])
             path.append((name, 1.0 if k < n_sure else min(p, 1.0)))
         return path
-
-    def _find_places(self, label: str) -> list[tuple[str, list[int]]]:
-        """Returns the names from the top to a leaf, and where the leaves below each are
-        in its `family`."""
-        way = self._ways[label]
-        place = {leaf: k for k, leaf in enumerate(self._leaves(way[0][1]))}
-        below = ((name, self._leaves(node)) for name, node in way)
-        return [(name, [place[leaf] for leaf in leaves]) for name, leaves in below]
 
 
 def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | None:

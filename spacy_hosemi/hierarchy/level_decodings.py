@@ -15,7 +15,6 @@ from .coarse_to_fine import ScoredLevel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
-Bools = NDArray[np.bool_]
 
 # For a lattice whose segmentations differ in the places of spans alone.
 _TABLE = StateTable(PatternAutomaton([OUTSIDE, "span"], []))
@@ -60,17 +59,13 @@ class _Gains:
         self._n_expected = self._sums(self._spans)
         offset = table.offset
         first, last = table.start + offset, table.end + offset
-        covered = self._covered(first, last, ~is_span & is_possible)
+        # Tokens that a candidate without a label covers.
+        n, some = int(self._sizes.sum()) + 1, ~is_span & is_possible
+        opened = np.bincount(first[some], minlength=n)
+        covered = np.cumsum(opened - np.bincount(last[some], minlength=n))[:-1] > 0
         self._is_open = covered if solved.is_open is None else solved.is_open
         closed = np.concatenate([[0], np.cumsum(~self._is_open)])
         self._is_needed = (closed[last] > closed[first])[self._spans]
-
-    def _covered(self, first: Ints, last: Ints, some: Bools) -> Bools:
-        """Returns whether some candidates cover each token [n] of all documents."""
-        n = int(self._sizes.sum()) + 1
-        opened = np.bincount(first[some], minlength=n)
-        ended = np.bincount(last[some], minlength=n)
-        return np.cumsum(opened - ended)[:-1] > 0
 
     def _sums(self, spans: NDArray[np.intp] | Ints) -> Floats:
         """Returns the expected number of correct spans among these, by document [N]."""

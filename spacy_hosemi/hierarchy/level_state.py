@@ -204,7 +204,9 @@ def connect(state: LevelState, tree: LabelTree, top: PatternAutomaton) -> LevelS
     above = _inherited(StateTable(top), symbol)
     levels = []
     for level, patterns in enumerate(state.patterns, start=2):
-        if patterns or _can_be_own(tree, level, above):
+        is_short = all(len(z) == 2 for z in above.steps.automaton.patterns)
+        # Then pairs of names of the level can express all patterns of that above.
+        if patterns or (is_short and len(level_names(tree, level)) ** 2 <= ALL_BIGRAMS):
             above = _own_level(tree, level, patterns, above)
         else:
             above = _inherited(above.steps, above.symbol)
@@ -221,12 +223,6 @@ def _inherited(steps: StateTable, symbol: Ints) -> Level:
     """Returns a level with the patterns of the level above."""
     every = np.arange(len(steps.automaton.patterns), dtype=np.int32)
     return Level(steps, symbol, every, is_own=False)
-
-
-def _can_be_own(tree: LabelTree, level: int, above: Level) -> bool:
-    """Whether pairs of names of a level can express all patterns of the level above."""
-    is_short = all(len(z) == 2 for z in above.steps.automaton.patterns)
-    return is_short and len(level_names(tree, level)) ** 2 <= ALL_BIGRAMS
 
 
 def _own_level(
@@ -249,17 +245,10 @@ def _own_level(
     carried = [places.get(tuple(up[x] for x in z), -1) for z in every]
     chosen = [m for m, at in enumerate(carried) if at >= 0 or m < len(patterns)]
     at = np.array(carried, np.int32)[chosen]
-    tied = _ties(len(patterns), at.tolist(), above)
+    # The first pattern with the same weight, own or that above.
+    tied_above = above.steps.automaton.tied or range(len(places))
+    n_own, first = len(patterns), dict[tuple[bool, int], int]()
+    keys = [(m < n_own, m if m < n_own else tied_above[k]) for m, k in enumerate(at)]
+    tied = [first.setdefault(key, m) for m, key in enumerate(keys)]
     automaton = PatternAutomaton(names, [every[m] for m in chosen], tied=tied)
     return Level(StateTable(automaton), symbol, at, is_own=True)
-
-
-def _ties(n_own: int, carried: Sequence[int], above: Level) -> list[int]:
-    """Returns for each pattern the first with the same weight, own or that above."""
-    automaton = above.steps.automaton
-    tied_above = automaton.tied or range(len(automaton.patterns))
-    first: dict[tuple[bool, int], int] = {}
-    keys = (
-        (m < n_own, m if m < n_own else tied_above[k]) for m, k in enumerate(carried)
-    )
-    return [first.setdefault(key, m) for m, key in enumerate(keys)]

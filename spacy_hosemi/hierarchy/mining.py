@@ -67,7 +67,12 @@ def mine_nodes(
     n_new = 0
     for of_doc, places in zip(rows, spans):
         for i, j, leaf in places:
-            read = np.unique(np.concatenate(_rows_of_span(of_doc, i, j)))
+            ranges, segments = role_ranges(i, j), of_doc.segments
+            parts = [segments.row[(segments.start == i) & (segments.end == j)]]
+            for role, of_role in of_doc.tokens.items():
+                begin, stop = ranges[role]
+                parts.append(of_role.row[of_role.first[begin] : of_role.first[stop]])
+            read = np.unique(np.concatenate(parts))
             nodes = np.array(tree.ways(leaf)[1:], np.int64)
             collected.append((read[:, None].astype(np.int64) * n_nodes + nodes).ravel())
             n_new += len(collected[-1])
@@ -88,13 +93,3 @@ def mine_nodes(
         pairs_of(row[of_level == level], node[of_level == level], n_rows)
         for level in range(2, tree.n_levels + 1)
     ]
-
-
-def _rows_of_span(rows: Rows, start: int, end: int) -> list[Ints]:
-    """Returns the features that a span reads, in any role."""
-    ranges, segments = role_ranges(start, end), rows.segments
-    read = [segments.row[(segments.start == start) & (segments.end == end)]]
-    for role, of_role in rows.tokens.items():
-        begin, stop = ranges[role]
-        read.append(of_role.row[of_role.first[begin] : of_role.first[stop]])
-    return read

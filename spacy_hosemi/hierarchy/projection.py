@@ -49,7 +49,8 @@ class TreeProjection(Projection):
         annotation = with_labels(annotation, self._top_of)
         spans = annotation.excluded
         excluded: list[AnySpan] = [span for span in spans if span[2] is None]
-        excluded += self._excluded_at_top(_with_label(spans))
+        tree, places = self.tree, self.excluded(_with_label(spans))
+        excluded += [(i, j, tree.names[v]) for i, j, v in places if tree.level[v] == 1]
         required = tuple(self.spans_at_top(annotation.required))
         return replace(annotation, required=required, excluded=tuple(excluded))
 
@@ -95,11 +96,6 @@ class TreeProjection(Projection):
                 places.add((i, j, above))
                 waiting.append((i, j, above))
         return sorted(places)
-
-    def _excluded_at_top(self, spans: Iterable[Span]) -> list[Span]:
-        tree = self.tree
-        places = self.excluded(spans)
-        return [(i, j, tree.names[v]) for i, j, v in places if tree.level[v] == 1]
 
 
 def _with_label(spans: Iterable[AnySpan]) -> list[Span]:

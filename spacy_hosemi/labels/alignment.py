@@ -56,17 +56,12 @@ def _read_annotation(example: Example, incorrect_key: str | None) -> PartialLabe
     is_outside = ~is_missing
     for start, end, _ in spans:
         is_outside[start:end] = False
-    excluded = tuple(_incorrect_spans(example, incorrect_key))
+    groups, aligned = example.reference.spans, list[DocSpan]()
+    if incorrect_key is not None and incorrect_key in groups:
+        group = groups[incorrect_key]
+        aligned = example.get_aligned_spans_y2x(group, allow_overlap=True)
+    excluded = tuple((span.start, span.end, span.label_) for span in aligned)
     return PartialLabels(tuple(spans), excluded, is_outside)
-
-
-def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
-    """Returns the spans of the group that are aligned with token borders."""
-    if key is None or key not in example.reference.spans:
-        return []
-    group = example.reference.spans[key]
-    aligned = example.get_aligned_spans_y2x(group, allow_overlap=True)
-    return [(span.start, span.end, span.label_) for span in aligned]
 
 
 def labels_of(annotations: Iterable[PartialLabels]) -> set[str]:

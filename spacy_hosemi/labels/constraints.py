@@ -157,9 +157,7 @@ def _not_across(
 
 
 def _block(
-    is_outside: Bools,
-    inventory: LabelInventory,
-    constraints: Constraints | None,
+    is_outside: Bools, inventory: LabelInventory, constraints: Constraints | None
 ) -> Constraints:
     copied, allowed, boundary = _copied(constraints, inventory, len(is_outside))
     allowed[is_outside, 1:] = False

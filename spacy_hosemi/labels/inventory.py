@@ -54,12 +54,10 @@ class LabelInventory:
         read("outside", choice(OUTSIDES), outside)
         self.labels = tuple(labels)
         check_names(self.labels)
-        self.encoding = encoding
-        self.outside = outside
+        self.encoding, self.outside = encoding, outside
         self.labels_below = labels_below
-        prefixes = {"segments": [""], "IO": ["I-"], "BIO": ["B-", "I-"]}.get(
-            encoding, ["B-", "I-", "L-", "U-"]
-        )
+        tags = {"segments": "", "IO": "I", "BIO": "BI", "BILUO": "BILU"}[encoding]
+        prefixes = [f"{tag}-" for tag in tags] or [""]
         self.names = (OUTSIDE, *(p + label for label in self.labels for p in prefixes))
         self.index = {name: y for y, name in enumerate(self.names)}
         self.on_tokens = encoding != "segments"
@@ -127,17 +125,12 @@ class LabelInventory:
     def _inside(self, start: int, end: int, label: str) -> list[Segment]:
         if not self.on_tokens:
             return [(start, end, self.index[label])]
-        tags = {
-            "IO": ["I"] * (end - start),
-            "BIO": ["B"] + ["I"] * (end - start - 1),
-            "BILUO": ["B"] + ["I"] * (end - start - 2) + ["L"],
-        }[self.encoding]
-        if self.encoding == "BILUO" and end - start == 1:
-            tags = ["U"]
-        return [
-            (start + i, start + i + 1, self.index[f"{tag}-{label}"])
-            for i, tag in enumerate(tags)
-        ]
+        n = end - start
+        tags = {"IO": "I" * n, "BIO": "B" + "I" * (n - 1)}.get(self.encoding)
+        if tags is None:  # BILUO
+            tags = "U" if n == 1 else "B" + "I" * (n - 2) + "L"
+        names = [f"{tag}-{label}" for tag in tags]
+        return [(i, i + 1, self.index[x]) for i, x in enumerate(names, start)]
 
 
 def _may_follow(left: str, right: str, closed: bool) -> bool:

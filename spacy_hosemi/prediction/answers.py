@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from heapq import heappop, heappush
-from typing import Any
 
 from ..errors import Warnings
 from ..labels.inventory import Span
@@ -45,7 +44,16 @@ def most_probable(posterior: AnyPosterior | None, k: int) -> list[Alternative]:
     best: list[Option] = [(0.0, ())]
     options = [] if posterior is None else posterior.options(k)
     best = reduce(lambda left, right: _best_pairs(left, right, k), options, best)
-    return [_alternative(log_prob, parts) for log_prob, parts in best]
+    alternatives = []
+    for log_prob, parts in best:
+        of_instances: list[tuple[Span, ...]] = []
+        while parts:  # those of the instances before, and spans of the last one
+            parts, last = parts
+            of_instances.append(last)
+        spans = [span for some in reversed(of_instances) for span in some]
+        log_prob = min(log_prob, 0.0)  # up to rounding
+        alternatives.append(Alternative(spans, math.exp(log_prob), log_prob))
+    return alternatives
 
 
 def _best_pairs(
@@ -63,17 +71,6 @@ def _best_pairs(
             if a < len(left) and b < len(right):
                 heappush(candidates, (-left[a][0] - right[b][0], a, b))
     return pairs
-
-
-def _alternative(log_prob: float, parts: Any) -> Alternative:
-    """parts: (), or (parts of the instances before, spans of the last one)."""
-    of_instances: list[tuple[Span, ...]] = []
-    while parts:
-        parts, last = parts
-        of_instances.append(last)
-    log_prob = min(log_prob, 0.0)  # up to rounding
-    spans = [span for some in reversed(of_instances) for span in some]
-    return Alternative(spans, math.exp(log_prob), log_prob)
 
 
 def spans_above(

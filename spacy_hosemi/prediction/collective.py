@@ -61,11 +61,8 @@ def equal_words(doc: Doc) -> list[Group]:
     order = np.argsort(lower, kind="stable")
     borders = np.flatnonzero(np.diff(lower[order])) + 1
     groups = np.split(order, borders)
-    return [g for g in groups if len(g) > 1 and _is_content(doc, int(g[0]))]
-
-
-def _is_content(doc: Doc, i: int) -> bool:
-    return not doc[i].is_stop and any(c.isalpha() for c in doc[i].text)
+    pairs = [(group, doc[int(group[0])]) for group in groups if len(group) > 1]
+    return [g for g, x in pairs if not x.is_stop and any(map(str.isalpha, x.text))]
 
 
 def mean_of_others(values: Floats, groups: Iterable[Group]) -> Floats:

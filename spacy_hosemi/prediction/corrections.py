@@ -112,8 +112,10 @@ def read_span(
     else:
         span = tuple(value) if isinstance(value, Sequence) else (value,)
         reason = "" if len(span) == 3 else "which is no span"
-    if not reason:
-        reason = _wrong_place(span[0], span[1], doc)
+    if not reason and not (is_whole(span[0]) and is_whole(span[1])):
+        reason = "where start and end are no whole numbers"
+    if not reason and not 0 <= span[0] < span[1] <= len(doc):
+        reason = "which is out of range"
     is_kept = name != "forbid"
     if not reason and is_kept and name != "spans":
         reason = unseen_end(span, doc, inventory, clean_text)
@@ -136,9 +138,3 @@ def unseen_end(
     if clean_text and not all(clean_word(token.text) for token in ends):
         return "which begins or ends with whitespace or what cannot be seen"
     return ""
-
-
-def _wrong_place(start: Any, end: Any, doc: Doc) -> str:
-    if not (is_whole(start) and is_whole(end)):
-        return "where start and end are no whole numbers"
-    return "" if 0 <= start < end <= len(doc) else "which is out of range"

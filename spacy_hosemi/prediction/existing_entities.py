@@ -11,11 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from spacy.attrs import (  # type: ignore[import-not-found]
-    ENT_IOB,
-    ENT_TYPE,
-    SENT_START,
-)
+from spacy.attrs import ENT_IOB, ENT_TYPE, SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span
 
 from ..features.instances import sentence_starts

@@ -102,7 +102,12 @@ def explain(
         within a word of clean text.
     """
     posterior = decoder.posterior(doc)
-    _check_words(posterior.batch, doc, spans)
+    words = posterior.batch.words.get(0)
+    for span in spans:
+        here = words.to_words(span) if words else span
+        if words and (here is None or words.to_tokens(here) != span):
+            reason = "which begins or ends within a word that a line break divides"
+            raise no_span("span", span, reason, doc)
     crossing = {
         span: Explanation(
             *span, doc[span[0] : span[1]].text, span in answer, limits=[CROSSES]
@@ -117,17 +122,6 @@ def explain(
             explanation = replace(explanation, changes=counterfactuals(*args))
         explanations[span] = explanation
     return [explanations[span] for span in spans]
-
-
-def _check_words(batch: Batch, doc: Doc, spans: Iterable[Span]) -> None:
-    """RAISES (ValueError): HS095."""
-    if (words := batch.words.get(0)) is None:
-        return
-    for span in spans:
-        here = words.to_words(span)
-        if here is None or words.to_tokens(here) != span:
-            reason = "which begins or ends within a word that a line break divides"
-            raise no_span("span", span, reason, doc)
 
 
 def _explained(
@@ -186,14 +180,16 @@ def _of_instance(
     unexplained: Sequence[Explanation],
 ) -> Iterator[Explanation]:
     """YIELDS (Explanation): Of spans of one instance, in its tokens."""
-    inventory = decoder.inventory
     best = best_of_all(batch, k)
     if not best[0]:
         raise decoder.impossible(batch, k)
     of_best = {*batch.spans(k, best[0])}
-    probs = _probabilities(batch, k, spans)
-    for explanation, span, p in zip(unexplained, spans, probs):
-        if any(x in of_best for x in below(span, inventory)):
+    families = [below(span, decoder.inventory) for span in spans]
+    spans_below = [*chain(*families)]
+    probs = iter(finish(confidence_steps(batch, [k], [spans_below]))[0])
+    for explanation, span, family in zip(unexplained, spans, families):
+        p = min(math.fsum(islice(probs, len(family))), 1.0)
+        if any(x in of_best for x in family):
             first, second = best, best_without(batch, k, span)
         else:
             first, second = best_with(batch, k, span), best
@@ -204,14 +200,6 @@ def _of_instance(
             search = best_without if first[0] else best_with
             limits = blocking_constraints(decoder, batch, k, span, search)
             yield replace(explanation, probability=p, limits=limits)
-
-
-def _probabilities(batch: Batch, k: int, spans: Sequence[Span]) -> list[float]:
-    """RETURNS (List[float]): P(span) of each span of an instance, in its tokens."""
-    families = [below(span, batch.source.inventory) for span in spans]
-    spans_below = [*chain(*families)]
-    probs = iter(finish(confidence_steps(batch, [k], [spans_below]))[0])
-    return [min(math.fsum(islice(probs, len(some))), 1.0) for some in families]
 
 
 def _compared(

@@ -21,13 +21,7 @@ from ..model.state import ModelState
 from ..model.weights.doc_scorer import DocScorer
 from .batch import Batch
 from .collective import agree
-from .decoder import (
-    Decoder,
-    DecodingOptions,
-    confident,
-    list_spans,
-    untrained,
-)
+from .decoder import Decoder, DecodingOptions, confident, list_spans, untrained
 from .decodings import DECODINGS
 from .existing_entities import read_existing
 from .limits import impossible, limit_instance
@@ -84,24 +78,25 @@ class FlatDecoder(Decoder):
             arrays = yield from self.decoding.free_steps(*args, **how)
             if arrays is not None:
                 return self._from_arrays(batch, *arrays)
-        segments, answers = yield from self._segment_steps(batch)
+        answers: list[PathAnswer | None] = [None] * len(rows)
+        if self.inventory.on_tokens and any(x.excluded for x in batch.corrections):
+            segments = [best_permitted(batch, k) for k in rows]
+        else:
+            limited = self.automaton, batch.potentials, batch.constraints
+            steps = self.decoding.steps(*limited, *self._expected_f1)
+            segments, answers = yield from steps
         spans = self._spans(batch, segments)
         paths: list[list[Path]] | None = None
         if options.has_scores or options.min_confidence or corrections:
             if self.tree is not None:
                 paths = yield from tree_path_steps(batch, rows, spans)
             else:
-                probs = yield from path_confidence_steps(
-                    batch, spans, segments, answers
-                )
-                paths = [
-                    [[(x[2], p)] for x, p in zip(*of_row)]
-                    for of_row in zip(spans, probs)
-                ]
-        predictions = [
-            self._of_document(batch, d, spans, paths) for d in range(len(docs))
-        ]
-        return Predictions.of(predictions)
+                args = batch, spans, segments, answers
+                probs = yield from path_confidence_steps(*args)
+                pairs = zip(spans, probs)
+                paths = [[[(x[2], p)] for x, p in zip(*pair)] for pair in pairs]
+        args = batch, spans, paths
+        return Predictions.of([self._of_document(d, *args) for d in range(len(docs))])
 
     def posterior(self, doc: Doc) -> Posterior:
         batch = finish(self.batch_steps([doc]))
@@ -165,7 +160,10 @@ class FlatDecoder(Decoder):
         options, potentials = self.options, [*batch.potentials]
         projected = self.projection.project(corrections) if corrections else NOTHING
         for d, doc in enumerate(docs):
-            existing = self._existing(doc, corrections) if docs.has_ents[d] else None
+            existing = read_existing(doc, options.name) if docs.has_ents[d] else None
+            if existing and corrections:
+                existing = existing.beside(corrections)
+            existing = existing and self.projection.project(existing)
             if existing or corrections or self._matches or docs.has_limits[d]:
                 for k in batch.rows(d):
                     instance = batch.instance(k)
@@ -182,16 +180,6 @@ class FlatDecoder(Decoder):
         if options.temperature != 1.0:
             factor = 1.0 / options.temperature
             batch.potentials = [scores.times(factor) for scores in batch.potentials]
-
-    def _existing(
-        self, doc: Doc, corrections: PartialLabels | None
-    ) -> PartialLabels | None:
-        """RETURNS (Optional[PartialLabels]): Existing entities beside corrections, with
-        labels of segments."""
-        existing = read_existing(doc, self.options.name)
-        if existing and corrections:
-            existing = existing.beside(corrections)
-        return existing and self.projection.project(existing)
 
     def hard_matches(self, tokens: Doc) -> list[Span]:
         """RETURNS (List[Tuple[int, int, str]]): See `Gazetteers.entities`."""
@@ -217,26 +205,11 @@ class FlatDecoder(Decoder):
         args = self.inventory.names, n_spans, spans, confidence, wholes, source
         return Predictions(*args)
 
-    def _segment_steps(
-        self, batch: Batch
-    ) -> Steps[tuple[list[list[Segment]], list[PathAnswer | None]]]:
-        """RETURNS (Tuple[List[List[Segment]], List[Optional[PathAnswer]]]): The best
-        segmentation of each instance; and what is known of its probabilities."""
-        rows = range(len(batch.tokens))
-        if self.inventory.on_tokens:
-            if any([batch.corrections[k].excluded for k in rows]):
-                return [best_permitted(batch, k) for k in rows], [None] * len(rows)
-        args = self.automaton, batch.potentials, batch.constraints
-        return (yield from self.decoding.steps(*args, *self._expected_f1))
-
     def _spans(
         self, batch: Batch, segments: Sequence[Sequence[Segment]]
     ) -> list[list[Span]]:
-        """RETURNS (List[List[Tuple[int, int, str]]]): The spans of each instance,
-        without existing ones.
-
-        RAISES (ValueError): HS060 there are no segments.
-        """
+        """Returns the spans of each instance, without existing ones. Raises ValueError
+        HS060 if there are no segments."""
         of_rows = []
         for k, of_row in enumerate(segments):
             tokens, existing = batch.tokens[k], batch.existing[k]
@@ -250,13 +223,12 @@ class FlatDecoder(Decoder):
 
     def _of_document(
         self,
-        batch: Batch,
         d: int,
+        batch: Batch,
         spans: Sequence[Sequence[Span]],
         paths: Sequence[Sequence[Path]] | None,
     ) -> Prediction:
-        """RETURNS (Prediction): Of a document of a batch, from what is best in each
-        instance."""
+        """Returns what is predicted in a document: what is best in each instance."""
         options, tree, rows = self.options, self.tree, batch.rows(d)
         posterior = Posterior(batch, rows)
         if paths is None:

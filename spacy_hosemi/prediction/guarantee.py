@@ -7,7 +7,7 @@ from dataclasses import asdict, astuple, dataclass, fields
 from math import sqrt
 from typing import Any, Literal
 
-from ..values import TEXT, Kind, Unfit, choice, integer, list_of, number
+from ..values import TEXT, Kind, Unfit, choice, integer, list_of, number, or_null
 
 # What the keys mean; another meaning gets another number.
 VERSION = 1
@@ -152,7 +152,7 @@ def _read_guarantee(value: Any) -> Guarantee:
         TEXT.read(value["digest"]),
         _COUNT.read(value["n_tested"]),
         _COUNT.read(value["n_accepted"]),
-        None if threshold is None else _SHARE.read(threshold),
+        or_null(_SHARE).read(threshold),
         limits.read(value["span_limits"]),
         None if usual is None else _read_usual(usual),
     )

@@ -195,15 +195,10 @@ class Posterior(AnyPosterior):
         return [None if p is None else [(span[2], p)] for span, p in in_order]
 
     def whole(self, spans: Sequence[Span]) -> float:
-        batch, rows = self.batch, self.not_empty
-        places = self.locate(spans)
-        if None in places:
+        of_rows = dict(zip(self.rows, self.split(spans)))
+        if sum(map(len, of_rows.values())) < len(spans):
             return 0.0
-        of_rows: dict[int, list[Span]] = {k: [] for k in rows}
-        for place in places:
-            assert place is not None
-            of_rows[place[0]].append(place[1])
-        log_probs = (log_probability(batch, *pair) for pair in of_rows.items())
+        log_probs = [log_probability(self.batch, k, of_rows[k]) for k in self.not_empty]
         return math.exp(math.fsum(log_probs))
 
     def marginals(self) -> Any:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ class FieldTokenizer:
 
     def _forget(self, is_in_zone: bool) -> None:
         """Forgets pieces that were cut: they may name strings that are gone."""
-        self._cache: dict[str, Tokens] = {}
+        self.cache: dict[str, Tokens] = {}
         self._words: SeenWords | None = None
         self._is_in_zone = is_in_zone
 
@@ -138,7 +139,7 @@ class FieldTokenizer:
         return {"split_digits": self.split_digits}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _make, (self.vocab, self.settings)
+        return partial(FieldTokenizer, **self.settings), (self.vocab,)
 
     def __call__(self, text: str) -> Doc:
         """Tokenize a text.
@@ -179,12 +180,12 @@ class FieldTokenizer:
     @contextmanager
     def memory_zone(self, mem: Any = None) -> Iterator[None]:
         """Caches pieces of texts until its end; `nlp.memory_zone` enters it."""
-        before = self._cache, self._words
+        before = self.cache, self._words
         self._forget(True)
         try:
             yield
         finally:
-            (self._cache, self._words), self._is_in_zone = before, False
+            (self.cache, self._words), self._is_in_zone = before, False
 
     def read_pieces(self, text: str) -> tuple[list[int], list[bool]] | None:
         """Returns the tokens of a text of pieces with one space between them, and none
@@ -195,7 +196,7 @@ class FieldTokenizer:
         pieces = (text[:-1] if has_last else text).split(" ")
         if len(pieces) != len(text.split()):
             return None
-        cache = self._cache
+        cache = self.cache
         words: list[int] = []
         spaces: list[bool] = []
         for piece in pieces:
@@ -206,11 +207,6 @@ class FieldTokenizer:
             spaces += tokens[1]
         spaces[-1] = has_last
         return words, spaces
-
-    @property
-    def cache(self) -> dict[str, Tokens]:
-        """Returns what `cut` has found, for this memory zone."""
-        return self._cache
 
     @property
     def seen_words(self) -> SeenWords | None:
@@ -240,14 +236,14 @@ class FieldTokenizer:
         spaces = (*[False] * (len(orths) - 1), True)
         tokens = orths, spaces, tuple(map(len, words))
         if len(piece) <= _CACHED_LENGTH:
-            if len(self._cache) >= _CACHE_SIZE:
-                self._cache.clear()
-            self._cache[piece] = tokens
+            if len(self.cache) >= _CACHE_SIZE:
+                self.cache.clear()
+            self.cache[piece] = tokens
         return tokens
 
     def _read(self, text: str) -> tuple[list[int | str], list[bool]]:
         """Returns tokens, or their numbers, and spaces of any text."""
-        cache = self._cache
+        cache = self.cache
         words: list[int | str] = []
         spaces: list[bool] = []
         pieces = [*_SPACES.split(text), ""]
@@ -302,10 +298,6 @@ class FieldTokenizer:
         RAISES (ValueError): HS155 it has none.
         """
         return self.from_bytes(Path(path).read_bytes())
-
-
-def _make(vocab: Vocab, settings: dict[str, Any]) -> FieldTokenizer:
-    return FieldTokenizer(vocab, **settings)
 
 
 def make_field_tokenizer(

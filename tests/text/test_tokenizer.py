@@ -287,7 +287,7 @@ def test_pieces_of_a_zone_are_cached_until_its_end():
     nlp = make_nlp()
     tokenizer = nlp.tokenizer
     tokenizer("asdf")
-    before = tokenizer._cache
+    before = tokenizer.cache
     for _ in range(2):
         with nlp.memory_zone():
             words, spaces = tokenizer.read_pieces("yxcvb1, asdf")
@@ -295,19 +295,19 @@ def test_pieces_of_a_zone_are_cached_until_its_end():
                 "yxcvb", "1", ",", "asdf"
             ]  # fmt: skip
             assert spaces == [False, False, True, False]
-            assert {*tokenizer._cache} == {"yxcvb1,", "asdf"}
-        assert tokenizer._cache is before and {*before} == {"asdf"}
+            assert {*tokenizer.cache} == {"yxcvb1,", "asdf"}
+        assert tokenizer.cache is before and {*before} == {"asdf"}
         assert "yxcvb" not in nlp.vocab.strings
     # A zone that the tokenizer is not told of.
     with nlp.vocab.memory_zone():
         assert tokenizer.read_pieces("yxcvb asdf") is None
         assert tokenizer.read_pieces("asdf") is not None
         assert [token.text for token in nlp("yxcvb asdf")] == ["yxcvb", "asdf"]
-    assert tokenizer._cache is before and {*before} == {"asdf"}
+    assert tokenizer.cache is before and {*before} == {"asdf"}
     with pytest.raises(RuntimeError), nlp.memory_zone():
         tokenizer("qwertz")
         raise RuntimeError
-    assert tokenizer._cache is before and {*before} == {"asdf"}
+    assert tokenizer.cache is before and {*before} == {"asdf"}
 
 
 def test_the_cache_is_limited(monkeypatch):
@@ -317,4 +317,4 @@ def test_the_cache_is_limited(monkeypatch):
     tokenizer = FieldTokenizer(VOCAB)
     for k in range(10):
         assert isinstance(tokenizer(f"w{k} x{'y' * 60}"), Doc)
-        assert len(tokenizer._cache) <= 3
+        assert len(tokenizer.cache) <= 3
