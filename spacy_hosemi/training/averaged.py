@@ -24,11 +24,7 @@ from ..model.kernels.gather import touched_rows
 from ..model.kernels.sparse_steps import Freedom, step_entries, step_rows
 from ..model.weights.penalty_groups import by_penalty_group
 from ..model.weights.potentials import add_gradients, role_gradient
-from ..model.weights.vector import (
-    empty_gradient,
-    with_learnt,
-    write_dense_gradient,
-)
+from ..model.weights.vector import empty_gradient, with_learnt, write_dense_gradient
 from ..model.weights.weights import Weights
 from ..values import FLAG, Setting, by_name, integer, number, read_all
 from .lbfgs import Fit, size_of

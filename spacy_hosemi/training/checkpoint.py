@@ -81,7 +81,12 @@ class Checkpoint:
         if index >= len(self._parts):
             return None
         saved = self._parts[index]
-        if differences := _differences(saved.identity, identity):
+        differences = "; ".join(
+            f"{name}: {_cut(saved.identity.get(name))} in the file, {_cut(now)} now"
+            for name, now in identity.items()
+            if saved.identity.get(name) != now
+        )
+        if differences:
             path = str(self.path)
             raise ValueError(Errors.HS272.format(path=path, differences=differences))
         return saved
@@ -135,7 +140,11 @@ def _read_parts(path: Path) -> list[SavedFit]:
             if not zipfile.is_zipfile(file):
                 raise Unfit("it is no archive of numpy (.npz), or a part of one")
             file.seek(0)
-            arrays = _unpack(file)
+            try:
+                with np.load(file, allow_pickle=False) as archive:
+                    arrays = {name: archive[name] for name in archive.files}
+            except Exception:  # of numpy, zipfile, and the modules that uncompress
+                raise Unfit("what is in the archive cannot be read") from None
     except OSError as e:
         raise Unfit(f"it cannot be read ({e.strerror})") from None
     try:
@@ -147,14 +156,6 @@ def _read_parts(path: Path) -> list[SavedFit]:
         return [_read_part(part, arrays[f"weights_{k}"]) for k, part in parts]
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise Unfit("it does not say what its weights are") from None
-
-
-def _unpack(file: Any) -> dict[str, Any]:
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except Exception:  # of numpy, zipfile, and the modules that uncompress
-        raise Unfit("what is in the archive cannot be read") from None
 
 
 def _read_part(about: Mapping[str, Any], weights: Any) -> SavedFit:
@@ -173,15 +174,6 @@ def _read_part(about: Mapping[str, Any], weights: Any) -> SavedFit:
     ):
         raise ValueError
     return part
-
-
-def _differences(saved: Mapping[str, str], expected: Mapping[str, str]) -> str:
-    """Returns what differs, in words; empty: nothing."""
-    names = [name for name in expected if saved.get(name) != expected[name]]
-    return "; ".join(
-        f"{name}: {_cut(saved.get(name))} in the file, {_cut(expected[name])} now"
-        for name in names
-    )
 
 
 def _cut(text: str | None, most: int = 200) -> str:

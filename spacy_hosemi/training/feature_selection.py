@@ -15,14 +15,7 @@ always do, with label patterns instead of labels.
 from __future__ import annotations
 
 import warnings
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -109,8 +102,11 @@ def select_features(
         of_whole = (whole[:, None] * n_columns + np.arange(n_labels)).ravel()
         of_seen = of_seen[~is_whole[of_seen // n_columns]]
         of_labels = np.sort(np.concatenate([of_whole, of_seen]))
-        joined = np.concatenate([of_labels, of_patterns])
-        pairs = _as_pairs(joined, rows, len(keys), n_columns)
+        row, column = np.divmod(np.append(of_labels, of_patterns), n_columns)
+        sizes = np.bincount(row, minlength=len(keys))[rows]
+        is_kept = np.bincount(rows, minlength=len(keys)) > 0
+        first = np.append(0, np.cumsum(sizes)).astype(np.int32)
+        pairs = WeightPairs(first, column[is_kept[row]].astype(np.int32))
     return Selection(
         keys[rows],
         name_features(extractor, docs, keys[rows]),
@@ -129,18 +125,6 @@ def _least_count(
     n_weights = np.bincount(in_tokens, weights_of_row, minlength=least + 1)
     of_more = np.append(n_weights[::-1].cumsum()[::-1], 0.0)  # by count, and beyond
     return least + int(np.argmax(of_more[least:] <= max(limit, 0)))
-
-
-def _as_pairs(
-    pairs: Counts, rows: NDArray[np.intp], n_rows: int, n_columns: int
-) -> WeightPairs:
-    """Returns the pairs (row * n_columns + column) of some rows, renumbered."""
-    row, column = np.divmod(pairs, n_columns)
-    is_kept = np.zeros(n_rows, bool)
-    is_kept[rows] = True
-    sizes = np.bincount(row, minlength=n_rows)[rows]
-    first = np.concatenate([[0], np.cumsum(sizes)])
-    return WeightPairs(first.astype(np.int32), column[is_kept[row]].astype(np.int32))
 
 
 def count_features(
@@ -326,17 +310,11 @@ def mine_transitions(
     pairs, counts = np.unique(np.concatenate(occurrences), return_counts=True)
     is_kept = counts >= min_count
     if max_patterns is not None:
-        is_kept &= _ranks(pairs // n_columns, counts) < max_patterns
+        of_rows = pairs // n_columns
+        ranks, n_pairs = np.empty_like(pairs), np.unique(of_rows, return_counts=True)[1]
+        ranks[np.lexsort((-counts, of_rows))] = _within(n_pairs)
+        is_kept &= ranks < max_patterns
     return is_transition, pairs[is_kept]
-
-
-def _ranks(rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the rank of each pair in its row, by count; rows ascend."""
-    order = np.lexsort((-counts, rows))
-    _, sizes = np.unique(rows, return_counts=True)
-    ranks = np.empty_like(rows)
-    ranks[order] = _within(sizes)
-    return ranks
 
 
 def _observed(

@@ -37,9 +37,17 @@ class FitLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if reason := _why_no_log(path):
+        self._is_broken, begin, reason = False, b"", ""
+        try:
+            if path.is_file():  # devices may be written to
+                with path.open("rb") as file:
+                    begin = file.read(len(_BEGIN))
+        except OSError as e:
+            reason = f"which cannot be read ({e.strerror})"
+        if not _BEGIN.startswith(begin):
+            reason = f"which begins with {begin.decode('utf8', 'replace')!r}"
+        if reason:
             raise ValueError(Errors.HS300.format(path=str(path), reason=reason))
-        self._is_broken = False
 
     def begin(self) -> None:
         """Forgets the lines of an earlier training."""
@@ -62,21 +70,6 @@ class FitLog:
             self._is_broken = True
             message = Warnings.HSW63.format(path=str(self.path), reason=e)
             warnings.warn(message, stacklevel=3)
-
-
-def _why_no_log(path: Path) -> str:
-    """Returns why a file must not be replaced, in words; empty: it may be, as devices
-    may."""
-    if not path.is_file():
-        return ""
-    try:
-        with path.open("rb") as file:
-            begin = file.read(len(_BEGIN))
-    except OSError as e:
-        return f"which cannot be read ({e.strerror})"
-    if _BEGIN.startswith(begin):
-        return ""
-    return f"which begins with {begin.decode('utf8', 'replace')!r}"
 
 
 def iterations_left(changes: list[float], tolerance: float) -> float | None:

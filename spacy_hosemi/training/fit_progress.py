@@ -104,7 +104,12 @@ class FitProgress:
         dev = self._watch(is_last=True)
         if not self.is_over:
             if self._patience is not None:
-                dev = self._take_best(dev)
+                self._look(dev)
+                assert self._kept is not None
+                self.best, self.loss, self.n_kept, scores = self._kept
+                weights = self.to_weights(self.best)
+                self._batch.weights.set_vector(weights, copy=False)
+                dev = {"dev": scores, "kept": self.n_kept}
             self._save()
         seconds = time.monotonic() - self._began
         how = {"is_converged": self.is_converged, "reason": self.reason}
@@ -137,7 +142,11 @@ class FitProgress:
         change = (before - value) / max(abs(before), abs(value), 1.0)
         self._changes.append(change)
         self.best, self.loss, self.n_steps = x, value, self.n_steps + 1
-        left, watched = self._seconds_left(), self._watch()
+        left = iterations_left(self._changes, self._settings["tolerance"])
+        if left is not None:  # from here on in seconds
+            seconds = (time.monotonic() - self._began) / (self.n_steps - self._n_before)
+            left = seconds * min(left, self.max_iter - self.n_steps)
+        watched = self._watch()
         shown = {"loss": f"{value:.1f}", "gradient": f"{self._norm:.2g}"}
         if left is not None:
             shown["left"] = f"~{left:.0f}s"
@@ -182,22 +191,13 @@ class FitProgress:
         elif not self.is_converged and self.n_steps >= self.max_iter:
             change = self._changes[-1] if self._changes else np.nan
             values |= {"change": change, "more": 2 * self.max_iter}
-            values |= {"tolerance": self._settings["tolerance"]}
+            values["tolerance"] = self._settings["tolerance"]
             warnings.warn(Warnings.HSW61.format(**values), stacklevel=4)
 
     def to_weights(self, x: Floats) -> Floats:
         """Returns the weights, [N]: x[:N] - x[N:] if x has 2 N numbers."""
         n = self._n_weights
         return x[:n] - x[n:] if len(x) > n else x
-
-    def _seconds_left(self) -> float | None:
-        """Estimates the seconds until the fit has converged."""
-        n_left = iterations_left(self._changes, self._settings["tolerance"])
-        if n_left is None:
-            return None
-        n_here = self.n_steps - self._n_before
-        by_iteration = (time.monotonic() - self._began) / n_here
-        return by_iteration * min(n_left, self.max_iter - self.n_steps)
 
     def _watch(self, is_last: bool = False) -> dict[str, Any]:
         """Returns what `TrainingSet.watch` says of the present weights, every
@@ -221,14 +221,6 @@ class FitProgress:
             self._kept = self.best.copy(), self.loss, self.n_steps, scores
         elif self.n_steps - self._kept[2] >= self._patience:
             self.end(True, f"no better F1 on dev in {self._patience} iterations")
-
-    def _take_best(self, watched: Mapping[str, Any]) -> dict[str, Any]:
-        """Goes back to the weights with the best F1 on dev; returns their scores."""
-        self._look(watched)
-        assert self._kept is not None
-        self.best, self.loss, self.n_kept, scores = self._kept
-        self._batch.weights.set_vector(self.to_weights(self.best), copy=False)
-        return {"dev": scores, "kept": self.n_kept}
 
     def _log(self, event: str, **values: Any) -> None:
         if self._log_file is not None:

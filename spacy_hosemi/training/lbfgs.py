@@ -271,7 +271,14 @@ class Lbfgs:
         if not self.is_trial:
             progress.warn()
         if self.settings["progress"]:
-            _say(report, batch.weights)
+            n, n_kept = report.n_iterations, report.n_kept
+            kept = "" if n_kept is None else f"; kept: iteration {n_kept}"
+            tqdm.write(
+                f"L-BFGS stopped after {n} iterations, {report.seconds:.1f} CPU s, "
+                f"loss {report.loss:.2f}, {report.n_weights} weights: {report.reason}"
+                f"{kept}\n{size_of(batch.weights)}",
+                file=sys.stderr,
+            )
         return report
 
     def _minimize(self, batch: Trainable, l2: Mapping[str, float]) -> FitProgress:
@@ -326,30 +333,16 @@ class Lbfgs:
 def _output_path(name: str, path: str) -> Path:
     """Returns the path of a file that need not exist, in a folder that does; raises
     ValueError HS270 if there is no such folder, or the path is a folder itself."""
-    if reason := _why_no_file(Path(path)):
-        raise ValueError(Errors.HS270.format(name=name, path=path, reason=reason))
-    return Path(path)
-
-
-def _why_no_file(path: Path) -> str:
-    """Returns why no file can be there, in words; empty: it may be."""
+    where = Path(path)
     try:
-        if not path.parent.is_dir():
-            return f"{str(path.parent)!r} is no folder"
-        return "it is a folder itself" if path.is_dir() else ""
+        reason = "it is a folder itself" if where.is_dir() else ""
+        if not where.parent.is_dir():
+            reason = f"{str(where.parent)!r} is no folder"
     except OSError as e:  # as of a folder that may not be entered, or a name too long
-        return f"it cannot be reached ({e.strerror})"
-
-
-def _say(report: FitReport, weights: Trained) -> None:
-    kept = "" if report.n_kept is None else f"; kept: iteration {report.n_kept}"
-    tqdm.write(
-        f"L-BFGS stopped after {report.n_iterations} iterations, {report.seconds:.1f} "
-        f"CPU s, loss {report.loss:.2f}, {report.n_weights} weights: {report.reason}"
-        f"{kept}\n"
-        f"{size_of(weights)}",
-        file=sys.stderr,
-    )
+        reason = f"it cannot be reached ({e.strerror})"
+    if reason:
+        raise ValueError(Errors.HS270.format(name=name, path=path, reason=reason))
+    return where
 
 
 def size_of(weights: Trained) -> str:

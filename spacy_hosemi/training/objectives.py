@@ -56,14 +56,13 @@ def log_likelihood(
             return log_likelihood(automaton.without_grammar, potentials, gold)
     everything = marginals_of(automaton, potentials)
     gradient = everything.gradient
-    counts = None
     if gold.segments is not None:
         score = everything.less(gold.segments)
+        _check_possible(score, gold)
     else:
-        counts, score = agreeing.gradient, agreeing.log_z
-    _check_possible(score, gold)
-    if counts is not None:
-        for array, count in zip(_arrays(gradient), _arrays(counts)):
+        score = agreeing.log_z
+        _check_possible(score, gold)
+        for array, count in zip(_arrays(gradient), _arrays(agreeing.gradient)):
             array -= count
     return everything.log_z - score, gradient
 
@@ -96,10 +95,7 @@ def make_perceptron(margin: float = 0.0) -> Objective:
 
 
 def perceptron(
-    automaton: PatternAutomaton,
-    potentials: Potentials,
-    gold: Gold,
-    margin: float = 0.0,
+    automaton: PatternAutomaton, potentials: Potentials, gold: Gold, margin: float = 0.0
 ) -> tuple[float, Potentials]:
     """What the best segmentation is ahead of the gold (Collins 2002).
 
@@ -157,13 +153,9 @@ def _with_costs(potentials: Potentials, gold: Gold, margin: float) -> Potentials
 def _check_possible(score: float, gold: Gold) -> None:
     """Raises ValueError HS056 if the score of the gold is -inf."""
     if score == -np.inf:
-        raise ValueError(
-            Errors.HS056.format(
-                text=gold.text,
-                reason="a label pattern or max_length forbids it. Mend the annotation, "
-                "or raise max_length",
-            )
-        )
+        reason = "a label pattern or max_length forbids it. Mend the annotation, or "
+        reason += "raise max_length"
+        raise ValueError(Errors.HS056.format(text=gold.text, reason=reason))
 
 
 def divergence(

@@ -17,13 +17,7 @@ from ..core.algorithms.gold_paths import GoldPaths
 from ..core.algorithms.likelihoods import Likelihoods
 from ..core.parallel.team import ALONE, Team, team_of
 from ..labels.gold import Gold
-from ..model.active_features import (
-    PlaceRows,
-    Rows,
-    SegmentRows,
-    cut_rows,
-    read_docs,
-)
+from ..model.active_features import PlaceRows, Rows, SegmentRows, cut_rows, read_docs
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.potentials import (
     add_cell_gradient,
@@ -256,15 +250,9 @@ class TrainingSet:
         pattern: Floats,
         length: Floats,
     ) -> NDArray[np.bool_]:
-        """Turns scores into derivatives where lanes can, for blocks `begin` to `end` -
-        1, whose first token is `at`.
-
-        scores (Dict[str, float64 [n, L]]), cells (CELLS): Of their tokens, by role, and
-            of their segments; those of documents that are done become derivatives.
-        losses (float64 [D]): In nats; those of documents that are done are set.
-        pattern (float64 [M]), length (float64 [L, 1]): Derivatives; added to.
-        RETURNS (bool [D]): Which documents are done.
-        """
+        """Turns scores of tokens and cells into derivatives where lanes can, for blocks
+        `begin` to `end` - 1, from token `at`; adds those by pattern and length, and
+        sets losses. Returns which documents are done, bool [D]."""
         is_done = np.zeros(len(losses), np.uint8)
         first_cell, gold_paths = self._lanes
         if gold_paths is None:
@@ -319,9 +307,8 @@ class TrainingSet:
             piece = {role: s[here] for role, s in scores.items()}
             doc_cells = cells[first_cell[k] - cell_at : first_cell[k + 1] - cell_at]
             places = self.places[k]
-            if (
-                gold_paths is not None and gold_paths.is_chosen[k]
-            ):  # it was tried: its scores are not there
+            if gold_paths is not None and gold_paths.is_chosen[k]:
+                # It was tried: its scores are not there.
                 potentials = score_rows(state, self.rows(k), self.sizes[k])
             else:
                 potentials = join_scores(state, piece, doc_cells, places)

@@ -29,12 +29,7 @@ from ..active_features import (
     with_listed,
 )
 from ..kernels.gather import gather_merged_cells
-from ..kernels.token_scores import (
-    BlockScores,
-    ListScores,
-    TemplateScores,
-    TokenScoring,
-)
+from ..kernels.token_scores import BlockScores, ListScores, TemplateScores, TokenScoring
 from .packing import to_single
 from .pairs import WeightPairs
 from .potentials import add_scores, dense_rows, pair_arrays, score_rows, split, zeros

@@ -104,16 +104,13 @@ class WeightPairs:
             and self.first[-1] == len(columns)
             and (self.sizes >= 0).all()
             and ((columns >= 0) & (columns < n_columns)).all()
-            and self._are_ascending()
         )
+        if is_sound:  # then columns ascend within each row
+            begins_row = np.zeros(len(columns) + 1, bool)
+            begins_row[self.first] = True
+            is_sound = (np.diff(columns) > 0)[~begins_row[1:-1]].all()
         if not is_sound:
             raise ValueError(f"pairs do not fit {n_rows} rows, {n_columns} columns")
-
-    def _are_ascending(self) -> bool:
-        """Whether columns ascend within each row; first: checked before."""
-        begins_row = np.zeros(len(self.columns) + 1, bool)
-        begins_row[self.first] = True
-        return bool((np.diff(self.columns) > 0)[~begins_row[1:-1]].all())
 
     def slots(self, rows: Ints) -> Ints:
         """Returns where the weights of these rows are, of 0 to N - 1."""

@@ -202,10 +202,7 @@ def role_gradient(gradient: Potentials, role: str) -> Floats:
 
 
 def add_gradients(
-    state: WeightState,
-    rows: Rows,
-    gradients: Sequence[Potentials],
-    d_matrix: Floats,
+    state: WeightState, rows: Rows, gradients: Sequence[Potentials], d_matrix: Floats
 ) -> None:
     """Transposes `score_together`, but for patterns and lengths: the rows are those of
     concatenated documents, the gradients of each."""

@@ -150,7 +150,14 @@ def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
         }
     )
     shape = (n_rows, n_labels) if pairs is None else (len(pairs.columns), 1)
-    of_features = _weights_of(saved, shape)
+    if "matrix" in saved:
+        _check({"matrix": (shape_of(saved["matrix"]), shape)})  # before memory is taken
+        of_features = unpack_floats(saved["matrix"], np.float32)
+    elif arrays := _BESIDE.get(None):
+        of_features = arrays.pop(0)
+        _check({"matrix": (of_features.shape, shape)})
+    else:
+        raise ValueError("its weights are in a file of their own")
     if pairs is not None:
         pairs.check(n_rows, n_labels + n_observed)
         is_transition = (group == TRANSITIONS).repeat(pairs.sizes)
@@ -166,18 +173,6 @@ def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
         grows=grows,
         **{x: saved[x] for x in _PLAIN},
     )
-
-
-def _weights_of(saved: Mapping[str, Any], shape: tuple[int, int]) -> NDArray[Any]:
-    """Returns the weights of features, float32 [R, L] or [N, 1]."""
-    if "matrix" not in saved:
-        if not (arrays := _BESIDE.get(None)):
-            raise ValueError("its weights are in a file of their own")
-        weights = arrays.pop(0)
-        _check({"matrix": (weights.shape, shape)})
-        return weights
-    _check({"matrix": (shape_of(saved["matrix"]), shape)})  # before memory is taken
-    return unpack_floats(saved["matrix"], np.float32)
 
 
 def _check(values: Mapping[str, tuple[Any, Any]]) -> None:
