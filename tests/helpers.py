@@ -168,6 +168,33 @@ def randomize(pipe, seed=0, size=1.0):
     pipe.set_weights(np.round(4096 * weights) / 4096)
 
 
+class Killed(BaseException):
+    """What no handler of errors takes."""
+
+
+def is_killed_at(limit, calls, save):
+    """Saves, and stops for good before step `limit` of some calls, each an owner and a
+    name; says whether it did."""
+    steps = itertools.count(1)
+
+    def stopping(call):
+        def stopped(*args, **kwargs):
+            if next(steps) > limit:  # whatever is tried after it fails, too
+                raise Killed
+            return call(*args, **kwargs)
+
+        return stopped
+
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in calls:
+            patch.setattr(owner, name, stopping(getattr(owner, name)))
+        try:
+            save()
+        except Killed:
+            return True
+    return False
+
+
 def random_pipe(nlp, marked, model, *, readers=None, seed=0, size=1.0, **config):
     """A component with random weights, and its examples.
 

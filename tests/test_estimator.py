@@ -26,7 +26,7 @@ from sklearn.utils import estimator_checks  # noqa: E402
 from sklearn.utils.validation import validate_data  # noqa: E402
 
 from spacy_hosemi import SpanExtractor  # noqa: E402
-from spacy_hosemi.component.examples import make_example  # noqa: E402
+from spacy_hosemi.component.examples import check_pair, make_example  # noqa: E402
 from spacy_hosemi.configs import KINDS, make_config  # noqa: E402
 
 PAIRS = [parse(line) for line in TRAIN] * 2
@@ -151,7 +151,7 @@ def test_the_score_is_over_all_documents(trained):
 
 def test_the_score_is_that_of_the_pipeline(trained):
     gold = [[(0, 1, "PER")], *SPANS[1:3], [(0, 5, "LOC")]]
-    pairs, nlp = [*zip(TEXTS[:4], gold)], trained.pipeline_
+    pairs, nlp = [check_pair(x, "x") for x in zip(TEXTS[:4], gold)], trained.pipeline_
     examples = [make_example(nlp.make_doc(text), spans, nlp) for text, spans in pairs]
     expected = nlp.evaluate(examples)["ents_f"]
     assert trained.score(*zip(*pairs)) == expected

@@ -16,7 +16,7 @@ import spacy_hosemi
 from spacy_hosemi import saving
 
 from .conftest import ROOT
-from .helpers import make_trained
+from .helpers import is_killed_at, make_trained
 
 
 @pytest.fixture(scope="module")
@@ -236,44 +236,23 @@ def test_a_full_disk(two, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["model"]
 
 
-class Killed(BaseException):
-    """What ends a process."""
+STEPS = [(saving, "flush_names"), (saving, "_exchange"), (Path, "rename")]
+STEPS.append((shutil, "rmtree"))
 
 
-def save_until(monkeypatch, nlp, path, limit):
-    """Save, and stop for good before step `limit`. RETURNS (bool): Whether it did."""
-    steps = [0]
-
-    def stopping(call):
-        def stopped(*args, **kwargs):
-            steps[0] += 1
-            if steps[0] > limit:
-                raise Killed
-            return call(*args, **kwargs)
-
-        return stopped
-
-    with monkeypatch.context() as m:
-        m.setattr(nlp, "to_disk", stopping(nlp.to_disk))
-        m.setattr(saving, "flush_names", stopping(saving.flush_names))
-        m.setattr(saving, "_exchange", stopping(saving._exchange))
-        m.setattr(Path, "rename", stopping(Path.rename))
-        m.setattr(shutil, "rmtree", stopping(shutil.rmtree))
-        try:
-            spacy_hosemi.save(nlp, path)
-        except Killed:
-            return True
-    return False
+def save_until(nlp, path, limit):
+    steps = [(nlp, "to_disk"), *STEPS]
+    return is_killed_at(limit, steps, lambda: spacy_hosemi.save(nlp, path))
 
 
-def test_killed_at_any_step(two, tmp_path, monkeypatch, way):
+def test_killed_at_any_step(two, tmp_path, way):
     one, other = two
     limit, is_killed, found = 0, True, []
     while is_killed:
         folder = tmp_path / f"{limit}"
         folder.mkdir()
         one.to_disk(folder / "model")
-        is_killed = save_until(monkeypatch, other, folder / "model", limit)
+        is_killed = save_until(other, folder / "model", limit)
         if (folder / "model").exists():
             found.append(setting_of(folder / "model"))
         else:  # between two renames
@@ -294,7 +273,7 @@ def test_killed_in_a_folder_that_cannot_be_renamed(two, tmp_path, monkeypatch, w
     path, limit, is_killed = tmp_path / "model", 0, True
     while is_killed:
         two[0].to_disk(path)
-        is_killed = save_until(monkeypatch, two[1], path, limit)
+        is_killed = save_until(two[1], path, limit)
         if way == "exchange":
             assert spacy.load(path).get_pipe("hosemi").weights.is_trained
         spacy_hosemi.save(two[1], path)

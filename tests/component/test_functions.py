@@ -114,69 +114,66 @@ def assert_same_predictions(left, right):
     ],
 )
 def test_batch_training(fit, config):
-    models = []
-    for features in (WORDS, TEMPLATES):
-        nlp = make_nlp(features=features, **config)
+    def train(nlp):
         nlp.add_pipe("sentencizer", first=True)
         nlp.config["training"]["annotating_components"] = ["sentencizer"]
         initialize(nlp, fit=lbfgs(max_iter=25, **fit))
-        models.append(nlp)
+
+    assert_same_if(train, **config)
+
+
+def assert_same_if(train, min_count=1, **config):
+    """The function and the templates make the same model, trained like this."""
+    models = [
+        make_nlp(features={**features, "min_count": min_count}, **config)
+        for features in (WORDS, TEMPLATES)
+    ]
+    for nlp in models:
+        train(nlp)
     assert_same_model(*models)
     assert_same_predictions(*models)
 
 
 @pytest.mark.parametrize("min_count", [1, 2])
 def test_online_training(min_count):
-    models = []
-    for features in (WORDS, TEMPLATES):
-        nlp = make_nlp(features={**features, "min_count": min_count})
+    def train(nlp):
         initialize(nlp)
         optimizer = Adam(0.001)
         for _ in range(5):
             nlp.update(make_examples(nlp), sgd=optimizer)
-        models.append(nlp)
-    assert_same_model(*models)
-    assert_same_predictions(*models)
+
+    assert_same_if(train, min_count)
 
 
 @pytest.mark.parametrize("min_count", [1, 2])
 def test_features_that_are_met_first_in_training(min_count):
-    models = []
-    for features in (WORDS, TEMPLATES):
-        nlp = make_nlp(features={**features, "min_count": min_count})
+    def train(nlp):
         for label in ("LOC", "PER"):
             nlp.get_pipe("hosemi").add_label(label)
         nlp.initialize()
         optimizer = Adam(0.001)
-        for _ in range(5):
-            for eg in make_examples(nlp):
-                nlp.update([eg], sgd=optimizer)
-        models.append(nlp)
-    assert_same_model(*models)
-    assert_same_predictions(*models)
+        for eg in 5 * make_examples(nlp):
+            nlp.update([eg], sgd=optimizer)
+
+    assert_same_if(train, min_count)
 
 
 def test_weights_for_some_columns(monkeypatch):
-    monkeypatch.setattr(selection, "MAX_WEIGHTS", 10)
-    models = []
-    for features in (WORDS, TEMPLATES):
-        nlp = make_nlp(features=features)
+    def train(nlp):
         with pytest.warns(UserWarning, match="HSW03"):
             initialize(nlp, fit=lbfgs(max_iter=25))
-        models.append(nlp)
-    assert models[0].get_pipe("hosemi").weights.pairs is not None
-    assert_same_model(*models)
-    assert_same_predictions(*models)
+        assert nlp.get_pipe("hosemi").weights.pairs is not None
+
+    monkeypatch.setattr(selection, "MAX_WEIGHTS", 10)
+    assert_same_if(train)
 
 
 def test_prune():
-    models = []
-    for features in (WORDS, TEMPLATES):
-        nlp = make_trained(features=features)
+    def train(nlp):
+        initialize(nlp, fit=lbfgs(max_iter=25))
         nlp.get_pipe("hosemi").prune(0.05)
-        models.append(nlp)
-    assert_same_model(*models)
-    assert_same_predictions(*models)
+
+    assert_same_if(train)
 
 
 # --- values -----------------------------------------------------------------------

@@ -243,13 +243,11 @@ def test_dropout(dropout, least, most):
 # --- saved models -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("through", THROUGH[:1])
-def test_an_untrained_model_is_saved(through, tmp_path):
+def test_an_untrained_model_is_saved(tmp_path):
     nlp = make_nlp(model={"gazetteers": use_lists(cities={})})
-    other = through(nlp, tmp_path)
-    pipe, examples = other.get_pipe("hosemi"), make_examples(other)
+    pipe = THROUGH[0](nlp, tmp_path).get_pipe("hosemi")
     readers = {"cities": lambda: ["London"]}
-    pipe.initialize(lambda: examples, nlp=other, gazetteers=readers)
+    pipe.initialize(lambda: make_examples(NLP), gazetteers=readers)
     assert "whole:cities:MATCH=1" in pipe.weights.names
 
 
@@ -665,9 +663,8 @@ def test_a_list_of_training_spans():
     marked = ["they saw [CITY Oslo] .", "in [CITY Oslo] now .", "to [CITY Rome] ."]
     marked += ["by [PER Ada] ."]
     pipe, examples = make_pipe(["x"], SMALL), make_examples(NLP, marked)
-    pipe.initialize(
-        lambda: examples, nlp=NLP, gazetteers={"x": make_training_spans(["CITY"])}
-    )
+    readers = {"x": make_training_spans(["CITY"])}
+    pipe.initialize(lambda: examples, nlp=NLP, gazetteers=readers)
     lists = pipe.weights.extractor.gazetteers
     docs = [eg.predicted for eg in examples]
     in_training = [len(lists.matches([doc], is_train=True).start) for doc in docs]

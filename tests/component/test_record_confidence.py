@@ -37,11 +37,7 @@ CHANGES = {
     "listed": {"spans_key": "x"},
     "by F1": {"decoding": "mbr"},
     "saved, by F1": {"confidence": True, "decoding": "mbr"},
-    "saved, by a given F1": {
-        "confidence": True,
-        "decoding": "mbr",
-        "expected_f1": 0.2,
-    },
+    "saved, by a given F1": {"confidence": True, "decoding": "mbr", "expected_f1": 0.2},
 }
 
 WITH_SPACES, TREES = {}, {}

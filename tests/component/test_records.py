@@ -3,9 +3,9 @@ documents, how much is held, and for how long."""
 
 import gc
 import pickle
-import threading
 import warnings
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -329,31 +329,23 @@ def test_what_was_read_is_dropped(nlp):
 
 
 def test_threads():
-    cache, errors = PosteriorCache(max_bytes=2000), []
+    cache, vocab = PosteriorCache(max_bytes=2000), Vocab()
 
     def work(seed):
-        try:
-            docs = []
-            for i in range(300):
-                doc = Doc(vocab, words=["a"])
-                store(cache, [doc], seed + 1, name=f"x{i % 2}")
-                docs = [*docs[-20:], doc]
-                for one in docs[::5]:
-                    for name in ("x0", "x1"):
-                        found = remembered(cache, name, one, lambda one=one: one)
-                        assert found in (None, (SPANS, [[("A", seed + 1)]]))
-                if i % 7 == 0:
-                    cache.drop("x0", docs[:1])
-        except Exception as e:
-            errors.append(e)
+        docs = []
+        for i in range(300):
+            doc = Doc(vocab, words=["a"])
+            store(cache, [doc], seed + 1, name=f"x{i % 2}")
+            docs = [*docs[-20:], doc]
+            for one in docs[::5]:
+                for name in ("x0", "x1"):
+                    found = remembered(cache, name, one, lambda one=one: one)
+                    assert found in (None, (SPANS, [[("A", seed + 1)]]))
+            if i % 7 == 0:
+                cache.drop("x0", docs[:1])
 
-    vocab = Vocab()
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(8) as threads:
+        [*threads.map(work, range(8))]
     gc.collect()
     assert (len(cache), cache.n_bytes) == (0, 0)
 
@@ -363,25 +355,20 @@ def test_reading_while_others_predict_and_train():
     pipe = nlp.get_pipe("hosemi")
     expected = {text: posteriors(nlp, text) for text in (TEXT, OTHER)}
     docs = [nlp(text) for text in (TEXT, OTHER) * 50]
-    errors = []
 
     def reader(some):
         for doc in some:
-            if read(doc) != pytest.approx(expected[doc.text], abs=1e-12):
-                errors.append(doc)
+            assert read(doc) == pytest.approx(expected[doc.text], abs=1e-12)
 
     def writer():
         for i in range(20):
             pipe.set_weights((1 - i / 40) * pipe.get_weights())
             nlp(TEXT)
 
-    threads = [threading.Thread(target=reader, args=(docs[i::4],)) for i in range(4)]
-    threads.append(threading.Thread(target=writer))
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(5) as threads:
+        readers = threads.map(reader, [docs[i::4] for i in range(4)])
+        threads.submit(writer).result()
+        assert len([*readers]) == 4
 
 
 def test_a_preset_entity_of_another_component(nlp):

@@ -4,6 +4,7 @@ import errno
 import mmap
 import os
 import random
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import spacy
 
 from spacy_hosemi.component import saved_files
 
-from ..helpers import make_nlp, make_trained, triples
+from ..helpers import is_killed_at, make_nlp, make_trained, triples
 
 TEXT = "Ada Lovelace wrote to Mary Somerville in Paris."
 
@@ -96,42 +97,19 @@ def test_a_pipeline_outlives_its_file(tmp_path):
 # interrupted
 
 
-class Killed(BaseException):
-    """What no handler of errors takes."""
+OWNERS = {"fsync": os, "replace": os, "unlink": Path, "write": saved_files._Hashed}
+STEPS = [(owner, name) for name, owner in OWNERS.items()]
 
 
-def save_until(monkeypatch, nlp, folder, limit):
-    """Save, and stop for good before step `limit`. RETURNS (bool): Whether it did."""
-    steps = [0]
-
-    def stopping(call):
-        def stopped(*args, **kwargs):
-            steps[0] += 1
-            if steps[0] > limit:  # whatever is tried after it fails, too
-                raise Killed
-            return call(*args, **kwargs)
-
-        return stopped
-
-    with monkeypatch.context() as m:
-        for name in ("fsync", "replace"):
-            m.setattr(saved_files.os, name, stopping(getattr(os, name)))
-        m.setattr(Path, "unlink", stopping(Path.unlink))
-        m.setattr(saved_files._Hashed, "write", stopping(saved_files._Hashed.write))
-        try:
-            nlp.get_pipe("hosemi").to_disk(folder / "hosemi", exclude=["vocab"])
-        except Killed:
-            return True
-    return False
-
-
-def test_killed_at_any_step(tmp_path, monkeypatch):
+def test_killed_at_any_step(tmp_path):
     one, other = make_two()
+    save = other.get_pipe("hosemi").to_disk
     limit, is_killed, found = 0, True, []
     while is_killed:
         folder = tmp_path / f"{limit}"
         one.to_disk(folder)
-        is_killed = save_until(monkeypatch, other, folder, limit)
+        save_there = partial(save, folder / "hosemi", exclude=["vocab"])
+        is_killed = is_killed_at(limit, STEPS, save_there)
         left = answer(spacy.load(folder))
         found.append([left == answer(x) for x in (one, other)])
         other.to_disk(folder)  # what was left goes

@@ -12,15 +12,7 @@ from spacy_hosemi.features.instances import divide
 from spacy_hosemi.labels.inventory import ENCODINGS
 from spacy_hosemi.labels.partial import PartialLabels
 
-from ..helpers import (
-    SMALL,
-    initialize,
-    lbfgs,
-    make_doc,
-    make_nlp,
-    randomize,
-    triples,
-)
+from ..helpers import SMALL, initialize, lbfgs, make_doc, make_nlp, randomize, triples
 
 NLP = spacy.blank("en")
 FEATURES = {

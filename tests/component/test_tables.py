@@ -8,22 +8,8 @@ import spacy
 
 from spacy_hosemi.model.span_scorer import weights_of
 
-from ..helpers import (
-    assert_gradient,
-    initialize,
-    lbfgs,
-    make_examples,
-    make_nlp,
-)
-from .test_gazetteers import (
-    CITIES,
-    MARKED,
-    NEW,
-    PEOPLE,
-    PLAIN,
-    find_new,
-    use_lists,
-)
+from ..helpers import assert_gradient, initialize, lbfgs, make_examples, make_nlp
+from .test_gazetteers import CITIES, MARKED, NEW, PEOPLE, PLAIN, find_new, use_lists
 
 TABLE = {"@misc": "spacy_hosemi.table.v1"}
 NLP = spacy.blank("en")

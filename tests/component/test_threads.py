@@ -9,13 +9,7 @@ from spacy_hosemi.prediction.posterior_cache import PosteriorCache
 from spacy_hosemi.prediction.predictions import Predictions
 from spacy_hosemi.prediction.records import find_records
 
-from ..helpers import (
-    TRAIN,
-    make_trained,
-    parse,
-    remembered,
-    triples,
-)
+from ..helpers import TRAIN, make_trained, parse, remembered, triples
 from .test_functions import WORDS
 
 TEXTS = [parse(line)[0] for line in TRAIN] * 30

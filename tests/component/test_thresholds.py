@@ -8,11 +8,7 @@ from spacy.cli.find_threshold import find_threshold
 from spacy.tokens import DocBin
 from thinc.api import Config
 
-from spacy_hosemi.prediction.thresholds import (
-    THRESHOLDS,
-    least_of,
-    write_thresholds,
-)
+from spacy_hosemi.prediction.thresholds import THRESHOLDS, least_of, write_thresholds
 
 from ..helpers import (
     initialize,

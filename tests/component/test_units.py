@@ -19,12 +19,7 @@ from ..helpers import (
     random_pipe,
     triples,
 )
-from .test_gazetteers import (
-    ENTRIES,
-    is_whole,
-    readers_of,
-    use_lists,
-)
+from .test_gazetteers import ENTRIES, is_whole, readers_of, use_lists
 
 NLP = spacy.blank("en")
 

@@ -25,18 +25,9 @@ from spacy_hosemi.explain.guarantees import (
     choose_for_spans,
     least_sample,
 )
-from spacy_hosemi.formats.records import (
-    ExtractedField,
-    ExtractedRecord,
-    Segmentation,
-)
+from spacy_hosemi.formats.records import ExtractedField, ExtractedRecord, Segmentation
 from spacy_hosemi.labels.alignment import read_annotations
-from spacy_hosemi.prediction.guarantee import (
-    GUARANTEE,
-    Guarantee,
-    SpanLimit,
-    Usual,
-)
+from spacy_hosemi.prediction.guarantee import GUARANTEE, Guarantee, SpanLimit, Usual
 from spacy_hosemi.values import Unfit
 
 from ..helpers import as_json, hosemi, make_nlp, make_trained, references, said
@@ -246,15 +237,12 @@ def test_texts_that_depart_where_all_is_accepted():
 
 
 def test_drift_is_marked_from_where_it_is_seen():
-    good, bad = [
-        ExtractedRecord(k, "x", Segmentation([], p)) for k, p in enumerate((0.99, 0.3))
-    ]
+    good = ExtractedRecord(0, "x", Segmentation([], 0.99))
+    bad = ExtractedRecord(1, "x", Segmentation([], 0.3))
     marker = ReviewMarks(replace(OF_RECORDS, record_threshold=0.2))
     written: list[int] = []
-    usual = [good, good, good, bad] * 250
-    verdicts = [
-        x.verdict for x in marker.mark([*usual, *[bad] * 1000, good], written.append)
-    ]
+    records = [good, good, good, bad] * 250 + [bad] * 1000 + [good]
+    verdicts = [x.verdict for x in marker.mark(records, written.append)]
     assert verdicts == ["accept"] * 1000 + ["drift"] * 1001 and written == [1, 1, 0]
     report = marker.report()
     assert report["n_judged"] == 2001 and report["n_accepted"] == 1000
@@ -279,10 +267,9 @@ def test_what_is_no_single_record():
     assert not few.shape and not few.is_unusual([], 0)
     marker = ReviewMarks(replace(OF_RECORDS, usual=None), facts=facts)
     fields = [ExtractedField(0, 1, y, "x", 0.99) for y in labels]
-    records = [
-        ExtractedRecord(1, n * docs[0].text, Segmentation(n * fields, 0.99))
-        for n in (1, 2)
-    ]
+    once = ExtractedRecord(1, docs[0].text, Segmentation(fields, 0.99))
+    twice = ExtractedRecord(1, 2 * docs[0].text, Segmentation(2 * fields, 0.99))
+    records = [once, twice]
     assert [x.verdict for x in marker.mark(20 * records)] == 20 * ["accept", "review"]
     assert "Warning: 20 of 40 lines are no single records" in marker.summary()
     assert marker.report()["unusual"] == 20
@@ -416,17 +403,8 @@ def test_a_job_is_told_of_drift(kind, request, folder, tmp_path):
     run(model, *args, "--overwrite", command="parse")  # only where it is asked for
     known = folder / "known.txt"
     known.write_text("\n".join(doc.text for doc in new_references(80)), "utf8")
-    run(
-        model,
-        known,
-        "--report",
-        "-",
-        "-o",
-        out,
-        "-f",
-        "--fail-on-drift",
-        command="parse",
-    )
+    args = known, "--report", "-", "-o", out, "-f"
+    run(model, *args, "--fail-on-drift", command="parse")
     bare = run(folder / "model", path, "--fail-on-drift", command="parse", code=2)
     assert "has no guarantee" in bare.stderr and not bare.stdout
 
@@ -622,12 +600,9 @@ def test_older_models_cannot_be_checked(folder, tmp_path):
 def test_spans_by_label():
     """Delta is shared out; a label without a threshold is not accepted."""
     good, bad = (0, 3, "PER"), (4, 9, "LOC")
-    answers = [
-        DocumentResult(
-            str(k), frozenset({good, bad}), frozenset({good}), True, scores, 0.9
-        )
-        for k, scores in enumerate([{good: 0.99, bad: 0.98}] * 200)
-    ]
+    sides = frozenset({good, bad}), frozenset({good})
+    scores = {good: 0.99, bad: 0.98}
+    answers = [DocumentResult(str(k), *sides, True, scores, 0.9) for k in range(200)]
     bound = ErrorBound(0.05, 0.1)
     assert check_results(answers, ["PER", "LOC"], None, bound) == answers
     guarantee, found = guarantee_spans(answers, bound, "x", ["LOC", "PER"])
@@ -641,7 +616,6 @@ def test_spans_by_label():
     together, _ = guarantee_spans(answers, bound, "x")
     assert together.span_limits[0].threshold == 0.99
     fields = [ExtractedField(0, 3, "PER", "Ada", 0.99)]
-    (record,) = ReviewMarks(guarantee).mark(
-        [ExtractedRecord(1, "Ada", Segmentation(fields, 1))]
-    )
+    records = [ExtractedRecord(1, "Ada", Segmentation(fields, 1))]
+    (record,) = ReviewMarks(guarantee).mark(records)
     assert record.verdicts == ["accept"] and record.verdict is None

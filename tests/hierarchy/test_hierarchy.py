@@ -10,17 +10,8 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.core import PatternAutomaton, viterbi
-from spacy_hosemi.hierarchy.candidates import (
-    Candidates,
-    PartialNodes,
-    top_candidates,
-)
-from spacy_hosemi.hierarchy.coarse_to_fine import (
-    Readings,
-    descend,
-    paths,
-    score_level,
-)
+from spacy_hosemi.hierarchy.candidates import Candidates, PartialNodes, top_candidates
+from spacy_hosemi.hierarchy.coarse_to_fine import Readings, descend, paths, score_level
 from spacy_hosemi.hierarchy.hierarchy import make_hierarchy
 from spacy_hosemi.hierarchy.level_batch import LevelBatch, train_levels
 from spacy_hosemi.hierarchy.level_decodings import mbr_spans

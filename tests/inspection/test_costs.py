@@ -11,11 +11,7 @@ from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection import costs, sample_trainings
 from spacy_hosemi.inspection.corpus import trainable
 from spacy_hosemi.inspection.pipelines import pipeline_of_kind, settings_of
-from spacy_hosemi.inspection.sample_trainings import (
-    Minimized,
-    SampleTrainings,
-    Traced,
-)
+from spacy_hosemi.inspection.sample_trainings import Minimized, SampleTrainings, Traced
 
 from ..conftest import ROOT
 from ..helpers import TRAIN, averaged, lbfgs, make_nlp, references

@@ -10,11 +10,7 @@ from hypothesis import given
 from spacy_hosemi.core import PatternAutomaton
 from spacy_hosemi.labels import patterns as mining
 from spacy_hosemi.labels.inventory import ENCODINGS, OUTSIDES, LabelInventory
-from spacy_hosemi.labels.patterns import (
-    check_observed,
-    mine_observed,
-    mine_patterns,
-)
+from spacy_hosemi.labels.patterns import check_observed, mine_observed, mine_patterns
 
 NAMES = ("PER", "B-2")  # a label may look like a tag
 
