@@ -16,8 +16,8 @@ from spacy_hosemi import use_field_tokenizer
 from spacy_hosemi.component import chunks
 from spacy_hosemi.training import row_store
 
+from .cli.test_parse import fails_on_nobody
 from .helpers import MANY_EXISTING, UNTRAINED, make_nlp, make_trained
-from .test_parse import fails_on_nobody
 
 pa = pytest.importorskip("pyarrow")
 from spacy_hosemi import arrow, extract  # noqa: E402
