@@ -252,15 +252,9 @@ def _check_scores(name: str, array: Floats) -> None:
     fits = (array <= HIGHEST) & ((array >= LOWEST) | np.isneginf(array))  # not NaN
     if not fits.all():
         where = tuple(int(i) for i in np.argwhere(~fits)[0])
-        raise ValueError(
-            Errors.HS011.format(
-                name=name,
-                found=array[where],
-                where=list(where),
-                lowest=LOWEST,
-                highest=HIGHEST,
-            )
-        )
+        found = {"found": array[where], "where": list(where)}
+        limits = {"lowest": LOWEST, "highest": HIGHEST}
+        raise ValueError(Errors.HS011.format(name=name, **found, **limits))
 
 
 def check_shape(name: str, array: NDArray[Any], expected: tuple[int, ...]) -> None:
@@ -347,11 +341,8 @@ def check_constraints(
         except (TypeError, ValueError):  # no three whole numbers
             is_sound = False
         if not is_sound:
-            raise ValueError(
-                Errors.HS018.format(
-                    found=shown(segment), n_tokens=n_tokens, last=n_labels - 1
-                )
-            )
+            limits = {"n_tokens": n_tokens, "last": n_labels - 1}
+            raise ValueError(Errors.HS018.format(found=shown(segment), **limits))
         forbidden[k] = start, end, label
     return Constraints(allowed, boundary, forbidden)
 

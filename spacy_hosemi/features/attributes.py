@@ -129,15 +129,9 @@ def _type_of(doc: Doc, i: int, name: str, value: Any, expected: str | None) -> s
     is_builtin = kind.__module__ == "builtins"
     type_name = kind.__name__ if is_builtin else f"{kind.__module__}.{kind.__name__}"
     if type_name not in _TYPES or (expected and type_name != expected):
-        raise TypeError(
-            Errors.HS048.format(
-                name=name,
-                found=repr(value)[:40],
-                type=type_name,
-                token=doc[i].text,
-                expected=expected or " or ".join(_TYPES),
-            )
-        )
+        found = {"found": repr(value)[:40], "type": type_name, "token": doc[i].text}
+        types = expected or " or ".join(_TYPES)
+        raise TypeError(Errors.HS048.format(name=name, expected=types, **found))
     return type_name
 
 

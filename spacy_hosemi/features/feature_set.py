@@ -156,18 +156,14 @@ class FeatureSet:
         of_segment += names_of(fuzzy, [FUZZY_MATCH, SIMILARITY])
         for role, templates in self.roles.items():
             names = (*on_token, *of_segment) if role == "whole" else on_token
-            for template in templates:
-                for atom in template.atoms:
-                    _check_role(role, template, atom, functions)
-                    name = atom.attribute
-                    may_come = is_open and ":" in name
-                    is_open_name = is_extension(name) or reads_table(name, tables)
-                    if name not in names and not may_come and not is_open_name:
-                        raise ValueError(
-                            Errors.HS031.format(
-                                template=str(template), found=name, expected=names
-                            )
-                        )
+            for template, atom in ((t, atom) for t in templates for atom in t.atoms):
+                _check_role(role, template, atom, functions)
+                name = atom.attribute
+                may_come = is_open and ":" in name
+                is_open_name = is_extension(name) or reads_table(name, tables)
+                if name not in names and not may_come and not is_open_name:
+                    found = {"template": str(template), "found": name}
+                    raise ValueError(Errors.HS031.format(**found, expected=names))
 
     @property
     def token_roles(self) -> tuple[str, ...]:

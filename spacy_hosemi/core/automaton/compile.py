@@ -266,18 +266,12 @@ def pattern_keys(
     keys: dict[Key, None] = {}
     for pattern in patterns:
         if not 2 <= len(pattern) <= MOST_NAMES:
-            raise ValueError(
-                Errors.HS002.format(
-                    pattern=shown(pattern), found=len(pattern), highest=MOST_NAMES
-                )
-            )
+            found = {"pattern": shown(pattern), "found": len(pattern)}
+            raise ValueError(Errors.HS002.format(**found, highest=MOST_NAMES))
         for i, name in enumerate(pattern):
             if not isinstance(name, str) or name not in ids:
-                raise ValueError(
-                    Errors.HS003.format(
-                        pattern=shown(pattern), found=shown(name), expected=labels
-                    )
-                )
+                found = {"pattern": shown(pattern), "found": shown(name)}
+                raise ValueError(Errors.HS003.format(**found, expected=labels))
             if (name == BEGIN and i > 0) or (name == END and i < len(pattern) - 1):
                 raise ValueError(Errors.HS004.format(pattern=pattern, found=name))
         key = tuple(ids[name] for name in pattern)

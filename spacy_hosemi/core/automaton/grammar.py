@@ -102,11 +102,8 @@ def compile_grammar(labels: Iterable[str], rules: Iterable[str]) -> LabelGrammar
     """
     labels = check_labels(labels)
     if isinstance(rules, str):
-        raise ValueError(
-            Errors.HS070.format(
-                name="rules", found=shown(rules), expected="a list of rules"
-            )
-        )
+        found = {"name": "rules", "found": shown(rules)}
+        raise ValueError(Errors.HS070.format(**found, expected="a list of rules"))
     rules = tuple(check_list("rules", rules, "a list of rules"))
     tables = [
         _rule_table(read_rule(f"rules[{i}]", rule, labels), rule, len(labels))

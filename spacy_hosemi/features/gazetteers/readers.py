@@ -207,11 +207,8 @@ def _open(path: Path, encoding: str) -> IO[str]:
         return path.open(encoding=encoding, newline="")
     except LookupError as error:
         expected = "a text encoding that Python knows, such as utf8 or latin1"
-        raise ValueError(
-            Errors.HS086.format(
-                name="encoding", found=encoding, path=path, expected=expected
-            )
-        ) from error
+        found = {"name": "encoding", "found": encoding, "path": path}
+        raise ValueError(Errors.HS086.format(**found, expected=expected)) from error
 
 
 class _Decompressed(gzip.GzipFile):
@@ -277,11 +274,9 @@ def _read_patterns(
             text = _text_of(pattern) if is_wanted else ""
             text.encode("utf8")  # JSON may have half of a surrogate pair, "\ud83d"
         except ValueError as error:
-            raise ValueError(
-                Errors.HS085.format(
-                    path=path, line=number, found=error, expected=list(TOKEN_KEYS)
-                )
-            ) from error
+            where, expected = {"path": path, "line": number}, list(TOKEN_KEYS)
+            message = Errors.HS085.format(**where, found=error, expected=expected)
+            raise ValueError(message) from error
         yield text
 
 
