@@ -140,10 +140,11 @@ def clean_doc(
         tags[start:end] = [
             f"{'I' if i > start else 'B'}-{ent[2]}" for i in range(start, end)
         ]
+    last = np.array(ends, np.intp) - 1
     clean = Doc(
         doc.vocab,
         words=words.words,  # type: ignore[arg-type]
-        spaces=_spaces(tokens, words),
+        spaces=np.logical_or.reduceat(tokens.has_space, last).tolist(),
         sent_starts=sents,  # type: ignore[arg-type]
         ents=tags if any(tag != "O" for tag in tags) else None,
     )
@@ -229,12 +230,6 @@ class _CleanWords:
     ends: list[int]
     words: list[int | str]
 
-    def insert(self, k: int, i: int, word: str) -> None:
-        """Put a word of token i before word k."""
-        self.starts.insert(k, i)
-        self.ends.insert(k, i + 1)
-        self.words.insert(k, word)
-
 
 def _hold(
     tokens: _TokenRows, words: _CleanWords, ents: Sequence[_AnySpan]
@@ -250,7 +245,10 @@ def _hold(
             between.setdefault(first, ent[0])
     for k in sorted(between, reverse=True):
         if not {k - 1, k} & taken:
-            words.insert(k, between[k], tokens.text(between[k]))
+            i = between[k]
+            words.starts.insert(k, i)
+            words.ends.insert(k, i + 1)
+            words.words.insert(k, tokens.text(i))
     return words
 
 
@@ -297,13 +295,6 @@ def _joined(tokens: _TokenRows, borders: Collection[int]) -> dict[int, tuple[int
         i: (j, "".join([*parts[i : j - 1], tokens.text(j - 1)]))
         for i, j in ends.items()
     }
-
-
-def _spaces(tokens: _TokenRows, words: _CleanWords) -> list[bool]:
-    """Whether there is whitespace between each word and the next one."""
-    last = np.array(words.ends, np.intp) - 1
-    has_space: list[bool] = np.logical_or.reduceat(tokens.has_space, last).tolist()
-    return has_space
 
 
 def _copy_attributes(

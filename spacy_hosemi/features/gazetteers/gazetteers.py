@@ -26,13 +26,7 @@ from ...values import TEXT, Setting, choice, number, or_null, read_all, shown
 from ..instances import Instances, doc_of
 from ..kernels.trie import SHARED, EntryFinder, Trie
 from .fuzzy import NO_ENTRIES, Fuzzy, FuzzyIndex, make_fuzzy
-from .matches import (
-    NO_MATCHES,
-    FuzzyMatches,
-    Ints,
-    Matches,
-    Words,
-)
+from .matches import NO_MATCHES, FuzzyMatches, Ints, Matches, Words
 from .words import (
     ATTRIBUTES,
     EMPTY,
@@ -133,10 +127,9 @@ class Gazetteers:
         self.has_hard = any(self._labels)
         self._alnum = alnum_cache()
         self._finders: dict[str, tuple[dict[str, Trie], EntryFinder]] = {}
-        none = np.zeros(0, np.int32)
-        places = none, none, none, none, none, none
-        names = tuple(self.settings)
-        self._nothing_similar = FuzzyMatches(names, *places, np.zeros(0), none)
+        places: Any = np.zeros((6, 0), np.int32)
+        more = np.zeros(0), np.zeros(0, np.int32)
+        self._nothing_similar = FuzzyMatches(tuple(self.settings), *places, *more)
 
     def __bool__(self) -> bool:
         return bool(self.settings)
