@@ -221,12 +221,10 @@ def test_what_is_no_archive(tmp_path, ending, data):
         TableExtractor(path).pipeline()
 
 
-def test_an_archive_of_something_else(tmp_path):
-    (tmp_path / "notes.txt").write_text("notes")
-    with tarfile.open(tmp_path / "notes.tar", "w") as files:
-        files.add(tmp_path / "notes.txt", "notes.txt")
+def test_an_archive_of_something_else(folder, tmp_path):
+    path = pack(folder / "vocab", tmp_path / "notes.tar")
     with pytest.raises(ValueError, match="HS337.*no config.cfg"):
-        TableExtractor(tmp_path / "notes.tar").pipeline()
+        TableExtractor(path).pipeline()
 
 
 def test_no_model(tmp_path):
@@ -257,9 +255,8 @@ def test_no_path(model):
 
 def test_a_changed_bit(folder):
     (weights,) = (folder / "hosemi").glob("weights-*.npy")
-    data = bytearray(weights.read_bytes())
-    data[-1] ^= 1
-    weights.write_bytes(data)
+    data = weights.read_bytes()
+    weights.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(ValueError, match="HS062"):
         TableExtractor(folder).pipeline()
     TableExtractor(folder, verify=False).pipeline()
