@@ -127,9 +127,9 @@ class Gazetteers:
         self.has_hard = any(self._labels)
         self._alnum = alnum_cache()
         self._finders: dict[str, tuple[dict[str, Trie], EntryFinder]] = {}
-        places: Any = np.zeros((6, 0), np.int32)
-        more = np.zeros(0), np.zeros(0, np.int32)
-        self._nothing_similar = FuzzyMatches(tuple(self.settings), *places, *more)
+        *places, entry = np.zeros((7, 0), np.int32)
+        columns: list[Any] = [*places, np.zeros(0), entry]
+        self._nothing_similar = FuzzyMatches(tuple(self.settings), *columns)
 
     def __bool__(self) -> bool:
         return bool(self.settings)

@@ -14,6 +14,9 @@ from libc.stdint cimport int32_t, uint64_t
 from ...core.simd cimport simd as kernels
 from ...core.simd.simd cimport hash_text, mix, prefetch
 
+cdef extern from "Python.h":
+    bint is_ascii "PyUnicode_IS_ASCII"(object text)
+
 # Dicts within dicts of a user's features: more are taken for a cycle.
 cdef enum:
     MOST_NESTED = 50
@@ -144,11 +147,13 @@ cdef object _add_items(found, str prefix, int depth, list texts, dict numbers):
 cdef str _text(text):
     """Returns a text that can be encoded, as a string; None if it is none."""
     cdef Py_ssize_t size
+    if type(text) is str and is_ascii(text):
+        return text
     try:
         text = text.decode("utf8") if isinstance(text, bytes) else text
         if isinstance(text, str):
             PyUnicode_AsUTF8AndSize(text, &size)
-            return text if type(text) is str else PyUnicode_FromObject(text)
+            return PyUnicode_FromObject(text)
     except UnicodeError:
         pass
     return None
