@@ -249,34 +249,34 @@ class Errors(metaclass=_Coded):
         "of their features would be the same. Rename it."
     )
     HS107 = (
-        "the feature function {name!r} returned {found} for the document that begins "
+        "features.functions.{name} returned {found} for the document that begins "
         "with {text!r}; expected a list of {expected}, one list of features for each "
         "token."
     )
     HS108 = (
-        "the feature function {name!r} lists {found} at the token {token!r} of the "
+        "features.functions.{name} lists {found} at the token {token!r} of the "
         "document that begins with {text!r}; expected a list, and in it strings or "
         "pairs of a string and a number, or a dict as pycrfsuite.ItemSequence takes it."
     )
     HS109 = (
-        "the feature function {name!r} gives {feature!r} the value {found} at the "
+        "features.functions.{name} gives {feature!r} the value {found} at the "
         "token {token!r} of the document that begins with {text!r}; expected a number "
         "from -1e100 to 1e100. Leave the feature out where there is none."
     )
     HS110 = (
-        "the feature function {name!r} lists {found} at the token {token!r} of the "
+        "features.functions.{name} lists {found} at the token {token!r} of the "
         "document that begins with {text!r}; expected what pycrfsuite.ItemSequence "
         "takes: a dict whose keys are strings and whose values are numbers, booleans, "
         "strings, or again lists, sets or dicts, at most 50 in each other. Convert "
         "other values to strings."
     )
     HS387 = (
-        "the feature function {name!r} raised {found},{where} for the document that "
-        "begins with {text!r}; expected what it says of each token or segment. Mend "
-        "the function for such documents."
+        "features.{name} raised {found},{where} for the document that begins with "
+        "{text!r}; expected what it says of each token or segment. Mend the function "
+        "for such documents."
     )
     HS388 = (
-        "the feature function {name!r} listed {expected} features, and {found} when it "
+        "features.functions.{name} listed {expected} features, and {found} when it "
         "was called again for the same documents, to name them; expected the same each "
         "time."
     )
@@ -287,9 +287,14 @@ class Errors(metaclass=_Coded):
         "function that returns it with @misc."
     )
     HS394 = (
-        "the segment function {name!r} returned {found} for the document that begins "
-        "with {text!r}; expected a list with a string, a whole number or None for each "
-        "segment, here {expected}."
+        "features.segment_functions.{name} returned {found} for the document that "
+        "begins with {text!r}; expected a list with a string, a whole number or None "
+        "for each segment, here {expected}."
+    )
+    HS395 = (
+        "features.segment_functions has {found} and encoding is {encoding!r}, which "
+        'reads no whole segments; expected encoding = "segments". Change it, or remove '
+        "the functions."
     )
     HS111 = (
         "the saved model has weights for what the feature functions {expected} list, "

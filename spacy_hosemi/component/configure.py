@@ -82,8 +82,8 @@ def add_attributes(component: type) -> None:
 
 
 def check(pipe: HighOrderSemiCRF, settings: Settings, objective: Objective) -> None:
-    """Raise HS043 for an objective, HS090 or HS118 for settings that the features or
-    the label tree of a component do not allow."""
+    """Raise HS043 for an objective, HS090, HS118 or HS395 for settings that the
+    features or the label tree of a component do not allow."""
     read("objective", _OBJECTIVE, objective)
     if pipe.hierarchy is not None:
         lists = pipe.trainer.weights.state.extractor.gazetteers.settings
@@ -93,6 +93,9 @@ def check(pipe: HighOrderSemiCRF, settings: Settings, objective: Objective) -> N
         role = features.transition_roles[0]
         names = ", ".join(dict.fromkeys(map(str, features.roles[role])))
         raise ValueError(Errors.HS090.format(role=role, found=names))
+    of_segments = [*features.functions.of_segments]
+    if of_segments and (encoding := settings.encoding) != "segments":
+        raise ValueError(Errors.HS395.format(found=of_segments, encoding=encoding))
 
 
 def choose_features(pipe: HighOrderSemiCRF) -> None:

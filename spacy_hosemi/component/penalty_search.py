@@ -23,7 +23,7 @@ from ..hierarchy.level_decodings import LEVEL_DECODINGS
 from ..labels.alignment import labels_of
 from ..prediction.decoder import DecodingOptions
 from ..prediction.decodings import DECODINGS
-from ..training.lbfgs import FitReport, Lbfgs
+from ..training.lbfgs import TRIAL_TOLERANCE, FitReport, Lbfgs
 from ..training.progress import bar_of
 from ..training.trainer import Trainer
 from ..training.training_set import Floats, Trainable, TrainingSet
@@ -252,7 +252,8 @@ class PenaltySearch:
                 message = Warnings.HSW77.format(kept=self._in_words(), **values)
                 warnings.warn(message, stacklevel=2)
         assert chosen is not None
-        self._say(f"Chosen by {self.judged_by}: {self._in_words()}; {self._reason()}")
+        by = f"{self.judged_by}, trials at {TRIAL_TOLERANCE:g} times the tolerance"
+        self._say(f"Chosen by {by}: {self._in_words()}; {self._reason()}")
         return chosen
 
     def _in_words(self) -> str:

@@ -6,7 +6,7 @@ the forms that `pycrfsuite.ItemSequence` takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from functools import partial
 from typing import Any
 
@@ -41,11 +41,15 @@ def _features(
     sentence: Callable[[Doc | Span], Any],
     doc: Doc | Span,
 ) -> list[Any]:
-    sent, by_token = sentence(doc), []
+    i, n, by_token = -1, len(doc), list[Any]()
     try:
-        for i in range(len(doc)):
+        sent = sentence(doc)
+        for i in range(n):
             by_token.append(word2features(sent, i))
     except Exception as error:
-        error.token_index = len(by_token)  # type: ignore[attr-defined]
+        where = f"at token {i}, {doc[i].text!r}" if i >= 0 else "in its `sentence`"
+        if i >= 0 and isinstance(sent, Sized) and len(sent) < n:
+            where += f", where its `sentence` returned {len(sent)} items for {n} tokens"
+        error.where_in_sentence = f" {where},"  # type: ignore[attr-defined]
         raise
     return by_token

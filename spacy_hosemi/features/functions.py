@@ -37,7 +37,7 @@ from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc, Span
 
 from ..errors import Errors
-from ..values import choice, read
+from ..values import choice, read, shown
 from .attributes import KNOWN, is_extension
 from .kernels.key_table import hash_items, template_keys
 from .segment_attributes import SEGMENT_ATTRIBUTES, Ints, Keys
@@ -216,12 +216,13 @@ class Functions:
             values: Any = _call(name, self.of_segments[name], doc, start, end)
             values = values.tolist() if isinstance(values, np.ndarray) else values
             if not isinstance(values, (list, tuple)) or len(values) != len(start):
-                raise _no_values(name, doc, values, f"{len(start)} values")
+                found = _size_of(values, "values")
+                raise _no_values(name, doc, found, f"{len(start)} values")
             texts = []
             for k, value in enumerate(values):
                 if not (value is None or isinstance(value, (str, Integral))):
                     segment = repr(doc[int(start[k]) : int(end[k])].text[:40])
-                    raise _no_values(name, doc, value, f"one for {segment}")
+                    raise _no_values(name, doc, shown(value), f"one for {segment}")
                 texts.append("" if value is None else str(value))
             return texts, texts
 
@@ -274,16 +275,14 @@ def _read(name: str, function: Function, doc: Doc) -> tuple[Items, list[str]]:
     """Returns what a function lists for a document, and the text of each feature."""
     by_token = _call(name, function, doc)
     if not isinstance(by_token, (list, tuple)) or len(by_token) != len(doc):
-        is_list = isinstance(by_token, (list, tuple))
-        shown = f"{len(by_token)} lists" if is_list else repr(by_token)[:40]
-        values = {"found": shown, "expected": len(doc)}
+        values = {"found": _size_of(by_token, "lists"), "expected": len(doc)}
         raise ValueError(Errors.HS107.format(name=name, text=doc[:8].text, **values))
     first, values, strength, texts, fault = hash_items(by_token)
     i = len(first) - 1
     if fault is not None:
         template = Errors.HS110 if isinstance(by_token[i], dict) else Errors.HS108
         place = _place(name, doc, i)
-        raise TypeError(template.format(found=repr(fault[0])[:60], **place))
+        raise TypeError(template.format(found=shown(fault[0]), **place))
     if strength is not None and not (is_good := np.abs(strength) <= _MOST).all():
         k = int(np.flatnonzero(~is_good)[0])
         place = _place(name, doc, int(np.searchsorted(first, k, side="right")) - 1)
@@ -299,15 +298,21 @@ def _call(name: str, function: Callable[..., Any], doc: Doc, *args: Any) -> Any:
     except MemoryError:
         raise
     except Exception as error:
-        at = getattr(error, "token_index", None)
-        where = "" if at is None else f" at token {at}, {doc[at].text!r},"
-        found = {"found": f"{type(error).__name__}: {error}"[:200], "where": where}
-        message = Errors.HS387.format(name=name, text=doc[:8].text, **found)
+        found = {"found": f"{type(error).__name__}: {error}"[:200]}
+        found |= {"where": getattr(error, "where_in_sentence", "")}
+        key = f"segment_functions.{name}" if args else f"functions.{name}"
+        message = Errors.HS387.format(name=key, text=doc[:8].text, **found)
         raise ValueError(message) from error
 
 
-def _no_values(name: str, doc: Doc, found: Any, expected: str) -> ValueError:
-    args = {"found": repr(found)[:60], "text": doc[:8].text, "expected": expected}
+def _size_of(values: Any, noun: str) -> str:
+    """Returns how many values a function returned, or what else."""
+    is_list = isinstance(values, (list, tuple))
+    return f"{len(values)} {noun}" if is_list else shown(values)
+
+
+def _no_values(name: str, doc: Doc, found: str, expected: str) -> ValueError:
+    args = {"found": found, "text": doc[:8].text, "expected": expected}
     return ValueError(Errors.HS394.format(name=name, **args))
 
 

@@ -255,6 +255,9 @@ def test_a_component_that_fails(model, tmp_path, lines):
     assert [json.loads(x)["line"] for x in out.splitlines()] == [1, 2, 4]
     message = "fails_on_nobody failed: RuntimeError: nobody is here"
     assert f"{lines}:3: {message}" in err
+    (tmp_path / "few.txt").write_text("Nobody was there.\nIt is empty.")
+    _, err = run(tmp_path / "m", tmp_path / "few.txt", code=1)
+    assert "1 of 1 lines, beside 1 that failed, have no field: --rest" in err
 
 
 def test_alternatives(nlp, model, lines):

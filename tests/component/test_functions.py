@@ -339,8 +339,10 @@ def test_another_function_of_the_same_name_is_read():
 def test_errors_reach_the_user():
     spacy.registry.misc("hosemi_tests_short.v1", func=lambda: lambda doc: [["a"]])
     spacy.registry.misc("hosemi_tests_none.v1", func=lambda: None)
-    with pytest.raises(ValueError, match="HS107.*'f' returned 1 lists"):
+    with pytest.raises(ValueError, match="HS107.*functions.f returned 1 lists"):
         initialize(make_nlp(features=reads(f="short")))
+    with pytest.raises(ValueError, match=r"HS395.*\['TITLES'\].* is 'BIO'"):
+        make_nlp(features=TITLES, encoding="BIO")
     with pytest.raises(TypeError, match=r"HS105.*functions.f is None"):
         make_nlp(features=reads(f="none"))
     with pytest.raises(ValueError, match="HS042.*function_roles.f is 'whole'"):

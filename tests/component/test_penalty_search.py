@@ -152,6 +152,7 @@ def test_choice(monkeypatch, rights, tried, expected):
     best, own = max(rights[:tried]), scores[expected]
     top = PATH[rights.index(best)]
     why = f"{own:.2f}, is within chance of {best:.2f} of l2 {top:g},"
+    assert "of dev, trials at 10 times the tolerance: l2" in said[-1]
     assert said[-1].endswith("; the best") if own == best else why in said[-1]
 
 

@@ -256,7 +256,9 @@ def test_roles(roles, expected):
 )
 def test_another_number_of_tokens(found, shown):
     extractor = make_extractor({"f": returns(found)})
-    with pytest.raises(ValueError, match="HS107.*'f' returned " + shown) as error:
+    with pytest.raises(
+        ValueError, match="HS107.*functions.f returned " + shown
+    ) as error:
         extractor.read([make_doc(NLP, "x", "y")])
     assert "begins with 'x y'; expected a list of 2" in str(error.value)
 
@@ -279,7 +281,9 @@ def nested(times):
 )
 def test_no_feature(code, of_token):
     extractor = make_extractor({"f": returns([["a"], of_token])})
-    where = ".*'f' lists .* at the token 'y' of the document that begins with 'x y'"
+    where = (
+        ".*functions.f lists .* at the token 'y' of the document that begins with 'x y'"
+    )
     with pytest.raises(TypeError, match=code + where):
         extractor.read([make_doc(NLP, "v"), make_doc(NLP, "x", "y")][1:])
 
@@ -291,13 +295,17 @@ def fails_at(sent, i):
 @pytest.mark.parametrize(
     "function, where",
     [
-        (lambda doc: doc.no_attribute, "AttributeError: .* for the document"),
+        (lambda doc: doc.no_attribute, "AttributeError: .* for the doc"),
         (lambda doc: [x for x in doc[9:]][0], "IndexError: .* for the document"),
         (lambda doc: next(iter(())), "StopIteration: , for the document"),
         (from_word2features(fails_at), "ZeroDivision.*, at token 1, 'y', for the doc"),
         (
             from_word2features(fails_at, lambda doc: 1 // 0),
-            "ZeroDivision.*, for the doc",
+            "ZeroDivision.*, in its `sentence`, for the doc",
+        ),
+        (
+            from_word2features(lambda s, i: [s[i][0]], lambda doc: ["x"]),
+            "IndexError.* at token 1, 'y', where its `sentence` returned 1 items",
         ),
         (
             from_word2features(lambda s, i: 1 + "a"),
@@ -307,7 +315,7 @@ def fails_at(sent, i):
 )
 def test_an_error_of_the_function_says_where(function, where):
     extractor = make_extractor({"f": function})
-    match = f"HS387.*'f' raised {where}.* begins with 'x y'"
+    match = f"HS387.*functions.f raised {where}.* begins with 'x y'"
     with pytest.raises(ValueError, match=match) as error:
         extractor.read([make_doc(NLP, "x", "y")])
     assert error.value.__cause__ is not None
@@ -318,7 +326,9 @@ def test_a_function_that_lists_others_when_it_is_called_again():
     extractor = make_extractor({"f": lambda doc: [[*words]]})
     (listed,) = extractor.listed([make_doc(NLP, "x")])
     words.append("b")
-    with pytest.raises(ValueError, match="HS388.*'f' listed 1 features, and 2 when"):
+    with pytest.raises(
+        ValueError, match="HS388.*functions.f listed 1 features, and 2 when"
+    ):
         listed.name(0)
 
 
@@ -328,7 +338,7 @@ def test_a_function_that_lists_others_when_it_is_called_again():
 def test_a_value_that_is_too_large(value):
     extractor = make_extractor({"f": lambda doc: [[("a", value)]] * len(doc)})
     with pytest.raises(
-        ValueError, match="HS109.*'f' gives 'a' the value .*token 'x' of"
+        ValueError, match="HS109.*functions.f gives 'a' the value .*token 'x' of"
     ):
         extractor.read([make_doc(NLP, "x", "y")])
 
@@ -427,13 +437,13 @@ def test_names_and_roles_of_segment_functions(settings, code):
 @pytest.mark.parametrize(
     "function, code",
     [
-        (lambda *_: 3, "HS394.*'F' returned 3 .*here 3 values"),
-        (lambda *_: [1], r"HS394.*\[1\].*3 values"),
+        (lambda *_: 3, "HS394.*functions.F returned 3 .*here 3 values"),
+        (lambda *_: [1], "HS394.*returned 1 values.*3 values"),
         (lambda *_: "abc", "HS394"),
         (lambda *_: [1, 2.5, 3], "HS394.*2.5 .*one for 'x y'"),
         (lambda *_: [1, None, b"a"], "HS394.*one for 'y'"),
         (lambda *_: np.zeros((3, 2), int), "HS394"),
-        (lambda *_: {}[1], "HS387.*'F' raised KeyError: 1.*'x y'"),
+        (lambda *_: {}[1], "HS387.*segment_functions.F raised KeyError: 1.*'x y'"),
     ],
 )
 def test_what_segment_functions_may_return(function, code):
