@@ -29,6 +29,7 @@ from ..potentials import (
     Potentials,
     check_cells,
     check_document,
+    check_shape,
     without_entries,
 )
 from ..parallel.coroutines import finish
@@ -158,15 +159,14 @@ cdef _check_gradient(gradient, potentials, automaton):
     cdef Py_ssize_t n_tokens = len(potentials.inside)
     length = np.shape(potentials.length)
     for name in ("inside", "start", "end"):
-        found = _shape(name, getattr(gradient, name), 2)
-        if found != (n_tokens, n_labels) and found != (n_tokens, n_columns):
-            _refuse_shape(name, found, (n_tokens, n_columns))
+        array = _array(name, getattr(gradient, name), 2)
+        if array.shape != (n_tokens, n_labels):
+            check_shape(f"gradient.{name}", array, (n_tokens, n_columns))
     shapes = {"length": length, "tail": (n_labels,)}
     shapes["pattern"] = (len(automaton.patterns),)
     for name, expected in shapes.items():
-        found = _shape(name, getattr(gradient, name), len(expected))
-        if found != expected:
-            _refuse_shape(name, found, expected)
+        array = _array(name, getattr(gradient, name), len(expected))
+        check_shape(f"gradient.{name}", array, expected)
     _check_records("cells", gradient.cells, CELLS, len(potentials.cells))
     check_cells(gradient.cells, n_tokens, n_columns)
     if gradient.entries is not None:
@@ -175,8 +175,8 @@ cdef _check_gradient(gradient, potentials, automaton):
         entries_of(gradient, n_tokens, n_columns)
 
 
-cdef tuple _shape(name, array, Py_ssize_t n_axes):
-    """The shape of an array that the kernels can add to."""
+cdef _array(name, array, Py_ssize_t n_axes):
+    """Returns an array that the kernels can add to. RAISES: HS012."""
     cdef double[:, ::1] _table
     cdef double[::1] _row
     try:
@@ -188,14 +188,13 @@ cdef tuple _shape(name, array, Py_ssize_t n_axes):
         array = None
     if array is None:
         _refuse_array(name, "float64")
-    return np.shape(array)
+    return np.asarray(array)
 
 
 cdef _check_records(name, array, dtype, Py_ssize_t n_records):
     if getattr(array, "dtype", None) != dtype:
         _refuse_array(name, dtype)
-    if array.shape != (n_records,):
-        _refuse_shape(name, array.shape, (n_records,))
+    check_shape(f"gradient.{name}", array, (n_records,))
     if n_records and not (array.flags.writeable and array.flags.c_contiguous):
         _refuse_array(name, dtype)
 
@@ -204,12 +203,6 @@ cdef _refuse_array(name, dtype):
     found, expected = "that is not so", f"a writeable C-contiguous array of {dtype}"
     raise TypeError(
         Errors.HS012.format(name=f"gradient.{name}", found=found, expected=expected)
-    )
-
-
-cdef _refuse_shape(name, found, expected):
-    raise ValueError(
-        Errors.HS010.format(name=f"gradient.{name}", found=found, expected=expected)
     )
 
 

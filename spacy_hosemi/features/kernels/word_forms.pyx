@@ -11,7 +11,7 @@ What letters, digits, capitals and whitespace are, Python says: `str.isalpha`, `
 import numpy as np
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
-from libc.stdio cimport sprintf
+from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, strlen
 
@@ -200,7 +200,7 @@ cdef class Spellings:
         if form == BIAS:
             out = _say(out, b"1")
         elif form == LENGTH:
-            out += sprintf(out, "%zd", n)
+            out += snprintf(out, N_MORE, "%zd", n)
         elif form == SHORT_SHAPE:
             out = _short_shape(x, n, out)
         elif form == NUMBER:
