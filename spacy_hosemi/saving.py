@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from .component.saved_files import flush_names, verifies
+from .component.saved_files import flush_names, read_unchanged, verifies
 from .errors import Errors
 
 try:
@@ -85,7 +85,8 @@ def save(nlp: Language, path: str | Path) -> None:
 
 
 def load(path: str | Path, *, verify: bool = True, **settings: Any) -> Language:
-    """Load a pipeline: `spacy.load`, with one more choice.
+    """Load a pipeline as `spacy.load` does, with one more choice, and of one folder: if
+    `save` exchanges it meanwhile, all is read again.
 
     path (Union[str, Path]): A folder, or the name of an installed package.
     verify (bool): Whether the files of each component of ours are compared with the
@@ -95,12 +96,13 @@ def load(path: str | Path, *, verify: bool = True, **settings: Any) -> Language:
     settings (Any): Those of `spacy.load`.
     RETURNS (Language): The pipeline.
     RAISES (ValueError): HS061 to HS064 a component is not what was saved.
+        (OSError): HS367 others save there again and again.
     """
     from spacy.util import load_model
 
     token = verifies.set(verify)
     try:
-        return load_model(path, **settings)
+        return read_unchanged(Path(path), lambda: load_model(path, **settings))
     finally:
         verifies.reset(token)
 

@@ -14,6 +14,8 @@ import spacy
 
 import spacy_hosemi
 from spacy_hosemi import saving
+from spacy_hosemi.cli.common import load_pipeline
+from spacy_hosemi.component import serialization
 
 from .conftest import ROOT
 from .helpers import is_killed_at, make_trained
@@ -309,3 +311,26 @@ def test_load_without_verifying_still_finds_what_is_missing(two, tmp_path):
     weights.unlink()
     with pytest.raises(ValueError, match="HS061"):
         spacy_hosemi.load(tmp_path, verify=False)
+
+
+@pytest.mark.parametrize("where", ["read_cfg", "read_parts", "_restore"])
+@pytest.mark.parametrize("load", [spacy_hosemi.load, load_pipeline, spacy.load])
+def test_a_save_in_the_midst_of_a_load(two, tmp_path, way, monkeypatch, where, load):
+    """What is read is of the new folder alone; a component is, with spacy.load, too."""
+    path, step, saves = tmp_path / "model", getattr(serialization, where), [*two[::-1]]
+    spacy_hosemi.save(two[0], path)
+
+    def save_and_step(*args):
+        if saves:
+            spacy_hosemi.save(saves.pop(), path)
+        return step(*args)
+
+    monkeypatch.setattr(serialization, where, save_and_step)
+    nlp = load(str(path))
+    assert not saves
+    if load is not spacy.load:  # which has read config.cfg before
+        assert nlp.get_pipe("hosemi").min_confidence == 0.25
+    elif where == "read_parts":
+        saves += two * 11
+        with pytest.raises(OSError, match="HS367"):
+            spacy.load(path)

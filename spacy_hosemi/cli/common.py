@@ -140,10 +140,10 @@ def reading(path: Path) -> Iterator[None]:
 
 def load_pipeline(model: str) -> Language:
     """Returns a saved pipeline; exits with a message if it cannot be loaded."""
-    from spacy.util import load_model
+    from ..saving import load
 
     try:
-        return load_model(model)
+        return load(model)
     except Exception as e:  # a damaged file may raise anything
         says_why = isinstance(e, (ImportError, OSError, ValueError))
         message = str(e) if says_why else f"{type(e).__name__}: {e}"

@@ -185,8 +185,7 @@ def parse_cli(
         lines = (line for line in lines if line.number > state["line"])
         first = [*islice(lines, 1)]
         if log.n and not first and not state["line"]:
-            say("No line could be read: nothing is written")
-            raise SystemExit(FAULTY)
+            say("No line could be read")
 
         def on_bad(fault: Fault) -> None:
             if vars(fault) not in state["faults"]:

@@ -137,8 +137,7 @@ def select_cli(
             docs = [doc_of(nlp, line) for line in lines]
             numbers = [line.number for line in lines]
             if log.n and not docs:
-                say("No line could be read: nothing is written")
-                raise SystemExit(FAULTY)
+                say("No line could be read")
     with failing("Cannot tell how sure the pipeline is"):
         measured = with_progress(measure(nlp, pipe, docs, by), len(docs))
         chosen = choose(measured, n, total, diverse)

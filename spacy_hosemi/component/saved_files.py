@@ -22,7 +22,7 @@ from contextvars import ContextVar
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -41,6 +41,32 @@ FORMAT = 2
 verifies = ContextVar("verifies", default=True)
 
 Parts = Mapping[str, Mapping[str, str]]  # of each: its sha256, and in a folder its file
+
+T = TypeVar("T")
+
+
+def read_unchanged(folder: Path, read: Callable[[], T]) -> T:
+    """Returns what `read` gives of a folder that nobody writes to meanwhile: it reads
+    again, errors or not, after a save. Raises BlockingIOError HS367 if saves go on."""
+    for _ in range(20):
+        before = _state_of(folder)
+        try:
+            result = read()
+        except Exception as e:
+            if isinstance(e, BlockingIOError) or _state_of(folder) == before:
+                raise
+        else:
+            if _state_of(folder) == before:
+                return result
+    raise BlockingIOError(Errors.HS367.format(path=str(folder), found="unknown"))
+
+
+def _state_of(folder: Path) -> list[tuple[int, int, int]]:
+    """Returns what a save changes; nothing of a folder that is not there."""
+    with suppress(OSError):
+        found = map(os.stat, (folder, *sorted(folder.iterdir())))
+        return [(x.st_dev, x.st_ino, x.st_ctime_ns) for x in found]
+    return []
 
 
 def write_parts(

@@ -33,6 +33,7 @@ from .saved_files import (
     digest_of,
     read_cfg,
     read_parts,
+    read_unchanged,
     sealed,
     unsealed,
     write_parts,
@@ -114,21 +115,27 @@ def from_disk(
     pipe: HighOrderSemiCRF, path: str | Path, *, exclude: Sequence[str] = ()
 ) -> HighOrderSemiCRF:
     """Load what `to_disk` wrote, settings included; but settings that differ in the
-    config of the pipeline, because they were changed there, are the config's.
+    config of the pipeline, because they were changed there, are the config's. If
+    somebody saves meanwhile, all is read again.
 
-    RAISES (ValueError): As `from_bytes`.
+    RAISES (ValueError): As `from_bytes`. (OSError): HS367 others save again and again.
     """
     folder = Path(path)
-    with _loading(pipe, exclude):
-        cfg, parts = read_cfg(folder)
-        if "vocab" not in exclude:
-            pipe.vocab.from_disk(folder / "vocab", exclude=exclude)
-        if "model" not in exclude:
-            data, weights = read_parts(folder, parts)
-            with beside(weights):
-                pipe.model.from_bytes(data)
-        _restore(pipe, cfg, exclude, (folder.parent / "config.cfg").is_file())
-    return pipe
+    in_pipeline = (folder.parent / "config.cfg").is_file()
+
+    def read() -> HighOrderSemiCRF:
+        with _loading(pipe, exclude):
+            cfg, parts = read_cfg(folder)
+            if "vocab" not in exclude:
+                pipe.vocab.from_disk(folder / "vocab", exclude=exclude)
+            if "model" not in exclude:
+                data, weights = read_parts(folder, parts)
+                with beside(weights):
+                    pipe.model.from_bytes(data)
+            _restore(pipe, cfg, exclude, in_pipeline)
+        return pipe
+
+    return read_unchanged(folder, read)
 
 
 @contextmanager

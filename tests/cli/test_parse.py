@@ -232,7 +232,7 @@ def test_encodings(model, tmp_path):
         out, err = run(model, path, "-F", "jsonl", *more, code=1)
         assert out == ""
         message = f"{path}: has the byte order mark of UTF-16; give --encoding utf-16"
-        said = "No line could be read: nothing is written"
+        said = "No line could be read"
         assert err.splitlines() == [message, said]
     out, _ = run(model, path, other, "-F", "jsonl", code=1)
     assert json.loads(out)["text"] == "Ada met Mary."
@@ -400,10 +400,19 @@ def test_it_goes_on_after_an_interruption(
     assert not [*tmp_path.glob("*part*")]
 
 
-def test_where_nothing_can_be_read_nothing_is_written(model, tmp_path):
-    lines, out = tmp_path / "lines.jsonl", tmp_path / "out.csv"
+@pytest.mark.parametrize("form", [x for x in WRITERS if x not in ("bib", "csl")])
+def test_where_nothing_can_be_read_the_outputs_are_of_this_night(model, tmp_path, form):
+    """They are what a blank file makes, but for the faults."""
+    lines, blank = tmp_path / "lines.jsonl", tmp_path / "blank.jsonl"
     lines.write_text('{"text": 3}\nno object\n')
-    printed, said = run(model, lines, "-o", out, code=1)
-    assert not printed and not out.exists()
-    assert said.endswith("No line could be read: nothing is written\n")
-    assert "lines.jsonl:1:" in said and "lines.jsonl:2:" in said
+    blank.touch()
+    out, other, rest, report = (tmp_path / x for x in ("out", "other", "rest", "json"))
+    args = ["-f", "-F", form, "--report", report, "--rest", rest, "-o", out]
+    args += ["--resume"] * (not WRITERS[form].is_one_document)
+    for path in (out, rest, report):
+        path.write_text("of last night")
+    printed, said = run(model, lines, "--errors", tmp_path / "bad", *args, code=1)
+    assert "lines.jsonl:2:" in said and "No line could be read\n" in said
+    run(model, blank, "-F", form, "-o", other)
+    assert not printed and out.read_bytes() == other.read_bytes()
+    assert not rest.read_text() and json.loads(report.read_text())["faults"] == 2
