@@ -277,7 +277,9 @@ def _line(summary: Mapping[str, Any]) -> str:
     n_texts, n_spans = summary["texts_read"], summary["spans_read"]
     totals = f"of {count(n_texts, 'text')}, {count(n_spans, 'span')}"
     faults = count(summary["faults"], "fault") if summary["faults"] else "no faults"
-    return f"{'; '.join(files) or 'nothing written'} ({totals}; {faults})"
+    labels = [f"{x} {n:,}" for x, n in Counter(summary["labels"]).most_common()]
+    of_labels = f"; {', '.join(labels)}" if labels else ""  # "<jurnal>" is seen there
+    return f"{'; '.join(files) or 'nothing written'} ({totals}; {faults}){of_labels}"
 
 
 def _count_contradicting(texts: list[AnnotatedText]) -> int:

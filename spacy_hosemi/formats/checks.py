@@ -27,6 +27,9 @@ def add_checked(
     stays, with one of the two; so does the rest of a partial annotation, where nothing
     follows from a span that is left out. Spans that are wrong may overlap others, but
     are none of the right ones."""
+    if not text.text.strip() and not text.judged:
+        annotations.skipped["empty text(s)"] += 1
+        return
     broken = _fault_of_text(text)
     if broken:
         annotations.faults.append(text.fault(broken))
@@ -68,8 +71,6 @@ def _fault_of_text(text: AnnotatedText) -> str | None:
     if len(text.text) > LONGEST:
         n = f"{len(text.text):,} characters"
         return f"the text has {n}; expected at most {LONGEST:,}: divide it"
-    if not text.text.strip():
-        return "the text is empty; expected some"
     if has_half(text.text):
         return (
             "the text has half a character (a lone surrogate); expected whole ones: "

@@ -32,7 +32,7 @@ def with_spans(spans):
         ('{"spans": []}', 'the key "text" is missing; keys are "spans"'),
         ('{"text": "a"}', 'the key "spans" is missing'),
         ('{"text": 3, "spans": []}', 'expected a string as "text", found 3'),
-        ('{"text": "", "spans": []}', "the text is empty"),
+        ('{"text": "", "spans": [[0, 1, "a"]]}', "not inside the 0 characters"),
         (with_spans("3"), "expected a list of spans, found 3"),
         (with_spans("[[0, 5]]"), "expected [start, end, label], found [0, 5]"),
         (with_spans('[["0", 5, "a"]]'), 'expected whole numbers as start and end'),
@@ -67,6 +67,21 @@ def test_each_fault_has_its_line(tmp_path, record, said):
     assert message.startswith(f"{tmp_path / 'x.jsonl'}:3: ") and said in message
     assert "\n" not in message and len(message) < 300 + len(str(tmp_path))
     assert len(found.texts) == 2
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("x.jsonl", '{"text": " ", "spans": []}\n{"text": "a", "spans": []}'),
+        ("x.csv", "line,record_confidence,x,text\n1,1,,\n2,1,a,a"),
+        ("x.csv", "line,text,start,end,label\n1,,,,\n2,a,0,1,x"),
+        ("x.xml", "<d><sequence></sequence>\n<sequence><x>a</x></sequence></d>"),
+    ],
+)
+def test_empty_texts_are_counted(tmp_path, name, content):
+    found = read(tmp_path, content, name)
+    assert not found.faults and found.skipped == {"empty text(s)": 1}
+    assert [text.text for text in found.texts] == ["a"]
 
 
 def test_a_span_given_twice_is_read_once(tmp_path):

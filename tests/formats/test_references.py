@@ -47,6 +47,10 @@ def test_names_with_initials(style, people, last, more):
     assert letters == [given.translate(NO_DOTS) for _, given in people]
 
 
+NUMBERS = ("33 ", "33. ", "[33] ", "(33)", "33) ", "33: ", "1.", "[Be99] ")
+JOINED = "the Equal Pay and Rights Commission|"
+
+
 @pytest.mark.parametrize(
     "text, expected",
     [
@@ -59,6 +63,16 @@ def test_names_with_initials(style, people, last, more):
         ("(catalogo a cura di A. Vitolo)", ["Vitolo|A."]),
         ("Kefi (N.), In G, Ahn NG", ["Kefi|N.", "In|G.", "Ahn|N. G."]),
         ("[ CALDOGNO ],", ["CALDOGNO|"]),
+        *((f"{n}Bergk, V., Li, W. E.", ["Bergk|V.", "Li|W. E."]) for n in NUMBERS),
+        ("33 D. Knuth", ["Knuth|D."]),
+        ("3M Company; 20th Century", ["3M Company|", "20th Century|"]),
+        ("M. Mur- phy, Ben- David, S.", ["Murphy|M.", "Ben-David|S."]),
+        ("DOE, René. LI, Ann. Noé, Al", ["DOE|René", "LI|Ann", "Noé|Al"]),
+        ("Berman, G and the Equal Pay and Rights Commission", ["Berman|G.", JOINED]),
+        (
+            "Li, G & the Labour & Health Office",
+            ["Li|G.", "the Labour & Health Office|"],
+        ),
     ],
 )
 def test_other_names(text, expected):
@@ -148,6 +162,10 @@ def test_kinds(fields, expected):
     assert guess_kind(fields)[0] == expected
 
 
+VOLUMES = "2002;28(3)", "28, 3 (2002)", "28 (2002) 3", "28(3), 2002", "28(3)(2002)"
+VOLUME = {"volume": "28", "number": "3", "date": "2002"}
+
+
 @pytest.mark.parametrize(
     "label, value, expected",
     [
@@ -161,7 +179,12 @@ def test_kinds(fields, expected):
         ("volume", "12", {"volume": "12"}),
         ("volume", "t. 2, n° 4", {"volume": "2", "number": "4"}),
         ("volume", "57(2003):", {"volume": "57", "date": "2003"}),
-        ("volume", "2002;28(3)", {"volume": "28", "number": "3", "date": "2002"}),
+        *(("volume", volume, VOLUME) for volume in VOLUMES),
+        ("volume", "2007, 41", {"volume": "41", "date": "2007"}),
+        ("title", "Avoidance »", {"title": "Avoidance"}),
+        ("title", "“On “X” and Y", {"title": "On “X” and Y"}),
+        ("title", '"X" and "Y"', {"title": '"X" and "Y"'}),
+        ("title", '3.5"', {"title": '3.5"'}),
         ("volume", "3 vols.", {"volume": "3 vols"}),
         ("pages", "pp. 3-5", {"pages": "3-5"}),
         ("pages", "12(3):4-6", {"volume": "12", "number": "3", "pages": "4-6"}),

@@ -190,9 +190,6 @@ class Handler:
     def finished(self, current: Open) -> list[Found]:
         text = "".join(current.pieces)
         text = text if current.is_exact else text.rstrip()
-        if not text.strip():
-            message = f"<{current.name}> has no text; expected some"
-            return [Fault(self.path, current.line, message)]
         n_left = current.n_closed - len(current.spans)
         skipped = [Skipped(AROUND if self.is_inner else WITHIN)] * n_left
         skipped += [Skipped(EMPTY)] * current.n_empty

@@ -129,6 +129,8 @@ def _texts_of_fields(
         for name, value in missed:
             what = f"{shown(name)} is {shown(value)}, which is not in the text"
             message = f"{what}, or not free; expected a part of the text"
+            if re.search(r"\d", value):  # 1-11 becomes 01. Nov
+                message += "; a spreadsheet may have changed it"
             yield Fault(path, line, message)
         if not missed:
             meta = {name: row[i] for i, name in enumerate(names) if i != at}

@@ -46,6 +46,8 @@ PEOPLE = ("author", "editor", "translator")
 
 _ENDS = " \t\n\r\u00a0,;:"
 _QUOTES = "\"'“”„‟‘’‚«»‹›"
+_DOUBLE = '"“”„‟«»'
+_OPEN_QUOTE = re.compile(rf"^[{_DOUBLE}]\s*|\s*(?<!\d)[{_DOUBLE}]\.?$")
 _ABBREVIATION = re.compile(r"(?:^|[\s.])\w{1,3}\.$")
 # What stands before or after the value itself.
 _CUES = {
@@ -62,6 +64,9 @@ _CUES = {
         r"auflage|ausg|ausgabe)\.?$",
     }.items()
 }
+_YEAR_IN_VOLUME = re.compile(
+    r"^((?:1[89]|20)\d\d)\s*[,;]\s*(?=\w)|\s*(?:\(|,\s*(?=\d{4}$))((?:1[89]|20)\d\d)(?:\)|$)"
+)
 _VOLUME = re.compile(r"^(\w+)\s*[(:,/]\s*(.+)$")
 _VOLUME_BEFORE_PAGES = re.compile(r"^(\d+)\s*(?:\((\w+)\))?\s*:\s*(?=\d)")
 _CODES = {
@@ -166,8 +171,12 @@ def _clean(value: str, key: str | None) -> str:
             value = inner.strip(left + right)
         elif inner[-1:] == right and left not in inner:
             value = inner[:-1]
-    if len(value) > 1 and value[0] in _QUOTES and value[-1] in _QUOTES + ".":
-        value = value.rstrip(".").strip(_QUOTES).strip(_ENDS)
+    whole = value.rstrip(".")
+    is_several = {value[:1], whole[-1:]} & {*whole[1:-1]} & {*_DOUBLE}  # "A" and "B"
+    if sum(map(value.count, _DOUBLE)) % 2:
+        value = _OPEN_QUOTE.sub("", value, count=1).strip(_ENDS)
+    elif value[1:] and whole[-1:] in {*_QUOTES} >= {value[0]} and not is_several:
+        value = whole.strip(_QUOTES).strip(_ENDS)
     if key in _CUES:
         value = _CUES[key].sub("", value) or value
     is_abbreviated = _ABBREVIATION.search(value) or (
@@ -201,16 +210,18 @@ def _split_volume(reference: dict[str, str]) -> None:
     if match and "volume" not in reference:
         reference["volume"] = match[0].rstrip(": ")
         reference["pages"] = match.string[match.end() :]
-    year, semicolon, rest = reference.get("volume", "").partition(";")
-    if semicolon and _YEAR.fullmatch(year) and rest:  # "2002;288(3)"
-        reference["volume"] = rest.strip()
-        reference.setdefault("date", year)
+    for key in ("volume", "number"):  # "2002;288(3)", "57(2003)"
+        if match := _YEAR_IN_VOLUME.search(reference.get(key, "")):
+            year = match[1] or match[2]
+            rest = _YEAR_IN_VOLUME.sub(", ", match.string, count=1).strip(_ENDS)
+            if rest and (year in reference.get("date", year) or ";" in match[0]):
+                reference[key] = rest
+                reference.setdefault("date", year)
     match = _VOLUME.match(reference.get("volume", ""))
-    if match:
-        rest = match[2].strip(" ().,")
-        key = "date" if _YEAR.fullmatch(rest) else "number"
-        if key not in reference and len(rest) <= 20:
-            reference["volume"], reference[key] = match[1], rest
+    rest = _clean(match[2], "number") if match else ""
+    is_closed = rest.count("(") == rest.count(")") and not _YEAR.fullmatch(rest)
+    if match and "number" not in reference and is_closed and len(rest) <= 20:
+        reference["volume"], reference["number"] = match[1], rest
     if "number" in reference:
         reference["number"] = _clean(reference["number"], "number")
 

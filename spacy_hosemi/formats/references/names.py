@@ -32,6 +32,16 @@ class Name(NamedTuple):
 # commas.
 _PUNCTUATION = str.maketrans("，；、（）［］：．", ";;;()[]:.")
 _ENDS = " ,;:-"
+# The number of the reference in front of all.
+_NUMBER = regex.compile(
+    r"^(?:\p{Nd}{1,4}(?:[.):] ?| - )(?=\p{L})|"
+    r"\p{Nd}{1,3} (?=(?:\p{Ll}+ ){0,3}\p{Lu}(?:\.|[\p{L}'’-]*(?:,| \p{Lu}{1,2}\b))))"
+)
+# What is left of the end of a line within a name.
+_LINE_END = regex.compile(
+    r"(?<=\p{L})[-\xad] (?=\p{Ll})(?!(?:and|und|et|y|en|och|og) )|"
+    r"(?<=\p{L}-) (?=\p{Lu}\p{Ll})"
+)
 _ROLES = (
     r"eds?|éds?|editors?|hrs?g|hgg?|herausgeber|trans|transl|translators?|übers|trad|"
     r"dirs?|directors?|coords?|orgs?|comps?|compilers?|reds?|utg|szerk|a cura di|"
@@ -65,11 +75,12 @@ _OTHERS = regex.compile(
 )
 _BETWEEN = regex.compile(
     r";| ?/ ?|(?<=[\p{Han}\p{Hangul}])(?:\. | ?・ ?(?=[\p{Han}\p{Hangul}]))|"
-    r"(?<=\p{Hangul})·(?=\p{Hangul})"
+    r"(?<=\p{Hangul})·(?=\p{Hangul})|"
+    r"(?<=, \p{Lu}[^,.]{0,40}\p{Ll}{2})\. (?=\p{Lu}[\p{L}'’-]+, \p{Lu})"
 )
 # Those that are caught stand within names, too: "Ortega y Gasset".
 _AND = regex.compile(
-    r",? (?:and|AND|und|UND|et|ET|u\.|(y|e|i|a|en|och|og|ja|ve|-)) |,? ?& ?"
+    r"(,? (?:and|AND|und|UND|et|ET|u\.|(y|e|i|a|en|och|og|ja|ve|-)) |,? ?& ?)"
 )
 _TITLES = regex.compile(r"^(?:(?:Prof|Dr|Mrs?|Ms|Sir|Dame)\.?(?: |$))++")
 # As in "J. P.", "J.-P." or "JP".
@@ -104,6 +115,7 @@ def read_names(text: str) -> tuple[list[Name], bool]:
     """Returns the people of a list, as references have it, in their order, and whether
     others are left out: "et al.", or dots."""
     text = " ".join(with_hyphens(text.translate(_PUNCTUATION)).split())
+    text = _LINE_END.sub("", _NUMBER.sub("", text))
     text = _GIVEN.sub(r", \1\2", text).strip(_ENDS)
     text = _MARKS.sub("", text).strip(_ENDS) or text.strip(f"()[]{_ENDS}")
     text, n_others = _OTHERS.subn(";", " ".join(text.split()))
@@ -119,22 +131,26 @@ def read_names(text: str) -> tuple[list[Name], bool]:
 def _chunks(part: str) -> Iterator[str]:
     """Yields what stands between words for "and" that are within no name."""
     pieces = _AND.split(part)
-    texts, words = pieces[::2], pieces[1::2]
+    texts = pieces[::3]
     if _is_organization(part) and not all(map(_NOUN.search, texts)):
         yield part
         return
     chunk = texts[:1]
-    for word, left, right in zip(words, texts, texts[1:]):
-        if word and not _is_complete(left, word, right):
-            chunk += [word, right]
-        else:
+    for between, word, left, right in zip(pieces[1::3], pieces[2::3], texts, texts[1:]):
+        if _is_complete(left, word, right):
             yield " ".join(chunk).replace(" - ", "-")
             chunk = [right]
+        else:
+            chunk += [between.strip(" ,"), right]
     yield " ".join(chunk).replace(" - ", "-")
 
 
-def _is_complete(left: str, word: str, right: str) -> bool:
-    """Returns whether a name ends where a word stands that may be a part of one."""
+def _is_complete(left: str, word: str | None, right: str) -> bool:
+    """Returns whether a name ends where a word stands; None: one that is in few names,
+    such as "the Equal Opportunity and Human Rights Commission"."""
+    if word is None:
+        is_half = left.startswith("the ") and not _NOUN.search(left)
+        return not (is_half and _NOUN.search(right))
     *before, last = left.split(", ")
     words = last.split() or [""]
     first, is_list, _ = right.partition(", ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from itertools import accumulate
@@ -74,8 +75,7 @@ def _bibtex_fields(reference: dict[str, str]) -> dict[str, str]:
         elif key in ("url", "doi"):  # read by programs
             fields[key] = value.replace("{", "").replace("}", "").replace("\\", "")
         elif key == "pages":
-            hyphens = escape(with_hyphens(value)).replace("--", "-")
-            fields[key] = hyphens.replace("-", "--")
+            fields[key] = "--".join(map(escape, re.split("-+", with_hyphens(value))))
         else:
             fields[key] = escape(value)
     return fields
@@ -101,24 +101,34 @@ def _bibtex_name(name: Name) -> str:
     if name.is_literal:
         return f"{{{escape(name.family)}}}"
     family = f"{name.particle} {name.family}".strip()
-    return ", ".join(escape(x) for x in (family, name.suffix, name.given) if x)
+    text = ", ".join(escape(x) for x in (family, name.suffix, name.given) if x)
+    return str(_encoder().unicode_to_latex(text))
 
 
 @cache
 def _encoder() -> Any:
-    from pylatexenc.latexencode import UnicodeToLatexEncoder
+    """Names have commands for letters: BibTeX takes one byte of others as initial."""
+    from pylatexenc.latexencode import UnicodeToLatexEncoder as Encoder
 
-    return UnicodeToLatexEncoder(unknown_char_policy="keep", unknown_char_warning=False)
+    policy = {"unknown_char_policy": "keep", "unknown_char_warning": False}
+    return Encoder(non_ascii_only=True, **policy)
+
+
+_WORDS = {"~": "asciitilde", "^": "asciicircum", "\\": "backslash"}
+_ESCAPES = str.maketrans(
+    {x: rf"\{x}" for x in "&%$#_{}"} | {x: rf"{{\text{_WORDS[x]}}}" for x in _WORDS}
+)
+# What LaTeX makes another character of.
+_LIGATURE = re.compile(r"([-'`<>,])(?=\1)|[?!](?=`)")
 
 
 def escape(value: str) -> str:
-    """Returns a text for LaTeX. BibTeX counts braces that are escaped, too: unless each
-    is closed, parentheses stand for them."""
+    """Returns a text for LaTeX; what needs no command stays. BibTeX counts braces that
+    are escaped, too: unless each is closed, parentheses stand for them."""
     depths = [*accumulate((c == "{") - (c == "}") for c in value)] or [0]
     if min(depths) < 0 or depths[-1]:
         value = value.replace("{", "(").replace("}", ")")
-    escaped: str = _encoder().unicode_to_latex(value)
-    return escaped
+    return _LIGATURE.sub(r"\g<0>{}", value.translate(_ESCAPES))
 
 
 def write_csl(
