@@ -113,11 +113,11 @@ class ReviewMarks:
     field; where there are `names`, of labels, without any field of a reference. What
     `facts` call unusual counts as improbable.
 
-    counts (Dict[str, int]): Of texts, those without fields that are not blank, and
-        fields; of what got a verdict, those that are accepted, and those as improbable
-        as the last quarter when the threshold was chosen; "has_drifted" is 1 once texts
-        are found to be unlike those before. From then on the verdict "drift" stands in
-        the place of "accept".
+    counts (Dict[str, float]): Of texts, those that are blank, others without fields,
+        and fields; of what is judged, those that are accepted, and those as improbable
+        as the last quarter when the threshold was chosen; once texts are found to be
+        unlike those before, the line where that was seen, and the share of improbable
+        ones up to it. From then on the verdict "drift" stands in the place of "accept".
     """
 
     def __init__(
@@ -129,29 +129,28 @@ class ReviewMarks:
     ) -> None:
         self._facts = facts
         self._guarantee, self._names, self._on_empty = guarantee, names, on_empty
-        keys = (
-            "texts without_fields unusual fields n_judged n_accepted n_low has_drifted"
-        )
-        self.counts = dict.fromkeys(keys.split(), 0)
+        keys = "texts blank without_fields unusual fields n_judged n_accepted n_low"
+        self.counts: dict[str, Any] = dict.fromkeys(keys.split(), 0)
 
     @property
     def has_drifted(self) -> bool:
         """Whether texts are unlike those before."""
-        return self.counts["has_drifted"] > 0
+        return "drift_line" in self.counts
 
     def mark(
         self,
         records: Iterable[ExtractedRecord],
         on_written: Callable[[int], None] = lambda line: None,
     ) -> Iterator[ExtractedRecord]:
-        """Yields each record, with verdicts; one without text has none. Some at a time
-        are judged together; `on_written` gets the line of their last one when the next
-        ones are asked for."""
+        """Yields each record, with verdicts. Some at a time are judged together;
+        `on_written` gets the line of their last one when the next ones are asked for.
+        """
         for chunk in in_chunks(records):
             chunk = [self._judged(record) for record in chunk]
             n, n_low = self.counts["n_judged"], self.counts["n_low"]
-            if self._guarantee is not None and self._guarantee.departs(n, n_low):
-                self.counts["has_drifted"] = 1
+            departs = self._guarantee is not None and self._guarantee.departs(n, n_low)
+            if departs and not self.has_drifted:
+                self.counts |= {"drift_line": chunk[-1].line, "drift_share": n_low / n}
             for record in chunk:
                 if self.has_drifted:
                     record = record.without_accept()
@@ -171,11 +170,14 @@ class ReviewMarks:
             is_unusual = self._facts.is_unusual(labels, len(record.text))
             record = replace(record, is_unusual=is_unusual)
         counts["texts"] += 1
+        counts["blank"] += not has_text
         counts["without_fields"] += has_text and not found
         counts["fields"] += len(fields)
         counts["unusual"] += record.is_unusual
-        if guarantee is None or not has_text:
+        if guarantee is None:
             return record
+        if not has_text:
+            return replace(record, verdict="review" * guarantee.is_of_records or None)
         probabilities = [x.confidence for x in fields]
         if guarantee.is_of_records:
             probabilities = [record.best.confidence]
@@ -192,11 +194,13 @@ class ReviewMarks:
     def report(self) -> dict[str, Any]:
         """Returns the counts for programs, and of drift null where nobody looks."""
         guarantee, counts = self._guarantee, self.counts.copy()
-        has_drifted = bool(counts.pop("has_drifted"))
+        line, share = counts.pop("drift_line", None), counts.pop("drift_share", None)
         if guarantee is None or (usual := guarantee.usual) is None:
             return {**counts, "judged": None, "drift": None}
         drift = {
-            "has_drifted": has_drifted,
+            "has_drifted": self.has_drifted,
+            "line": line,
+            "share_up_to_line": share,
             "less_probable_than": usual.limit,
             "share": counts["n_low"] / max(1, counts["n_judged"]),
             "usual_share": usual.n_below / max(1, usual.n),
@@ -217,12 +221,16 @@ class ReviewMarks:
         text += f"{self.counts['n_accepted']:,} of {n:,} {what} need no eye"
         if self.has_drifted:
             drift = self.report()["drift"]
+            share, usual = drift["share_up_to_line"], drift["usual_share"]
+            known = "more sure than usual: known lines again?"
             text += (
-                f"\nWarning: {100 * drift['share']:.1f} % of the {what} are less "
+                f"\nWarning: {100 * share:.1f} % of the {what} up to line "
+                f"{drift['line']:,} ({100 * drift['share']:.1f} % of all) are less "
                 f"probable than {drift['less_probable_than']:.2g}, not "
-                f"{100 * drift['usual_share']:.1f} % as when the threshold was chosen. "
-                "They differ from the texts of then; what was promised may not hold: "
-                'none is accepted from where that was seen on ("drift"). Annotate some '
-                "of them, and run `python -m spacy hosemi guarantee` with these."
+                f"{100 * usual:.1f} % as when the threshold was chosen "
+                f"({'less sure than usual' if share > usual else known}). They differ "
+                "from the texts of then; what was promised may not hold: none is "
+                'accepted from where that was seen on ("drift"). Annotate some of '
+                "them, and run `python -m spacy hosemi guarantee` with these."
             )
         return text

@@ -214,7 +214,7 @@ def test_texts_that_depart():
     marker = ReviewMarks(OF_RECORDS)
     assert {x.verdict for x in marker.mark([record] * 200)} == {"review"}
     assert "0 of 200 records need no eye" in marker.summary()
-    said = "100.0 % of the records are less probable than 0.62, not 25.0 %"
+    said = "100.0 % of the records up to line 1 (100.0 % of all) are less probable"
     assert f"Warning: {said}" in marker.summary()
     assert ReviewMarks(None).summary() == ReviewMarks(OF_RECORDS).summary() == ""
 
@@ -243,6 +243,13 @@ def test_drift_is_marked_from_where_it_is_seen():
     report = marker.report()
     assert report["n_judged"] == 2001 and report["n_accepted"] == 1000
     assert report["drift"]["has_drifted"] and report["drift"]["usual_share"] == 0.25
+    assert (report["drift"]["line"], report["drift"]["share_up_to_line"]) == (1, 0.625)
+    assert "62.5 % of the records up to line 1 (" in marker.summary()
+    assert "(less sure than usual)" in marker.summary()
+    marker = ReviewMarks(OF_RECORDS)
+    first = ExtractedRecord(7, "", Segmentation([], 1.0))
+    assert next(marker.mark([first, *[good] * 999, bad])).verdict == "review"
+    assert "known lines again?" in marker.summary() and marker.counts["blank"] == 1
     assert report["judged"] == "records" and report["without_fields"] == 2001
 
 
@@ -374,12 +381,13 @@ def test_copies_count_once(folder, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["of_records", "of_spans"])
-def test_lines_without_text_have_no_verdict(kind, request, tmp_path):
+def test_lines_without_text_need_an_eye(kind, request, tmp_path):
     model, _ = request.getfixturevalue(kind)
     lines = "Ada Lovelace wrote 7 letters.", "", "  "
     found, said = parsed(model, tmp_path / "lines.txt", *lines)
     assert [x["text"].strip() for x in found] == [found[0]["text"], "", ""]
-    assert not any(x.get("verdict") or x["spans"] for x in found[1:])
+    verdict = "review" if kind == "of_records" else None
+    assert all(x.get("verdict") == verdict and not x["spans"] for x in found[1:])
     assert "of 1 " in said
     assert last_column(model, tmp_path / "lines.txt", "-F", "table")[0] == "verdict"
 
