@@ -84,6 +84,9 @@ def test_rules_and_known_tags(model):
     assert chain.tag([]) == []
     with pytest.raises(ValueError, match="no tags obey"):
         ruled.tag(items, known)
+    for wrong, message in (({99: tag}, "token 99"), ({1: "B-xx"}, "'B-xx'; expected")):
+        with pytest.raises(ValueError, match=f"known has {message}"):
+            chain.spans(items, wrong)
     for tags, _ in ruled.kbest(items, 50, {4: tag}):
         assert tags[4] == tag
         assert sum(x == tag != y for x, y in zip(tags, ["", *tags])) == 1

@@ -110,6 +110,10 @@ class Chain:
         """Returns what holds of n tokens where the tags of some are known."""
         allowed = np.ones((n, len(self.tags)), bool)
         for i, tag in (known or {}).items():
+            if not 0 <= i < n:
+                raise ValueError(f"known has token {i}; expected 0 to {n - 1}")
+            if tag not in self.tags:
+                raise ValueError(f"known has {tag!r}; expected one of {self.tags}")
             allowed[i] = np.array(self.tags) == tag
         return core.Constraints(allowed)
 

@@ -72,10 +72,10 @@ def as_read(pipe: HighOrderSemiCRF, doc: Doc) -> tuple[Doc, WordPlaces]:
 def marginals(pipe: HighOrderSemiCRF, doc: Doc) -> Any:
     """Compute the distribution over segmentations of a document.
 
-    RETURNS (Marginals): Label index 0 is outside, then as in `labels`. In the scope
-        "sents" with the same attributes, but for all sentences together. With
-        labels in a tree that of the leaves, level by level without a gradient, else
-        with one that for label patterns of the same weight is right in sum.
+    RETURNS (Marginals): Columns are those of `automaton.labels`. In the scope "sents"
+        with the same attributes, but for all sentences together. With labels in a tree
+        that of the leaves, level by level without a gradient, else with one that for
+        label patterns of the same weight is right in sum.
     """
     check_doc(doc)
     return pipe.decoder.posterior(doc).marginals()
