@@ -94,7 +94,7 @@ _TWO_LETTERS = regex.compile(r"\w\w")
 _CAPITALS = regex.compile(
     r"(?P<family>(?:\p{Lu}{4,}|\p{Lu}{2,}[- '’]\p{Lu}{2,})(?:[- '’]\p{Lu}{2,})*+) "
     r"(?P<given>\p{Lu}(?:\p{Ll}|\.).*)|"
-    r"(?P<given>\p{Lu}\S*\p{Ll}\S*) (?P<family>\p{Lu}{2,}[- '’]\p{Lu}{2,})"
+    r"(?P<given>\p{Lu}[^\s\p{Ll}]*+\p{Ll}\S*+) (?P<family>\p{Lu}{2,}[- '’]\p{Lu}{2,})"
 )
 _PARTICLE = regex.compile(
     r"(?P<given>\S.*?) (?P<family>(?i:Van|Von|De|Della|Del|Di|La|Le|Ten|Ter|El) .+)"
@@ -167,16 +167,17 @@ def _is_complete(left: str, word: str | None, right: str) -> bool:
 def _is_organization(text: str) -> bool:
     is_one = "," not in text and (_NOUN.search(text) or _OF.search(text))
     # "UNIVERSIDADE DE SÃO PAULO"
-    words = [x for x in text.split()[1:] if "." in x or not text.isupper()]
+    is_upper = text.isupper()
+    words = [x for x in text.split()[1:] if "." in x or not is_upper]
     return bool(is_one) and not any(map(_is_initials, words))
 
 
-def _is_initials(text: str, family: str = "") -> bool:
+def _is_initials(text: str, is_upper: bool = False) -> bool:
     """Returns whether a text is initials only; among capitals, letters without dots are
     at most two."""
     words = text.split()
     return all(map(_INITIAL.fullmatch, words)) and not (
-        family.isupper() and any(len(x) > 2 and "." not in x for x in words)
+        is_upper and any(len(x) > 2 and "." not in x for x in words)
     )
 
 
@@ -220,7 +221,9 @@ def _n_given(parts: list[str], at: int) -> int:
     is_mixed = suffix.isupper() and not parts[at].isupper()  # "Doe JR, Roe A"
     if is_mixed and "." not in suffix and not _is_initials(after):
         return 0
-    if _is_initials(after, family) and not (_family_first(family) and "." not in after):
+    if _is_initials(after, family.isupper()) and not (
+        _family_first(family) and "." not in after
+    ):
         return 1
     if _family_first(family) or _has_initials(family) or _SUFFIX.fullmatch(after):
         return 0
@@ -241,8 +244,8 @@ def _family_first(text: str) -> tuple[str, str] | None:
     """Returns the family name and the given names of a name that ends with initials,
     such as "Smith J. P."; None: it is none."""
     words = text.split()
-    first = len(words)
-    while first and _is_initials(words[first - 1], text):
+    first, is_upper = len(words), text.isupper()
+    while first and _is_initials(words[first - 1], is_upper):
         first -= 1
     # The last word with two letters belongs to the family name, so "JP" may.
     whole = [k for k, word in enumerate(words[:-1]) if _TWO_LETTERS.search(word)]
@@ -301,8 +304,9 @@ def _parse(text: str) -> Name:
 def _with_dots(given: str, family: str) -> str:
     """Returns given names whose initials stand alone, with dots: "J. P.", "J.-P."."""
     words = regex.sub(r"\.(?=\p{L})", ". ", given).split()
+    is_upper = family.isupper()
     for k, word in enumerate(words):
-        if _is_initials(word, family):
+        if _is_initials(word, is_upper):
             letters = "".join(f" {x}." for x in _LETTER.findall(word))
             words[k] = letters.replace(" -", "-").strip()
     return " ".join(words)
