@@ -127,7 +127,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.python $(METADATA)
-	@echo "installing and compiling (on two cores about three minutes)"
+	@echo "installing and compiling (on two slow cores 9 minutes)"
 	@$(BEGIN)
 	@$(PIP_INSTALL) --no-build-isolation -e .
 	@$(END)
