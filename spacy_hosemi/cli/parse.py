@@ -31,6 +31,7 @@ from .streams import (
     check_outputs,
     fail,
     log_faults,
+    naming,
     open_output,
     say,
     write_text,
@@ -149,32 +150,47 @@ def parse_cli(
         title = f"--resume cannot go on with {form!r} in {' and '.join(paths)}"
         fail(title, f"Expected --output FILE, and one of: {names}.")
     readers = readers_of(files, column, text_key, encoding, max_chars)
+    outputs: dict[str, str | Path | None] = {"--output": output, "--rest": rest}
+    outputs |= {"--errors": errors, "--report": report}
+    beside = {
+        f"FILE{x}": f"{Path(output).resolve()}{x}" for x in (".part", ".part.json")
+    }
+    if resume and rest is not None:
+        beside["the .part of --rest"] = f"{Path(rest).resolve()}.part"
     for path in files:
-        outputs: dict[str, str | Path | None] = {"--output": output, "--rest": rest}
-        outputs |= {"--errors": errors, "--report": report}
-        check_outputs({"FILE": path}, outputs, overwrite)
+        inputs = {"FILE": path, **(beside if resume else {})}
+        check_outputs(inputs, outputs, overwrite)
     nlp, pipe = load_component(model, component)
     nlp.max_length = max(nlp.max_length, max_chars)
     fields, labels = _export_fields(chosen, pipe), labels_of(nlp, pipe)
     guarantee = guarantee_in_force(pipe)
     if fail_on_drift and (guarantee is None or guarantee.usual is None):
         title = f"--fail-on-drift needs what is usual, and {model!r} has no guarantee"
+        if pipe.settings.guarantee is not None:
+            title += " that holds: it was given for other weights, lists or settings"
         fail(title, "Choose one by `python -m spacy hosemi guarantee`.")
     promises = guarantee is not None
     options = WriterOptions(version_of(nlp), fields, labels, promises, safe_cells)
     state: dict[str, Any] = {"line": 0, "faults": []}
     if resume:
         sizes = [Path(path).stat().st_size for path in files if Path(path).is_file()]
-        settings = files, sizes, form, rest, column, text_key, encoding, k, max_chars
-        about = repr((pipe.name, fingerprint(pipe), guarantee, options, settings))
-        state["about"] = sha256(about.encode("utf8", "replace")).hexdigest()
+        settings = form, rest, column, text_key, encoding, k, max_chars, safe_cells
+        of_model = fingerprint(pipe), guarantee, replace(options, is_safe=True)
+        begun = {
+            "by another model": (pipe.name, of_model),
+            "of other files": (files, sizes),
+        }
+        state["begun"] = {
+            name: sha256(repr(value).encode("utf8", "replace")).hexdigest()
+            for name, value in {**begun, "with other options": settings}.items()
+        }
     began = time.monotonic()
     with log_faults(errors, overwrite) as log, ExitStack() as stack:
         if resume:
             out, *others = stack.enter_context(_open_parts(paths, state))
         else:
-            opening = (open_output(path, overwrite) for path in paths)
-            out, *others = map(stack.enter_context, opening)
+            opening = (open_output(path, overwrite) for path in paths[::-1])
+            *others, out = map(stack.enter_context, opening)
         options = replace(options, continues=state["line"] > 0)
         marks = ReviewMarks(guarantee, fields, partial(_write_rest, others), pipe.facts)
         marks.counts |= state.get("counts", {})
@@ -242,15 +258,21 @@ def _open_parts(paths: Sequence[str], state: dict[str, Any]) -> Iterator[list[IO
                 noted = json.loads(notes.read_text("utf8"))
             sizes = zip(parts, noted.get("sizes", [0]))
             are_whole = all(x.exists() and x.stat().st_size >= n for x, n in sizes)
-            if noted.get("about") != state["about"] or not are_whole:
-                title = f"{str(parts[0])!r} was begun by another model, of other files"
-                fail(f"{title} or options", f"Remove {notes.name} to begin anew.")
+            before = noted.get("begun", {})
+            differ = [
+                x for x, value in state["begun"].items() if before.get(x) != value
+            ]
+            if differ or not are_whole:
+                why = f"was begun {' and '.join(differ)}" if differ else "was cut"
+                title = f"{str(parts[0])!r} {why}"
+                fail(title, f"Remove {notes.name} to begin anew.")
             state |= noted
             [*map(os.truncate, parts, state["sizes"])]
             say(f"Going on after line {state['line']:,}")
         how: Any = {"encoding": "utf8", "errors": ESCAPED, "newline": ""}
         how["mode"] = "a" if state["line"] else "w"
         try:
+            stack.enter_context(naming(parts[0]))
             yield [stack.enter_context(part.open(**how)) for part in parts]
             stack.close()
             [*map(Path.replace, parts, targets)]

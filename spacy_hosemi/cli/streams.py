@@ -4,6 +4,7 @@ errors, notes and bars go to standard error."""
 from __future__ import annotations
 
 import atexit
+import errno
 import io
 import os
 import re
@@ -292,22 +293,35 @@ def open_output(
     UTF-8, and lines end as they are written.
     """
     if str(path) == "-":
-        yield _standard_output(binary)
+        with naming("standard output"):
+            yield (out := _standard_output(binary))
+            out.flush()
         return
     _check_file(path, overwrite)
     target = Path(path).resolve()  # a link stays a link
     if target.exists() and not target.is_file():  # such as /dev/null or a pipe
-        with _opened(target, path, binary) as file:
+        with naming(path), _opened(target, path, binary) as file:
             yield file
         return
     beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with _opened(beside, path, binary) as file:
+        with naming(path), _opened(beside, path, binary) as file:
             yield file
         beside.replace(target)
     finally:
         with suppress(OSError):  # moved, or never made
             beside.unlink()
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Gives errors of a full disk, which do not say it, the file that was written."""
+    try:
+        yield
+    except OSError as e:
+        if e.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            e.filename = e.filename or str(path)
+        raise
 
 
 def check_outputs(

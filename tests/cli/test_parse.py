@@ -389,9 +389,15 @@ def test_it_goes_on_after_an_interruption(
     part = out.with_name("out.part")
     half = part.read_bytes()
     part.write_bytes(half[:5])  # a disk that has lost what was noted
-    assert "was begun by another model" in run(*args, code=2)[1]
+    assert "out.part' was cut. Remove" in run(*args, code=2)[1]
     part.write_bytes(half + b"half a li")  # as after a kill
-    assert "was begun by another model" in run(*args, "--column", "x", code=2)[1]
+    for more, how in (
+        ([lines], "of other files"),
+        (["--column", "x"], "with other op"),
+    ):
+        assert f"out.part' was begun {how}" in run(*args, *more, code=2)[1]
+    said = run(*args, "--report", part, code=2)[1]
+    assert "FILE.part and --report are the same file" in said
     assert "Going on after line " in run(*args, code=1)[1]
     assert out.read_bytes() == whole.read_bytes()
     seconds = {"seconds": 0}

@@ -212,7 +212,7 @@ def test_all_commands_but_those_with_formats_know_json():
 # What only a process shows: the exit code, and what standard error says.
 ENDS = {
     "init - | true": (141, ""),  # nobody reads
-    "init - >/dev/full": (2, "No space left"),
+    "init - >/dev/full": (2, "No space left on device: 'standard output'"),
     "weights MODEL >&-": (2, "standard output. It is closed"),
 }
 
