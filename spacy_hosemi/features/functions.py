@@ -29,6 +29,7 @@ from functools import cached_property
 from itertools import chain
 from numbers import Integral
 from threading import get_ident
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -220,10 +221,15 @@ class Functions:
                 raise _no_values(name, doc, found, f"{len(start)} values")
             texts = []
             for k, value in enumerate(values):
-                if not (value is None or isinstance(value, (str, Integral))):
+                try:
+                    text = "" if value is None else str(value)
+                    is_good = text.isascii() or bool(text.encode())
+                except Exception:  # half a surrogate, 5,000 digits
+                    is_good = False
+                if not (is_good and isinstance(value, (str, Integral, NoneType))):
                     segment = repr(doc[int(start[k]) : int(end[k])].text[:40])
                     raise _no_values(name, doc, shown(value), f"one for {segment}")
-                texts.append("" if value is None else str(value))
+                texts.append(text)
             return texts, texts
 
         return self._cached(name, doc, call)[0]

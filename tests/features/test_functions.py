@@ -3,6 +3,7 @@
 import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import hypothesis.strategies as st
 import numpy as np
@@ -263,6 +264,17 @@ def test_another_number_of_tokens(found, shown):
     assert "begins with 'x y'; expected a list of 2" in str(error.value)
 
 
+class Broken(int):
+    def __float__(self):
+        raise KeyError(self)
+
+    __str__ = __float__
+
+
+Unlisted = type("Unlisted", (list,), {"__iter__": Broken.__float__})
+Unsorted = type("Unsorted", (str,), {"__lt__": Broken.__float__})
+
+
 def nested(times):
     items = {"a": "b"}
     for _ in range(times):
@@ -276,7 +288,11 @@ def nested(times):
         *(("HS108", x) for x in ["a", None, 1, [1], [None], ["\ud800"], {1, "a"}]),
         *(("HS108", [x]) for x in [("a",), ("a", "b"), (1, "a"), ["a", None]]),
         *(("HS110", {"a": x}) for x in [None, [1], 1j, 10**400, b"\xff", nested(50)]),
-        *(("HS110", x) for x in [{1: 2}, {"a": "b", "c": object()}]),
+        *(("HS110", x) for x in [{1: 2}, {"a": "b", "c": object()}, {"a": Broken()}]),
+        *(
+            ("HS108", x)
+            for x in [[("a", Broken())], Unlisted(["a"]), {Unsorted("a"), ""}]
+        ),
     ],
 )
 def test_no_feature(code, of_token):
@@ -333,7 +349,7 @@ def test_a_function_that_lists_others_when_it_is_called_again():
 
 
 @pytest.mark.parametrize(
-    "value", [float("nan"), float("inf"), np.float32("-inf"), 1e300, -1e101]
+    "value", [float("nan"), float("inf"), np.float32("-inf"), 10**400, Fraction(9**999)]
 )
 def test_a_value_that_is_too_large(value):
     extractor = make_extractor({"f": lambda doc: [[("a", value)]] * len(doc)})
@@ -443,6 +459,9 @@ def test_names_and_roles_of_segment_functions(settings, code):
         (lambda *_: [1, 2.5, 3], "HS394.*2.5 .*one for 'x y'"),
         (lambda *_: [1, None, b"a"], "HS394.*one for 'y'"),
         (lambda *_: np.zeros((3, 2), int), "HS394"),
+        (lambda *_: [1, "a", "\ud800"], "HS394.*one for 'y'"),
+        (lambda *_: [1, 10**5000, "a"], "HS394.*of type int.*one for 'x y'"),
+        (lambda *_: [*np.array([True, "a", Broken()], object)], "HS394.*one for 'y'"),
         (lambda *_: {}[1], "HS387.*segment_functions.F raised KeyError: 1.*'x y'"),
     ],
 )

@@ -77,7 +77,12 @@ def hash_items(by_token):
     cdef int32_t[::1] first_ = first
     fault = None
     for i in range(n):
-        fault = _add_items(by_token[i], "", 0, texts, numbers)
+        try:
+            fault = _add_items(by_token[i], "", 0, texts, numbers)
+        except MemoryError:
+            raise
+        except Exception:  # of numbers and containers of the user's own classes
+            fault = (by_token[i],)
         if fault is not None:
             first = first[:i + 1]
             break
@@ -119,7 +124,7 @@ cdef object _add_items(found, str prefix, int depth, list texts, dict numbers):
             elif value is not True:
                 try:
                     number = float(value)
-                except (TypeError, ValueError, OverflowError):
+                except Exception:
                     return ({key: value},)
             _add(prefix, text, number, texts, numbers)
         return None
@@ -136,7 +141,10 @@ cdef object _add_items(found, str prefix, int depth, list texts, dict numbers):
             value, number = item
             if not isinstance(number, (float, Real)):  # Real alone is slow
                 return (item,)
-            number = float(number)
+            try:
+                number = float(number)
+            except OverflowError:
+                number = float("inf")  # which is refused as too large
         text = _text(value)
         if text is None:
             return (item,)
