@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter
@@ -54,10 +55,31 @@ def change_setting(pipe: HighOrderSemiCRF, name: str, value: Any) -> None:
         use_labels(pipe, pipe.labels, pipe.schema.projection.parents)
 
 
-def check_learnt(pipe: HighOrderSemiCRF, settings: Settings) -> None:
-    """Raises ValueError HS150 for a setting that the weights were not made for."""
-    for name in LEARNT:
-        found, expected = getattr(pipe.settings, name), getattr(settings, name)
+def learnt_features(pipe: HighOrderSemiCRF) -> dict[str, Any]:
+    """Returns what the config says of features and the weights are made for."""
+    extractor = pipe.trainer.weights.state.extractor
+    lists = {
+        x: [y.attr, repr(y.fuzzy)] for x, y in extractor.gazetteers.settings.items()
+    }
+    tables = {x: [y.attr] for x, y in extractor.tables.settings.items()}
+    features = pipe.configured_features.learnt()
+    return {**features, "of_gazetteers": lists, "of_tables": tables}
+
+
+def check_learnt(
+    pipe: HighOrderSemiCRF, settings: Settings, features: Any = None
+) -> None:
+    """Raises ValueError HS150 for a setting that the weights were not made for, and if
+    they were made for features that are not those of the config."""
+    pairs = {x: (getattr(pipe.settings, x), getattr(settings, x)) for x in LEARNT}
+    if isinstance(features, Mapping):  # models of 0.2.0 have none
+        for name, present in learnt_features(pipe).items():
+            pair = features.get(name), present
+            if all(isinstance(x, list) for x in pair):
+                old, new = map(Counter, pair)
+                pair = [*(old - new).elements()], [*(new - old).elements()]
+            pairs[f"features.{name}"] = pair
+    for name, (found, expected) in pairs.items():
         if found != expected:
             args = {"component": pipe.name, "found": found, "expected": expected}
             raise ValueError(Errors.HS150.format(name=name, **args))

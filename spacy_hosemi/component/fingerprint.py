@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 def fingerprint(pipe: HighOrderSemiCRF) -> str:
     """Returns another text if weights, lists, labels or settings are others. It takes
-    about as long as saving the component."""
+    about as long as saving the component. Other features are refused on loading."""
     settings = {name: pipe.settings.cfg[name] for name in DECIDING_SPANS}
+    lists = pipe.trainer.weights.state.extractor.gazetteers.settings.items()
+    if hard := {name: x.label for name, x in lists if x.mode == "hard"}:
+        settings["hard"] = hard
     # Without the last digits of numbers, which a config file may change.
     values = map_values(
         lambda x: f"{x:.12g}" if isinstance(x, float) else x,

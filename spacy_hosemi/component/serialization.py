@@ -22,6 +22,7 @@ from .configure import (
     check_learnt,
     check_names,
     choose_features,
+    learnt_features,
     make_schema,
     read_features,
 )
@@ -49,6 +50,8 @@ def make_cfg(pipe: HighOrderSemiCRF) -> dict[str, Any]:
     """Returns what is saved beside the model: the settings, labels and label patterns,
     and what is remembered of the training documents."""
     cfg = {"format": FORMAT, **pipe.settings.cfg, **pipe.schema.to_cfg()}
+    if pipe.trainer.is_initialized:
+        cfg["features"] = learnt_features(pipe)
     if pipe.facts:
         cfg["trained_on"] = asdict(pipe.facts)
     if pipe.training_texts is not None:
@@ -189,4 +192,5 @@ def _restore(
             found = f"{shapes} patterns, labels and observed patterns of weights"
             raise ValueError(Errors.HS064.format(found=f"{found}, {expected} in cfg"))
     if pipe.trainer.is_initialized:
-        check_learnt(pipe, Settings(**{**saved, **changes}))
+        settings = Settings(**{**saved, **changes})
+        check_learnt(pipe, settings, cfg.get("features"))

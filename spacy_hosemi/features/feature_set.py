@@ -165,6 +165,14 @@ class FeatureSet:
                     found = {"template": str(template), "found": name}
                     raise ValueError(Errors.HS031.format(**found, expected=names))
 
+    def learnt(self) -> dict[str, Any]:
+        """Returns what weights are made for, by keys of SETTINGS: the templates of a
+        preset stand in their roles, and numbers for training alone are left out."""
+        roles = {role: sorted(map(str, self.roles[role])) for role in ROLES}
+        of_functions = {name: [*x] for name, x in self.functions.roles.items()}
+        numbers = {"width": self.width, "one_dash": self.one_dash}
+        return {**roles, **numbers, "function_roles": of_functions}
+
     @property
     def token_roles(self) -> tuple[str, ...]:
         """Returns TOKEN_ROLES, and those of MORE_ROLES that have templates or

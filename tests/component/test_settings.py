@@ -11,6 +11,7 @@ import spacy
 from spacy.training import Example
 from thinc.api import Config
 
+from spacy_hosemi.component import saved_files
 from spacy_hosemi.component.factory import BLOCKS, DEFAULT_CONFIG
 from spacy_hosemi.component.settings import NAMES
 
@@ -423,6 +424,36 @@ LEARNT = {
     "outside": "token",
     "scope": "sents",
 }
+
+
+FEATURES = [
+    {"one_dash": True},
+    {"preset": "fields"},
+    {"pieces": True},
+    {"inside": ["LOWER", "LOWER"]},
+    {"width": 3},
+    {"functions": {"f": {"@misc": "hosemi_tests_len.v1"}}},
+    {"segment_functions": {"F": {"@misc": "hosemi_tests_len.v1"}}},
+]
+
+
+@pytest.mark.parametrize("change", FEATURES)
+def test_the_config_cannot_change_learnt_features(change, tmp_path):
+    spacy.registry.misc("hosemi_tests_len.v1", func=lambda: len)
+    nlp = make_trained()
+    nlp.to_disk(tmp_path)
+    model = {"features": change}
+    config = {"components": {"hosemi": {"model": model}}}
+    with pytest.raises(ValueError, match=r"HS150\] features\."):
+        spacy.load(tmp_path, config=config)
+    model["features"] = {"min_count": 5, "all_labels": False}
+    spacy.load(tmp_path, config=config)
+    path = tmp_path / "hosemi"
+    cfg, parts = saved_files.read_cfg(path)
+    del cfg["features"]  # as models of 0.2.0
+    (path / "cfg").write_bytes(saved_files.sealed(cfg, parts))
+    model["features"] = {"one_dash": True}
+    spacy.load(tmp_path, config=config)
 
 
 @pytest.mark.parametrize("name", LEARNT)
