@@ -173,12 +173,12 @@ def parse_cli(
     options = WriterOptions(version_of(nlp), fields, labels, promises, safe_cells)
     state: dict[str, Any] = {"line": 0, "faults": []}
     if resume:
-        sizes = [Path(path).stat().st_size for path in files if Path(path).is_file()]
+        digests = [_digest_of(path) for path in files if Path(path).is_file()]
         settings = form, rest, column, text_key, encoding, k, max_chars, safe_cells
         of_model = fingerprint(pipe), guarantee, replace(options, is_safe=True)
         begun = {
             "by another model": (pipe.name, of_model),
-            "of other files": (files, sizes),
+            "of other files": (files, digests),
         }
         state["begun"] = {
             name: sha256(repr(value).encode("utf8", "replace")).hexdigest()
@@ -231,6 +231,15 @@ def parse_cli(
         write_text(text + "\n", report, overwrite)
     if log.n or (fail_on_drift and marks.has_drifted):
         raise SystemExit(FAULTY)
+
+
+def _digest_of(path: str) -> str:
+    """Returns the digest of a file, of which only a MB at a time is in memory."""
+    digest = sha256()
+    with open(path, "rb") as file:
+        for block in iter(partial(file.read, 2**20), b""):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _write_rest(files: Sequence[IO[str]], record: ExtractedRecord) -> None:

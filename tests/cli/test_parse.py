@@ -396,6 +396,10 @@ def test_it_goes_on_after_an_interruption(
         (["--column", "x"], "with other op"),
     ):
         assert f"out.part' was begun {how}" in run(*args, *more, code=2)[1]
+    text = bad.read_text()
+    bad.write_text(text[::-1])  # as long as before
+    assert "out.part' was begun of other files" in run(*args, code=2)[1]
+    bad.write_text(text)
     said = run(*args, "--report", part, code=2)[1]
     assert "FILE.part and --report are the same file" in said
     assert "Going on after line " in run(*args, code=1)[1]
