@@ -48,7 +48,12 @@ def test_names_with_initials(style, people, last, more):
 
 
 NUMBERS = ("33 ", "33. ", "[33] ", "(33)", "33) ", "33: ", "1.", "[Be99] ")
-JOINED = "the Equal Pay and Rights Commission|"
+WITH_AND = (
+    "the Victorian Equal Opportunity and Human Rights Commission",
+    "the Labour & Health Office",
+    "the Food and Drug Administration",
+    "the Centers for Disease Control and Prevention",
+)
 
 
 @pytest.mark.parametrize(
@@ -68,11 +73,7 @@ JOINED = "the Equal Pay and Rights Commission|"
         ("3M Company; 20th Century", ["3M Company|", "20th Century|"]),
         ("M. Mur- phy, Ben- David, S.", ["Murphy|M.", "Ben-David|S."]),
         ("DOE, René. LI, Ann. Noé, Al", ["DOE|René", "LI|Ann", "Noé|Al"]),
-        ("Berman, G and the Equal Pay and Rights Commission", ["Berman|G.", JOINED]),
-        (
-            "Li, G & the Labour & Health Office",
-            ["Li|G.", "the Labour & Health Office|"],
-        ),
+        *((f"Li, G. and {name}", ["Li|G.", f"{name}|"]) for name in WITH_AND),
     ],
 )
 def test_other_names(text, expected):

@@ -106,7 +106,7 @@ _NOUN = regex.compile(
     r"ist?itut\w*|institut\w*|\w*minist[eèé]r\w*|ministry|association|committee|"
     r"department|society|council|comm?iss?[iíãa]\w+|gesellschaft|\w*bundesamt|news|"
     r"kommission|collaboration|network|consortium|centers?|centres?|foundation|"
-    r"stiftung|office|investigators)\b"
+    r"stiftung|office|investigators|administration|bureau|federation|authority)\b"
 )
 _OF = regex.compile(r"(?i)\b(?:of|for|the|für|pour|para)\b|^\p{Nd}")
 
@@ -149,8 +149,9 @@ def _is_complete(left: str, word: str | None, right: str) -> bool:
     """Returns whether a name ends where a word stands; None: one that is in few names,
     such as "the Equal Opportunity and Human Rights Commission"."""
     if word is None:
-        is_half = left.startswith("the ") and not _NOUN.search(left)
-        return not (is_half and _NOUN.search(right))
+        is_noun, is_word = bool(_NOUN.search(left)), right.isalpha()
+        is_half = is_word if is_noun else _NOUN.search(right)
+        return "," in left or not (left.startswith("the ") and is_half)
     *before, last = left.split(", ")
     words = last.split() or [""]
     first, is_list, _ = right.partition(", ")
