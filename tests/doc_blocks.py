@@ -190,6 +190,10 @@ class Page:
         for line in block.text.splitlines():
             assert not re.search(r"=.*\s#", line), f"a comment within {line!r}"
         path = ROOT / block.value if block.key == "base" else BASE_CONFIG
+        texts = path.read_text("utf8"), block.text
+        names = {name for text in texts for name in sections(text).sections()}
+        missing = {name.rpartition(".")[0] for name in names} - {*names, ""}
+        assert not missing, f"a config that is not filled lacks the parents {missing}"
         config = Config().from_str(with_sections(filled(path), block.text))
         load_model_from_config(config, auto_fill=True)
         spacy.registry.resolve(config["initialize"], schema=ConfigSchemaInit)

@@ -142,6 +142,7 @@ def test_pages_are_as_their_scripts_make_them(name, monkeypatch, capsys):
         ("python\nprint('LOC 0.93')  # PER 0.93\n", "'LOC 0.93' is not"),
         ("python\nprint(1)\n```\n\n```text\n2\n", "'1' is not '2'"),
         ("ini\n[components.hosemi]\nmax_ordr = 2\n", "max_ordr"),
+        ("ini\n[components.hosemi.model.tables.x]\n", "lacks the parents"),
         ('ini\n[nlp]\nlang = "en" # English\n', "a comment within"),
         ("bash\nrm -r model\n", "no command"),
         ("bash\nmake nothing\n", "nothing"),
