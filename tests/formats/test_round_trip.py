@@ -135,6 +135,7 @@ def test_a_table_of_records_that_was_corrected(tmp_path):
     assert spans(found.texts[0]) == [(3, 17, "title")]
     (message,) = messages(found)
     assert ':3: "volume" is "1881", which is not in the text' in message
+    assert message.endswith("; a spreadsheet may have changed it")
     texts = [text for text, _ in BIBLIOGRAPHY]
     assert [x.text for x in found.texts] == texts[:1] + texts[2:]
 
