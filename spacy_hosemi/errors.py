@@ -807,8 +807,8 @@ class Errors(metaclass=_Coded):
         "'utf-8', 'latin-1' or 'cp1252'."
     )
     HS162 = (
-        "{path} has no column {name!r}; its columns are {found}. Name the one with the "
-        "texts by --text-key, or --column of parse, those of fields by --fields."
+        "{path} has no column {name!r}; its columns are {found}. Name one of these: "
+        "for texts by --column in parse, else --text-key; for fields by --fields."
     )
     HS163 = (
         "{path} has {found} faults, the first is {first}. Expected none: correct them, "

@@ -288,8 +288,9 @@ def shortened(path: str) -> str:
     if not path.endswith(".spacy"):
         return path
     docs = islice(DocBin().from_disk(path).get_docs(Vocab()), N_TRAIN)
-    DocBin(docs=docs).to_disk(f"short-{path}")
-    return f"short-{path}"
+    short = path.replace(Path(path).name, f"short-{Path(path).name}")
+    DocBin(docs=docs).to_disk(short)
+    return short
 
 
 def check_package(package: str) -> None:
