@@ -292,9 +292,8 @@ class Errors(metaclass=_Coded):
         "for each segment, here {expected}."
     )
     HS395 = (
-        "features.segment_functions has {found} and encoding is {encoding!r}, which "
-        'reads no whole segments; expected encoding = "segments". Change it, or remove '
-        "the functions."
+        "features.segment_functions has {found} and encoding is {encoding!r}; expected "
+        '"segments", which alone reads them. Change it, or remove the functions.'
     )
     HS111 = (
         "the saved model has weights for what the feature functions {expected} list, "

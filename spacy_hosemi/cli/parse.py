@@ -219,9 +219,8 @@ def parse_cli(
     if n := marks.counts["without_fields"]:
         what = "field of a reference, and no entry" if fields else "field"
         where = "--rest FILE writes them" if rest is None else f"they are in {rest}"
-        lines_read = f"{marks.counts['texts']:,} lines"
-        lines_read += f", beside {log.n:,} that failed," if log.n else ""
-        say(f"{n:,} of {lines_read} have no {what}: {where}")
+        failed = f", beside {log.n:,} that failed," if log.n else ""
+        say(f"{n:,} of {marks.counts['texts']:,} lines{failed} have no {what}: {where}")
     if summary := marks.summary():
         say(summary)
     if report is not None:

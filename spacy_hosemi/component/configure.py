@@ -113,11 +113,10 @@ def check(pipe: HighOrderSemiCRF, settings: Settings, objective: Objective) -> N
     features = pipe.configured_features
     if features.transition_roles and not settings.has_observed:
         role = features.transition_roles[0]
-        names = ", ".join(dict.fromkeys(map(str, features.roles[role])))
-        raise ValueError(Errors.HS090.format(role=role, found=names))
-    of_segments = [*features.functions.of_segments]
-    if of_segments and (encoding := settings.encoding) != "segments":
-        raise ValueError(Errors.HS395.format(found=of_segments, encoding=encoding))
+        found = ", ".join(dict.fromkeys(map(str, features.roles[role])))
+        raise ValueError(Errors.HS090.format(role=role, found=found))
+    if settings.encoding != "segments" and (names := [*features.functions.of_segments]):
+        raise ValueError(Errors.HS395.format(found=names, encoding=settings.encoding))
 
 
 def choose_features(pipe: HighOrderSemiCRF) -> None:

@@ -217,8 +217,7 @@ class Functions:
             values: Any = _call(name, self.of_segments[name], doc, start, end)
             values = values.tolist() if isinstance(values, np.ndarray) else values
             if not isinstance(values, (list, tuple)) or len(values) != len(start):
-                found = _size_of(values, "values")
-                raise _no_values(name, doc, found, f"{len(start)} values")
+                raise _no_values(name, doc, values, f"{len(start)} values")
             texts = []
             for k, value in enumerate(values):
                 try:
@@ -228,7 +227,7 @@ class Functions:
                     is_good = False
                 if not (is_good and isinstance(value, (str, Integral, NoneType))):
                     segment = repr(doc[int(start[k]) : int(end[k])].text[:40])
-                    raise _no_values(name, doc, shown(value), f"one for {segment}")
+                    raise _no_values(name, doc, value, f"one for {segment}")
                 texts.append(text)
             return texts, texts
 
@@ -313,13 +312,12 @@ def _call(name: str, function: Callable[..., Any], doc: Doc, *args: Any) -> Any:
 
 def _size_of(values: Any, noun: str) -> str:
     """Returns how many values a function returned, or what else."""
-    is_list = isinstance(values, (list, tuple))
-    return f"{len(values)} {noun}" if is_list else shown(values)
+    return f"{len(values)} {noun}" if type(values) in (list, tuple) else shown(values)
 
 
-def _no_values(name: str, doc: Doc, found: str, expected: str) -> ValueError:
-    args = {"found": found, "text": doc[:8].text, "expected": expected}
-    return ValueError(Errors.HS394.format(name=name, **args))
+def _no_values(name: str, doc: Doc, values: Any, expected: str) -> ValueError:
+    args = {"found": _size_of(values, "values"), "text": doc[:8].text}
+    return ValueError(Errors.HS394.format(name=name, expected=expected, **args))
 
 
 def _place(name: str, doc: Doc, i: int) -> dict[str, str]:
