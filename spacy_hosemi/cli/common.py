@@ -309,9 +309,10 @@ def readers_of(
     text_key: str | None,
     encoding: str | None,
     max_chars: int,
+    has_marks: bool = True,
 ) -> list[tuple[str, TextReader]]:
     """Returns files with what reads the texts of each; exits if that is not clear, or
-    one is not there."""
+    one is not there. has_marks: see `read_column`."""
     from ..formats.inputs import read_column, read_json_lines
     from ..formats.sources import check_encoding
 
@@ -325,8 +326,9 @@ def readers_of(
             expected = "Expected lines of text, or - for a pipe."
             fail(f"There is no file {path!r}", expected)
         if column is not None:
-            how: dict[str, Any] = {"delimiter": _TABLES.get(suffix)}
-            return partial(read_column, column=column, max_chars=max_chars, **how)
+            how: dict[str, Any] = {"max_chars": max_chars, "has_marks": has_marks}
+            how["delimiter"] = _TABLES.get(suffix)
+            return partial(read_column, column=column, **how)
         if text_key is not None or suffix in _OBJECTS:
             return partial(read_json_lines, key=text_key or "text")
         if suffix in _TABLES:

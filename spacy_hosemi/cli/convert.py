@@ -96,6 +96,11 @@ def convert_cli(
     join: bool | None = option(
         "--join/--no-join", "xml: words of one name side by side are one span.", None
     ),
+    safe_cells: bool = option(
+        "--safe-cells/--no-safe-cells",
+        "Tables of parse: take ' off again in front of cells like formulas.",
+        True,
+    ),
     dev: float | None = option(
         "--dev SHARE 0..1", "Share of the texts in a file of its own.", None
     ),
@@ -153,7 +158,8 @@ def convert_cli(
     names_of_fields = tuple(x.strip() for x in fields.split(",") if x.strip())
     places = read_columns(columns) if columns is not None else None
     settings = ReaderSettings(
-        *(text_key, names_of_fields, group, encoding, places, binary, inner, join)
+        *(text_key, names_of_fields, group, encoding, places, binary, inner, join),
+        has_marks=safe_cells,
     )
     counting: dict[str, Any] = {"ends": ends, "unit": unit, "shift": shift}
     annotations = read_annotations(

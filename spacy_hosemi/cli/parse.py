@@ -99,7 +99,8 @@ def parse_cli(
     safe_cells: bool = option(
         "--safe-cells/--no-safe-cells",
         "csv, table: write ' in front of cells that spreadsheets would run as "
-        "formulas (=, +, -, @); convert takes it off again.",
+        "formulas (=, +, -, @); convert and --column take it off again, but with "
+        "--no-safe-cells.",
         True,
     ),
     resume: bool = option(
@@ -149,7 +150,7 @@ def parse_cli(
         names = ", ".join(x.name for x in WRITERS.values() if not x.is_one_document)
         title = f"--resume cannot go on with {form!r} in {' and '.join(paths)}"
         fail(title, f"Expected --output FILE, and one of: {names}.")
-    readers = readers_of(files, column, text_key, encoding, max_chars)
+    readers = readers_of(files, column, text_key, encoding, max_chars, safe_cells)
     outputs: dict[str, str | Path | None] = {"--output": output, "--rest": rest}
     outputs |= {"--errors": errors, "--report": report}
     beside = {

@@ -47,9 +47,11 @@ def read_column(
     column: str,
     delimiter: str | None = None,
     max_chars: int = LONGEST_CELL,
+    has_marks: bool = True,
 ) -> Iterator[Line | Fault]:
     """Yields the texts of one column of a table, whose first line has the names of the
-    columns, with the line on which each row begins. Raises ValueError HS162 if there is
+    columns, with the line on which each row begins; has_marks: False: cells of a table
+    of `parse` are as they are, '-5 among them. Raises ValueError HS162 if there is
     no such column."""
     source = _TableLines(lines)
     header = next(source, "")
@@ -63,7 +65,7 @@ def read_column(
         header = ", ".join(map(shown, names[:20])) or "none"
         args = {"path": source.path or "the table", "found": header, "name": column}
         raise ValueError(Errors.HS162.format(**args))
-    place, has_marks = names.index(column), may_have_marks(names)
+    place, has_marks = names.index(column), has_marks and may_have_marks(names)
     rows = csv.reader(source, delimiter=delimiter, strict=True)
     while True:
         source.first = 0

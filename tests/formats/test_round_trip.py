@@ -88,6 +88,10 @@ def test_no_cell_runs_as_a_formula(tmp_path_factory, name, texts):
     assert [spans(x) for x in found.texts] == [x for _, x in made]
     as_it_is = write(name, records, labels=[label], is_safe=False)
     assert f"''{label}" not in as_it_is and label in as_it_is
+    found = read(
+        tmp_path_factory.mktemp("x"), as_it_is, settings=ReaderSettings(has_marks=False)
+    )
+    assert [x.text for x in found.texts] == texts
 
 
 LABELS = ["title", "volume", "source", "text", "line", "verdict"]  # some as columns

@@ -24,6 +24,7 @@ class ReaderSettings:
     is_binary: bool = False  # whether the answer to a task is one for its spans alone
     inner: bool = False  # xml: whether of nested elements the inner ones are read
     join: bool | None = None  # xml: whether neighbours of one label are one span
+    has_marks: bool = True  # whether tables of `parse` have ' in front of formulas
 
 
 # Reads an object, with its line and the path of its file.

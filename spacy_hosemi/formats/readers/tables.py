@@ -90,7 +90,7 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
         return
     if not rows:
         return
-    if may_have_marks(rows[0][1]):
+    if settings.has_marks and may_have_marks(rows[0][1]):
         rows = [(line, [*map(unmarked, row)]) for line, row in rows]
     names = [name.strip() for name in rows[0][1]]
     complete = [(line, row) for line, row in rows[1:] if len(row) == len(names)]
