@@ -212,7 +212,7 @@ def measure_records(nlp: Language, texts: Sequence[str]) -> list[float]:
     facts, p, odd = nlp.get_pipe("hosemi").facts, [], []
     for doc in nlp.pipe(texts):
         p.append(doc._.record_confidence > 0.5)
-        odd.append(facts.is_unusual([x.label_ for x in doc.ents], len(doc.text)))
+        odd.append(facts.is_unusual([x.label_ for x in doc.ents], doc.text))
     sure, unusual = np.array(p), np.array(odd)
     return [len(p), *(100 * x.mean() for x in (sure, unusual, sure & ~unusual))]
 

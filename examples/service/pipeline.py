@@ -18,6 +18,7 @@ from spacy.language import Language
 
 import spacy_hosemi
 from spacy_hosemi.component.fingerprint import guarantee_in_force
+from spacy_hosemi.component.training_summary import TrainingSummary
 from spacy_hosemi.prediction.guarantee import Guarantee
 from spacy_hosemi.saving import digest_of
 
@@ -36,6 +37,7 @@ class Loaded:
         matter until somebody asks for a reload.
     n_strings (int): Strings that its vocabulary had when it was loaded.
     guarantee (Optional[Guarantee]): What `hosemi guarantee` has promised of it.
+    facts (Optional[TrainingSummary]): By which texts are known that are no records.
     """
 
     nlp: Language
@@ -43,6 +45,7 @@ class Loaded:
     digest: str
     n_strings: int
     guarantee: Guarantee | None = None
+    facts: TrainingSummary | None = None
 
     @property
     def n_new_strings(self) -> int:
@@ -77,9 +80,11 @@ def load(source: Path) -> Loaded:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     weakref.finalize(nlp, shutil.rmtree, folder, ignore_errors=True)
-    promises = [guarantee_in_force(pipe) for pipe in own if pipe.guarantee is not None]
-    guarantee = next(filter(None, promises), None)
-    return Loaded(nlp, folder, digest_of(folder), len(nlp.vocab.strings), guarantee)
+    promises = [
+        (guarantee_in_force(x), x.facts) for x in own if x.guarantee is not None
+    ]
+    promise = next((pair for pair in promises if pair[0] is not None), (None, None))
+    return Loaded(nlp, folder, digest_of(folder), len(nlp.vocab.strings), *promise)
 
 
 class ServedPipeline:

@@ -186,10 +186,11 @@ class Service:
         probabilities: list[float | None] = []
         for text, record in zip(texts, records):
             if text.strip():
-                fields = [span.confidence for span in record.spans]
-                probabilities += (
-                    [record.confidence] if guarantee.is_of_records else fields
-                )
+                spans = [(span.label, span.confidence) for span in record.spans]
+                labels, facts = [label for label, _ in spans], loaded.facts
+                is_unusual = facts is not None and facts.is_unusual(labels, text)
+                scored = guarantee.judged(spans, record.confidence, is_unusual)
+                probabilities += [p for _, p in scored]
         n, n_low = len(probabilities), sum(map(guarantee.usual.is_low, probabilities))
         self.judged.inc(n)
         self.improbable.inc(n_low)

@@ -101,7 +101,7 @@ def guarantee_cli(
     answers = without_copies(with_copies)
     if (facts := pipe.facts) is not None:  # `parse` judges them so, too
         for k, x in enumerate(answers):
-            if facts.is_unusual([label for *_, label in x.predicted], len(x.text)):
+            if facts.is_unusual([label for *_, label in x.predicted], x.text):
                 nothing = dict.fromkeys(x.confidence, 0.0)
                 answers[k] = replace(x, confidence=nothing, record_confidence=0.0)
     if n := len(with_copies) - len(answers):

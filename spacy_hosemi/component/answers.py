@@ -32,6 +32,7 @@ from ..prediction.existing_entities import (
 )
 from ..prediction.explanation import Progress, unseen
 from ..prediction.explanation import explain as explain_spans
+from ..prediction.guarantee import Verdict
 from ..prediction.ranked import RankedSegmentation, make_rows
 from ..prediction.ranked import ranked as rank
 from .annotations import remove_excluded
@@ -255,6 +256,25 @@ def ranked(pipe: HighOrderSemiCRF, doc: Doc, k: int = 1) -> list[RankedSegmentat
     """
     check_doc(doc)
     return rank(pipe.decoder, *as_predicted(doc, pipe.name), k)
+
+
+def verdicts(pipe: HighOrderSemiCRF, doc: Doc) -> list[Verdict]:
+    """Say of a predicted document what `parse` says: which answers need no eye. Whether
+    the model is still that of the promise, see `guarantee_in_force`.
+
+    RETURNS (List[str]): "accept" or "review": of the record, or of each of `doc.ents`;
+        none without a guarantee, or without text.
+    """
+    guarantee, spans = pipe.settings.guarantee, doc.ents
+    if guarantee is None or not doc.text.strip():
+        return []
+    labels, facts = [span.label_ for span in spans], pipe.facts
+    is_unusual = facts is not None and facts.is_unusual(labels, doc.text)
+    scored = [(span.label_, span._.confidence) for span in spans]
+    scored = [*guarantee.judged(scored, doc._.record_confidence, is_unusual)]
+    if guarantee.is_of_records:
+        return [guarantee.of_record(p) for _, p in scored]
+    return guarantee.of_spans(scored)
 
 
 def to_rows(pipe: HighOrderSemiCRF, doc: Doc, k: int = 1) -> list[dict[str, Any]]:

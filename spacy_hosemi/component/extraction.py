@@ -167,7 +167,7 @@ class ReviewMarks:
         if has_text and not found:
             self._on_empty(record)
         if has_text and self._facts is not None:
-            is_unusual = self._facts.is_unusual(labels, len(record.text))
+            is_unusual = self._facts.is_unusual(labels, record.text)
             record = replace(record, is_unusual=is_unusual)
         counts["texts"] += 1
         counts["blank"] += not has_text
@@ -178,17 +178,14 @@ class ReviewMarks:
             return record
         if not has_text:
             return replace(record, verdict="review" * guarantee.is_of_records or None)
-        probabilities = [x.confidence for x in fields]
-        if guarantee.is_of_records:
-            probabilities = [record.best.confidence]
-        if record.is_unusual:
-            probabilities = [0.0] * len(probabilities)
-        counts["n_judged"] += len(probabilities)
+        spans = [(x.label, x.confidence) for x in fields]
+        scored = guarantee.judged(spans, record.best.confidence, record.is_unusual)
+        counts["n_judged"] += len(scored)
         if (usual := guarantee.usual) is not None:
-            counts["n_low"] += sum(map(usual.is_low, probabilities))
+            counts["n_low"] += sum(usual.is_low(p) for _, p in scored)
         if guarantee.is_of_records:
-            return replace(record, verdict=guarantee.of_record(*probabilities))
-        verdicts = guarantee.of_spans([*zip(labels, probabilities)])
+            return replace(record, verdict=guarantee.of_record(scored[0][1]))
+        verdicts = guarantee.of_spans(scored)
         return replace(record, verdicts=[*map(str, verdicts)])
 
     def report(self) -> dict[str, Any]:

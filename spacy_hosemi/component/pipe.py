@@ -174,6 +174,7 @@ class HighOrderSemiCRF(TrainablePipe):
     redecode = answers.redecode
     explain = answers.explain
     ranked = answers.ranked
+    verdicts = answers.verdicts
     to_rows = answers.to_rows
 
     # training

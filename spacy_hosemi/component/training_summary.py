@@ -47,16 +47,20 @@ class TrainingSummary:
     shape: Mapping[str, Sequence[int]] = field(default_factory=dict)
     least_log_share: float = 0.0
 
-    def is_unusual(self, labels: Iterable[str], n_chars: int) -> bool:
-        """Returns whether a text is no single record as those of the training: two in a
-        line, a heading, the number of a page. The shares of training documents that
-        have as many spans of each label, and as long a text, are multiplied; this is
-        unusual if it is less than that of 99 of 100 training documents."""
-        return self._log_share(_shape(labels, n_chars)) < self.least_log_share
+    def is_unusual(self, labels: Iterable[str], text: str) -> bool:
+        """Returns whether a text with spans of these labels is no single record as
+        those of the training: two in a line, a heading, the number of a page. The
+        shares of training documents that have as many spans of each label, and as long
+        a text, are multiplied; this is unusual if it is less than that of 99 of 100
+        training documents, each compared with the others."""
+        return self._log_share(_shape(labels, text)) < self.least_log_share
 
-    def _log_share(self, numbers: Counter[str]) -> float:
+    def _log_share(self, numbers: Counter[str], n_own: int = 0) -> float:
+        """Returns the log of the product; n_own: documents with these numbers that do
+        not count."""
         pairs = ((sum(n[numbers[y] :][:1]), sum(n)) for y, n in self.shape.items())
-        return sum(math.log((n_equal + 1) / (total + 1)) for n_equal, total in pairs)
+        more = 1 - n_own
+        return sum(math.log((n_equal + more) / (n + more)) for n_equal, n in pairs)
 
     @property
     def preset_share(self) -> float:
@@ -77,7 +81,7 @@ def summarize(
     summary, shapes = TrainingSummary(*args), []
     for doc, x in zip(docs, annotations):
         if not x.unknown(len(doc)).any():
-            shapes.append(_shape([y for *_, y in x.required], len(doc.text)))
+            shapes.append(_shape([y for *_, y in x.required], doc.text))
     if len(shapes) < FEWEST:
         return summary
     n_docs: dict[str, list[int]] = {}
@@ -85,14 +89,15 @@ def summarize(
         counts = Counter(shape[name] for shape in shapes)
         n_docs[name] = [counts[n] for n in range(max(counts) + 1)]
     summary = replace(summary, shape=n_docs)
-    log_shares = sorted(map(summary._log_share, shapes))
-    return replace(summary, least_log_share=log_shares[len(shapes) // 100])
+    log_shares = sorted(summary._log_share(shape, n_own=1) for shape in shapes)
+    # A further document is as likely to have any rank among these.
+    return replace(summary, least_log_share=log_shares[len(shapes) // 100 - 1])
 
 
-def _shape(labels: Iterable[str], n_chars: int) -> Counter[str]:
+def _shape(labels: Iterable[str], text: str) -> Counter[str]:
     """Returns how many spans there are of each label, and under "" the length of the
-    text as a power of two."""
-    return Counter(labels) + Counter({"": n_chars.bit_length()})
+    text as a power of two; given tokens have a space at the end."""
+    return Counter(labels) + Counter({"": len(text.strip()).bit_length()})
 
 
 def read_summary(cfg: Any) -> TrainingSummary | None:
@@ -113,8 +118,11 @@ def read_summary(cfg: Any) -> TrainingSummary | None:
         raise ValueError("trained_on has no numbers of documents")
     if not (
         isinstance(summary.shape, Mapping)
-        and isinstance(summary.least_log_share, (int, float))
+        and all(isinstance(label, str) for label in summary.shape)
+        and all(isinstance(x, (list, tuple)) for x in summary.shape.values())
         and all(type(n) is int and n >= 0 for x in summary.shape.values() for n in x)
+        and type(summary.least_log_share) in (int, float)
+        and math.isfinite(summary.least_log_share)
     ):
         raise ValueError("trained_on has no shape of documents")
     return summary

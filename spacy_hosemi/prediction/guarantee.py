@@ -89,8 +89,18 @@ class Guarantee:
         """What is accepted, in a word."""
         return "records" if self.is_of_records else "fields"
 
+    def judged(
+        self, spans: Scored, confidence: float | None, is_unusual: bool = False
+    ) -> Scored:
+        """RETURNS (Sequence[Tuple[str, Optional[float]]]): What gets verdicts of a text
+        with these spans: each of them, or "" with the probability of the record.
+        is_unusual: the text is no single record, which counts as improbable."""
+        scored = [("", confidence)] if self.is_of_records else spans
+        return [(label, 0.0 if is_unusual else p) for label, p in scored]
+
     def of_record(self, confidence: float | None) -> Verdict:
-        """RETURNS (str): Of a record with this probability."""
+        """RETURNS (str): Of a single record with this probability; whether a text is
+        one, `HighOrderSemiCRF.verdicts` knows."""
         threshold = self.record_threshold
         if threshold is None or confidence is None:
             return "review"

@@ -11,7 +11,7 @@ import pytest
 import spacy
 import srsly
 from scipy.stats import binom
-from spacy.tokens import DocBin, Span
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_hosemi.component import training_summary
@@ -259,15 +259,21 @@ def test_what_is_no_single_record():
     docs = new_references(120)
     gold = read_annotations([Example(doc.copy(), doc) for doc in docs], None)
     facts = training_summary.summarize(docs, gold, "hosemi")
-    shapes = [([x.label_ for x in doc.ents], len(doc.text)) for doc in docs]
+    shapes = [([x.label_ for x in doc.ents], doc.text) for doc in docs]
     assert sum(facts.is_unusual(*shape) for shape in shapes) <= 1
-    labels, n_chars = shapes[0]
-    for odd in ((2 * labels, 2 * n_chars), ([], n_chars), (labels, 5), (["PER"], 2)):
+    labels, text = shapes[0]
+    for odd in ((2 * labels, 2 * text), ([], text), (labels, text[:5]), (["PER"], "x")):
         assert facts.is_unusual(*odd)
     saved = srsly.json_loads(srsly.json_dumps(asdict(facts)))
     assert training_summary.read_summary(saved) == facts
+    pipe = make_trained().get_pipe("hosemi")
+    pipe.facts, pipe.guarantee = facts, replace(OF_RECORDS, record_threshold=0.1)
+    for doc, expected in ((docs[0], ["review"]), (Doc(pipe.vocab), [])):
+        assert pipe.verdicts(doc) == expected
+    given = Doc(pipe.vocab, words=[31 * "x"])  # its text has a space at the end
+    assert training_summary._shape([], given.text)[""] == 5
     few = training_summary.summarize(docs[:99], gold[:99], "hosemi")
-    assert not few.shape and not few.is_unusual([], 0)
+    assert not few.shape and not few.is_unusual([], "")
     marker = ReviewMarks(replace(OF_RECORDS, usual=None), facts=facts)
     fields = [ExtractedField(0, 1, y, "x", 0.99) for y in labels]
     once = ExtractedRecord(1, docs[0].text, Segmentation(fields, 0.99))

@@ -1,6 +1,7 @@
 """Nothing in a model folder is run, and no text becomes markup."""
 
 import ast
+import math
 import pickle
 import re
 from importlib.util import find_spec
@@ -129,7 +130,14 @@ def test_numbers_of_a_model_that_are_none(n):
     nlp = make_trained()
     whole, model, weights = packed_model(nlp)
     cfg, _ = saved_files.unsealed(whole["cfg"])
-    for change in ({"n_spans": {"PER": n}}, {"n_tokens": n}, {"shape": {"PER": [n]}}):
+    shares = [True, None, "x", math.nan, math.inf, -math.inf]
+    shapes = [{"PER": x} for x in ([n], n, {"1": 2}, "1")]
+    for change in (
+        {"n_spans": {"PER": n}},
+        {"n_tokens": n},
+        *({"shape": shape} for shape in shapes),
+        *({"least_log_share": x} for x in shares),
+    ):
         facts = {**cfg["trained_on"], **change}
         data = saved_files.sealed({**cfg, "trained_on": facts}, {})
         with pytest.raises(ValueError, match="HS062"):
