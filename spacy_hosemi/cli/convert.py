@@ -190,6 +190,7 @@ def _summary(annotations: Annotations) -> dict[str, Any]:
         "spans_with_invisible_ends": annotations.n_unseen,
         "spans_overlapping": annotations.n_shorter,
         "spans_inside_tokens": 0,
+        "spans_ambiguous": sum(text.n_ambiguous for text in annotations.texts),
         "spans_wrong": sum(len(text.wrong) for text in annotations.texts),
     }
 
@@ -265,6 +266,10 @@ def _say_notes(
     for note, n, name in notes:
         if n:
             say(note.format(count(n, name)))
+    if n := summary["spans_ambiguous"]:
+        first = next(f"{x.path}:{x.line}" for x in texts if x.n_ambiguous)
+        what = "stood more than once in a text; the first free place was taken"
+        say(f"{count(n, 'value')} {what} (first: {first}); tagged lines say which")
     for reason, times in sorted(annotations.skipped.items()):
         say(f"left out: {times:,} {reason}")
     if not texts:

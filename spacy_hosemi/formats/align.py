@@ -32,15 +32,20 @@ class Aligner:
     def place(self, value: str) -> tuple[int, int] | None:
         """Takes the next free occurrence of a value, one that cuts no word if there is
         any, and returns its start and end in characters."""
+        chosen = self.next_place(value)
+        if chosen is not None:
+            insort(self._taken, chosen)
+        return chosen
+
+    def next_place(self, value: str) -> tuple[int, int] | None:
+        """Returns what `place` would take."""
         for find in (partial(occurrences, self.text), self._tolerant):
             free = (x for x in find(value) if self._is_free(*x))
             if first := next(free, None):
                 whole = (
                     x for x in chain([first], free) if not cuts_word(self.text, *x)
                 )
-                chosen = next(whole, first)
-                insort(self._taken, chosen)
-                return chosen
+                return next(whole, first)
         return None
 
     def _tolerant(self, value: str) -> Iterator[tuple[int, int]]:

@@ -34,6 +34,7 @@ class AnnotatedText:
     meta: Mapping[str, Any] = field(default_factory=dict)  # what else the file says
     name: str = ""  # how messages name it where many texts are on one line
     wrong: tuple[LabeledSpan, ...] = ()  # spans that are known to be wrong
+    n_ambiguous: int = 0  # spans of values that have other places in the text, too
     is_partial: bool = False  # whether there may be other spans, of which nobody knows
 
     @property

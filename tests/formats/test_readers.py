@@ -295,6 +295,23 @@ def test_a_value_takes_the_next_free_place(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    "row, n",
+    [
+        ("Cantor 1879. On 1879.,1879,", 1),
+        ("In 1880: Bar 1880,1880,Bar", 1),
+        ("3(3) 4,3,3", 2),  # the order of columns decides
+        ("7 and 7: Cantor,7 | 7,Cantor", 0),
+        ("Baz 7 1-7 1990,1-7,1990", 0),
+        ("Aa 4 44-45 AA,44,Aa", 0),
+        ("44-45 4 aa AA,4,Aa", 1),
+    ],
+)
+def test_values_that_stand_elsewhere_too(tmp_path, row, n):
+    found = read(tmp_path, f"text,a,b\n{row}\n")
+    assert sum(text.n_ambiguous for text in found.texts) == n
+
+
 def test_values_that_are_not_in_the_text(tmp_path):
     table = "text,author,source_url\nFrege 1879,Frege,x/1\nZadeh 1965,Gödel,x/2\n"
     found = read(tmp_path, table)

@@ -3,7 +3,8 @@
 A row for a text has a column with the text, and a column for each field with its value,
 or several with " | " between them, such as `hosemi parse --format table` writes it.
 Values are found in the text; which occurrence is meant is not said, so that the longest
-value is placed first, each where the text is still free.
+value is placed first, each where the text is still free; those with several such places
+are counted.
 
 A row for a span, such as `hosemi parse --format csv` writes it, has the columns
 `start`, `end` and `label` beside that of the text, and perhaps `value`; rows side by
@@ -27,7 +28,7 @@ from typing import Any
 
 from ...errors import Errors
 from ...text.rows import may_have_marks, next_row, unmarked
-from ..align import Aligner
+from ..align import Aligner, cuts_word
 from ..json_records import make_span
 from ..lines import delimiter_of
 from ..sources import SourceText
@@ -123,7 +124,7 @@ def _texts_of_fields(
     silent = set() if settings.fields or is_own else _rarely_found(placed)
     for name in sorted(silent):
         yield Skipped(f"column {shown(name)}, whose values are rarely in their texts")
-    for line, row, (spans, missed) in placed:
+    for line, row, (spans, missed, unsure) in placed:
         spans = [span for span in spans if span.label not in silent]
         missed = [(name, value) for name, value in missed if name not in silent]
         for name, value in missed:
@@ -135,7 +136,8 @@ def _texts_of_fields(
         if not missed:
             meta = {name: row[i] for i, name in enumerate(names) if i != at}
             args = row[at], tuple(spans), path, line
-            yield AnnotatedText(*args, has_offsets=False, meta=meta)
+            n = sum(span.label not in silent for span in unsure)
+            yield AnnotatedText(*args, has_offsets=False, meta=meta, n_ambiguous=n)
 
 
 def _text_column(names: list[str], settings: ReaderSettings, path: str) -> int:
@@ -184,24 +186,37 @@ def _is_own(names: Sequence[str]) -> bool:
     return {*FIRST, *LAST} <= {*names}
 
 
-Placed = tuple[list[LabeledSpan], list[tuple[str, str]]]
+Placed = tuple[list[LabeledSpan], list[tuple[str, str]], list[LabeledSpan]]
 
 
 def _place(row: list[str], text: int, fields: list[int], labels: list[str]) -> Placed:
-    """Returns the spans of a row, and (label, value) of what is not in the text."""
+    """Returns the spans of a row, (label, value) of what is not in the text, and spans
+    that could be elsewhere."""
     aligner = Aligner(row[text])
     spans: list[LabeledSpan] = []
     missed: list[tuple[str, str]] = []
     values = [
         (labels[i], value) for i in fields for value in _values(row[i], row[text])
     ]
+    n_labels: Counter[str | None] = Counter(value for _, value in {*values})
     for name, value in sorted(values, key=lambda pair: -len(pair[1])):
         place = aligner.place(value)
         if place is None:
             missed.append((name, value))
         else:
-            spans.append(LabeledSpan(*place, name))
-    return sorted(spans), missed
+            spans.append(LabeledSpan(*place, name, value))
+    unsure = [x for x in spans if n_labels[x.value] > 1 or _has_rival(aligner, x)]
+    return sorted(x._replace(value=None) for x in spans), missed, unsure
+
+
+def _has_rival(aligner: Aligner, span: LabeledSpan) -> bool:
+    """Returns whether a value could as well be elsewhere, where nothing is yet."""
+    text, other = aligner.text, aligner.next_place(span.value or "")
+    if other is None:
+        return False
+    is_exact, is_other = (text[i:j] == span.value for i, j in (span[:2], other))
+    is_cut = cuts_word(text, *other) and not cuts_word(text, *span[:2])
+    return is_exact == is_other and not is_cut
 
 
 def _values(cell: str, text: str) -> list[str]:
@@ -216,8 +231,8 @@ def _values(cell: str, text: str) -> list[str]:
 def _rarely_found(placed: list[tuple[int, list[str], Placed]]) -> set[str]:
     """Returns the columns fewer than half of whose values are in their texts, if there
     are others: they are no fields."""
-    found = Counter(span.label for _, _, (spans, _) in placed for span in spans)
-    missed = Counter(name for _, _, (_, pairs) in placed for name, _ in pairs)
+    found = Counter(span.label for _, _, (spans, *_) in placed for span in spans)
+    missed = Counter(name for _, _, (_, pairs, _) in placed for name, _ in pairs)
     silent = {name for name, n in missed.items() if found[name] < n}
     return silent if {*found} - silent else set()
 
