@@ -407,3 +407,8 @@ def test_unknown_and_ambiguous_files(text, said):
     with pytest.raises(ValueError, match="HS165") as raised:
         recognize(SourceText("file", text))
     assert said in str(raised.value) and "--format" in str(raised.value)
+
+
+def test_json_lines_whose_text_looks_like_columns(tmp_path):
+    line = '{"text": "  B-PER  1\x85x\u2028,\\t\\u000b", "spans": [[2, 7, "A"]]}\n'
+    assert read(tmp_path, line).formats == {"jsonl": 1}

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...errors import Errors
+from ..json_records import sample
 from ..sources import SourceText
 from ..texts import Fault, Found, Skipped, shown
 from .base import FormatReader, ReaderSettings
@@ -60,6 +61,8 @@ class ColumnLayout(NamedTuple):
 def _recognizes(source: SourceText) -> bool:
     if source.text.startswith(WEBANNO):
         return True
+    if sample(source):  # whatever blanks and tags a text of JSON has
+        return False
     lines = [x.strip("\r ") for x in source.text.split("\n")[:N_SAMPLED]]
     lines = [x for x in lines if x.strip() and not x.startswith(("#", DOCSTART))]
     separator = r"\t" if any("\t" in x for x in lines) else "[ ]+"
