@@ -185,9 +185,9 @@ def test_texts_that_are_no_texts_of_words():
 def test_words_are_forgotten():
     nlp = made("fields")
     read(nlp, ["Ada met Mary."])
-    before = len(nlp.vocab.strings), len(nlp.tokenizer._cache)
+    before = len(nlp.vocab.strings), len(nlp.tokenizer.cache)
     read(nlp, [f"Word{k} met Ada{k}x." for k in range(2000)])
-    assert (len(nlp.vocab.strings), len(nlp.tokenizer._cache)) == before
+    assert (len(nlp.vocab.strings), len(nlp.tokenizer.cache)) == before
 
 
 @UNTRAINED
