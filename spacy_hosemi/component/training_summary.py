@@ -52,15 +52,12 @@ class TrainingSummary:
         those of the training: two in a line, a heading, the number of a page. The
         shares of training documents that have as many spans of each label, and as long
         a text, are multiplied; this is unusual if it is less than that of 99 of 100
-        training documents, each compared with the others."""
+        training documents; of further ones it is more, up to 3 % of few documents."""
         return self._log_share(_shape(labels, text)) < self.least_log_share
 
-    def _log_share(self, numbers: Counter[str], n_own: int = 0) -> float:
-        """Returns the log of the product; n_own: documents with these numbers that do
-        not count."""
+    def _log_share(self, numbers: Counter[str]) -> float:
         pairs = ((sum(n[numbers[y] :][:1]), sum(n)) for y, n in self.shape.items())
-        more = 1 - n_own
-        return sum(math.log((n_equal + more) / (n + more)) for n_equal, n in pairs)
+        return sum(math.log((n_equal + 1) / (n + 1)) for n_equal, n in pairs)
 
     @property
     def preset_share(self) -> float:
@@ -89,9 +86,8 @@ def summarize(
         counts = Counter(shape[name] for shape in shapes)
         n_docs[name] = [counts[n] for n in range(max(counts) + 1)]
     summary = replace(summary, shape=n_docs)
-    log_shares = sorted(summary._log_share(shape, n_own=1) for shape in shapes)
-    # A further document is as likely to have any rank among these.
-    return replace(summary, least_log_share=log_shares[len(shapes) // 100 - 1])
+    log_shares = sorted(summary._log_share(shape) for shape in shapes)
+    return replace(summary, least_log_share=log_shares[len(shapes) // 100])
 
 
 def _shape(labels: Iterable[str], text: str) -> Counter[str]:
