@@ -17,11 +17,7 @@ from .helpers import TRAIN, parse
 pytest.importorskip("sklearn")
 from sklearn.base import clone  # noqa: E402
 from sklearn.exceptions import NotFittedError  # noqa: E402
-from sklearn.model_selection import (  # noqa: E402
-    GridSearchCV,
-    cross_val_predict,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score  # noqa: E402
 from sklearn.utils import estimator_checks  # noqa: E402
 from sklearn.utils.validation import validate_data  # noqa: E402
 

@@ -13,15 +13,7 @@ from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.cli.streams import clean
 from spacy_hosemi.explain import strongest_features, strongest_patterns
 
-from ..helpers import (
-    as_json,
-    hosemi,
-    lbfgs,
-    make_nlp,
-    make_trained,
-    references,
-    said,
-)
+from ..helpers import as_json, hosemi, lbfgs, make_nlp, make_trained, references, said
 from ..hierarchy.test_component import LABELS as LEAVES
 from ..hierarchy.test_component import make_tree_nlp
 
