@@ -117,12 +117,9 @@ def test_it_finds_what_the_component_finds(trained):
     assert trained.confidences([docs[0].text])[0] == probabilities
     assert trained.predict([]).shape == trained.confidences([]).shape == (0,)
     assert [*map(len, trained.predict(["", " "]))] == [0, 0]
-
-
-def test_answers_are_plain_values(trained):
-    texts = np.array(TEXTS, object)
-    found = trained.predict(texts).tolist(), trained.confidences(texts).tolist()
-    assert json.loads(json.dumps(found))[0][0][0] == [0, 12, "PER"]
+    texts = np.array(TEXTS, object)  # answers are plain values
+    answers = trained.predict(texts).tolist(), trained.confidences(texts).tolist()
+    assert json.loads(json.dumps(answers))[0][0][0] == [0, 12, "PER"]
 
 
 @pytest.mark.parametrize(
@@ -139,19 +136,15 @@ def test_the_score_is_exact_in_characters(trained, spans, expected):
     assert trained.score(TEXTS[:1], [spans]) == pytest.approx(expected)
 
 
-def test_the_score_is_over_all_documents(trained):
-    gold = [[(0, 1, "PER")], SPANS[1]]
-    assert trained.score([TEXTS[4], TEXTS[1]], gold) == pytest.approx(2 * 2 / 5)
-    assert trained.score(TEXTS[4:5], [[]]) == 1.0
-
-
-def test_the_score_is_that_of_the_pipeline(trained):
+def test_the_score_is_that_of_the_pipeline_over_all_documents(trained):
     gold = [[(0, 1, "PER")], *SPANS[1:3], [(0, 5, "LOC")]]
     pairs, nlp = [check_pair(x, "x") for x in zip(TEXTS[:4], gold)], trained.pipeline_
     examples = [make_example(nlp.make_doc(text), spans, nlp) for text, spans in pairs]
     expected = nlp.evaluate(examples)["ents_f"]
     assert trained.score(*zip(*pairs)) == expected
     assert 0.0 < expected < 1.0
+    assert trained.score([TEXTS[4], TEXTS[1]], gold[:2]) == pytest.approx(2 * 2 / 5)
+    assert trained.score(TEXTS[4:5], [[]]) == 1.0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -232,23 +225,21 @@ def test_parameters_reach_the_component():
     assert abs(hosemi.get_weights()).max() < 1.0
 
 
-def test_parameters_are_kept_and_copied(trained):
+def test_parameters_are_kept_copied_and_pickled(trained):
     params = {"l2": {"pattern": 1.0}, "config": {"scope": "doc"}, "lang": "de"}
     estimator = SpanExtractor().set_params(**params)
     assert {k: estimator.get_params()[k] for k in params} == params
     copy = clone(trained)
     assert copy.get_params() == trained.get_params()
-    with pytest.raises(NotFittedError):
-        copy.predict(TEXTS)
+    for answer in (copy.predict, copy.confidences):
+        with pytest.raises(NotFittedError):
+            answer(TEXTS)
     before = json.dumps(trained.get_params())
     again = copy.fit(TEXTS, SPANS)
     assert again.pipeline_.get_pipe("hosemi").get_weights().tolist() == (
         trained.pipeline_.get_pipe("hosemi").get_weights().tolist()
     )
     assert json.dumps(trained.get_params()) == before
-
-
-def test_a_pickle_answers_the_same(trained):
     other = pickle.loads(pickle.dumps(trained))
     assert other.predict(TEXTS).tolist() == trained.predict(TEXTS).tolist()
     assert other.confidences(TEXTS).tolist() == trained.confidences(TEXTS).tolist()
@@ -330,12 +321,6 @@ PARAMETERS = "kind l2 max_order decoding min_confidence preset max_iter threads"
 def test_refusals(texts, spans, settings, code):
     with pytest.raises(ValueError, match=code):
         SpanExtractor(**settings).fit(texts, spans)
-
-
-def test_it_must_be_fitted():
-    for answer in (SpanExtractor().predict, SpanExtractor().confidences):
-        with pytest.raises(NotFittedError):
-            answer(TEXTS)
 
 
 def test_without_scikit_learn(monkeypatch):

@@ -59,26 +59,21 @@ def test_as_extract(nlp, folder, explode):
     (batch,) = TABLE.to_batches()
     assert pickle.loads(pickle.dumps(extractor))(batch) == expected
     assert extractor(TABLE.slice(0, 0)).schema == expected.schema
+    numbered = TableExtractor(str(folder), text_col="body")(TABLE)
+    assert numbered.column("doc_id").to_pylist() == [0, 1, 2]
 
 
-def test_rows_are_numbered_without_ids(folder):
-    found = TableExtractor(str(folder), text_col="body")(TABLE)
-    assert found.column("doc_id").to_pylist() == [0, 1, 2]
-
-
-def test_a_model_is_loaded_once(folder):
-    first, again = TableExtractor(folder), TableExtractor(str(folder), text_col="x")
-    assert first.pipeline() is first.pipeline() is again.pipeline()
-
-
-def test_another_model_in_the_same_place_is_loaded(folder):
-    extractor = TableExtractor(folder, **COLUMNS)
-    before = extractor(TABLE)
+def test_a_model_is_loaded_once_until_its_files_change(folder):
+    extractor, again = TableExtractor(folder, **COLUMNS), TableExtractor(str(folder))
+    assert extractor.pipeline() is extractor.pipeline() is again.pipeline()
+    assert extractor(TABLE).column("spans").to_pylist() != [[], [], []]
     nlp = spacy.load(folder)
     nlp.get_pipe("hosemi").min_confidence = 0.999
     spacy_hosemi.save(nlp, folder)
     assert extractor(TABLE).column("spans").to_pylist() == [[], [], []]
-    assert before.column("spans").to_pylist() != [[], [], []]
+    shutil.rmtree(folder)
+    with pytest.raises(ValueError, match="HS336"):
+        extractor.pipeline()
 
 
 def test_few_models_are_kept(nlp, tmp_path):
@@ -203,8 +198,11 @@ def test_a_folder_that_others_can_write_to_is_not_used(folder, tmp_path):
     assert not [*other.iterdir()]
 
 
-def test_an_archive_that_leads_out_of_its_folder(folder, tmp_path):
-    path = tmp_path / "bad.tar"
+def test_archives_of_something_else(folder, tmp_path):
+    path = pack(folder / "vocab", tmp_path / "notes.tar")
+    with pytest.raises(ValueError, match="HS337.*no config.cfg"):
+        TableExtractor(path).pipeline()
+    path = tmp_path / "bad.tar"  # it leads out of its folder
     with tarfile.open(path, "w") as files:
         files.add(folder / "config.cfg", "../../config.cfg")
     with pytest.raises(ValueError, match="HS337.*bad.tar"):
@@ -218,12 +216,6 @@ def test_what_is_no_archive(tmp_path, ending, data):
     path = tmp_path / f"bad{ending}"
     path.write_bytes(data)
     with pytest.raises(ValueError, match=r"HS337.*bad.*expected one with the files"):
-        TableExtractor(path).pipeline()
-
-
-def test_an_archive_of_something_else(folder, tmp_path):
-    path = pack(folder / "vocab", tmp_path / "notes.tar")
-    with pytest.raises(ValueError, match="HS337.*no config.cfg"):
         TableExtractor(path).pipeline()
 
 
@@ -266,11 +258,3 @@ def test_importing_it_needs_no_pyspark(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.delitem(sys.modules, "spacy_hosemi.workers")
     import_module("spacy_hosemi.workers")
-
-
-def test_removed_models_are_an_error(folder):
-    extractor = TableExtractor(folder)
-    extractor.pipeline()
-    shutil.rmtree(folder)
-    with pytest.raises(ValueError, match="HS336"):
-        extractor.pipeline()
