@@ -33,20 +33,26 @@ def test_all_entities_and_one():
     assert (2, 3, "LOC") in other.spans and other.instead
 
 
-def test_entities_of_one_label():
+def test_entities_of_one_label_and_progress():
     """Only these are explained; in a tree also by a name above their labels."""
     nlp = make_trained()
     pipe, doc = nlp.get_pipe("hosemi"), nlp("Ada Lovelace wrote to Mary in Paris.")
-    found, seen = pipe.explain(doc), []
+    seen = []
 
     def progress(found, total):
-        seen.append(total)
-        return found
+        for one in found:
+            seen.append((total, one[1].label))
+            yield one
 
+    found = pipe.explain(doc)
     places = [x for x in found if x.label == "LOC"]
     assert 0 < len(places) < len(found)
-    assert pipe.explain(doc, label="LOC", progress=progress) == places
-    assert seen == [len(places)]
+    for changes, label in ((False, None), (True, None), (False, "LOC")):
+        how = {"changes": changes, "label": label}
+        expected = places if label else pipe.explain(doc, **how)
+        assert pipe.explain(doc, **how, progress=progress) == expected
+        assert seen == [(len(expected), x.label) for x in expected]
+        seen.clear()
     assert pipe.explain(nlp("Ada wrote."), label="LOC") == []
     with pytest.raises(ValueError, match="HS096.*label = 'CITY'.*'LOC', 'PER'"):
         pipe.explain(doc, label="CITY")
@@ -55,23 +61,6 @@ def test_entities_of_one_label():
     found = pipe.explain(doc)
     assert found and pipe.explain(doc, label="PER") == found
     assert found[0].label != "PER"
-
-
-def test_progress():
-    nlp = make_trained()
-    doc, seen = nlp("Ada Lovelace wrote to Mary in Paris."), []
-
-    def progress(found, total):
-        for one in found:
-            seen.append((total, one[1].label))
-            yield one
-
-    pipe = nlp.get_pipe("hosemi")
-    for changes in (False, True):
-        found = pipe.explain(doc, changes=changes, progress=progress)
-        assert found == pipe.explain(doc, changes=changes)
-        assert seen == [(len(found), x.label) for x in found]
-        seen.clear()
 
 
 def test_which_entry_of_which_list():
@@ -141,11 +130,7 @@ def test_limits():
     hard, expected = pipe_of("hard"), ["a list of A in mode hard"]
     assert limits(hard, "-ab-", (1, 3, "A")) == expected  # nothing without it
     assert limits(hard, "-ab-", (1, 2, "B")) == expected
-
-
-def test_a_span_that_crosses_sentences():
-    for name in ("sents", "segments"):
-        pipe = pipe_of(name)
+    for pipe in map(pipe_of, ("sents", "segments")):
         found = pipe.explain(pipe(joined([["a", "b"], ["c"]])), (1, 3, "A"))
         assert found.limits == ["a sentence begins within it"]
         assert (found.probability, found.difference) == (0.0, None)
@@ -199,14 +184,6 @@ def test_a_bad_span(span, message):
         nlp.get_pipe("hosemi").explain(doc, span)
 
 
-def test_a_span_of_another_vocab():
-    nlp = make_trained()
-    doc = nlp("Ada Lovelace wrote.")
-    other = spacy.blank("en")("Ada Lovelace wrote.")
-    with pytest.raises(ValueError, match="HS095.*another document"):
-        nlp.get_pipe("hosemi").explain(doc, Span(other, 0, 2, "PER"))
-
-
 @UNTRAINED
 def test_labels_that_are_no_more():
     nlp = make_trained()
@@ -219,7 +196,7 @@ def test_labels_that_are_no_more():
 
 
 @UNTRAINED
-def test_documents_that_were_not_predicted():
+def test_other_documents_than_those_that_were_predicted():
     nlp = make_trained()
     pipe, other = nlp.get_pipe("hosemi"), make_nlp(name="other")
     with pytest.raises(ValueError, match="HS318.*'Ada wrote.*'hosemi'.*nlp"):
@@ -231,6 +208,10 @@ def test_documents_that_were_not_predicted():
         retokenizer.merge(doc[0:2])
     with pytest.raises(ValueError, match="HS318"):
         pipe.explain(doc)
+    doc = nlp("Ada Lovelace wrote.")
+    foreign = spacy.blank("en")(doc.text)
+    with pytest.raises(ValueError, match="HS095.*another document"):
+        pipe.explain(doc, Span(foreign, 0, 2, "PER"))
     with pytest.raises(TypeError, match="HS230"):
         pipe.explain("Ada wrote.")
 

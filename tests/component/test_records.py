@@ -203,16 +203,9 @@ def test_a_later_state_has_no_say(is_dropped, sents, monkeypatch):
     randomize(pipe, seed=4)
     assert read(doc) == pytest.approx(expected, abs=1e-12)
     pipe.temperature = 3.0
+    pipe.add_label("NEW")
     assert read(other) == pytest.approx(expected, abs=1e-12)
     assert read(copy) == [None] * len(expected)
-
-
-def test_a_state_that_was_published_before_labels_were_added(nlp):
-    nlp = make_trained()
-    expected = posteriors(nlp, TEXT)
-    doc = nlp(TEXT)
-    nlp.get_pipe("hosemi").add_label("NEW")
-    assert read(doc) == expected
 
 
 # --- memory -----------------------------------------------------------------------
@@ -308,7 +301,7 @@ def test_one_that_is_too_large_is_computed_again():
     assert remembered(cache, "x", doc, lambda: doc) == (SPANS, [[("A", 101)]])
 
 
-def test_documents_are_not_kept(nlp):
+def test_documents_are_not_kept_and_what_was_read_is_dropped(nlp):
     gc.collect()
     n, n_bytes = len(CACHE), CACHE.n_bytes
     docs = [nlp(TEXT) for _ in range(10)]
@@ -317,10 +310,6 @@ def test_documents_are_not_kept(nlp):
     del docs
     assert [x() for x in weak] == [None] * 10  # by reference counts alone
     assert (len(CACHE), CACHE.n_bytes) == (n, n_bytes)
-
-
-def test_what_was_read_is_dropped(nlp):
-    n_bytes = CACHE.n_bytes
     doc = nlp(TEXT)
     assert CACHE.n_bytes > n_bytes
     expected, whole = read(doc), doc._.record_confidence

@@ -179,12 +179,13 @@ def test_gradient_of_within(prepare, config):
     assert np.abs(rows[within]).max() > 0.01
 
 
-def test_within_in_some_columns_only(monkeypatch):
+def test_weights_in_some_columns_only(monkeypatch):
     monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
-    with pytest.warns(UserWarning, match="HSW03"):
-        pipe, examples = make_random()
-    assert_as_by_hand(pipe, WITHIN)
-    assert_gradient(pipe, examples)
+    for features, order in (TRANSITION, 2), (WITHIN, 0):
+        with pytest.warns(UserWarning, match="HSW03"):
+            pipe, examples = make_random(features=features, observed_order=order)
+        assert_as_by_hand(pipe, features)
+        assert_gradient(pipe, examples)
     assert pairs_of(pipe, role="within") == {
         ("within:BIAS=1", "A"),
         ("within:BIAS=1", "B"),
@@ -257,11 +258,6 @@ def test_features_of_tokens_include_those_within():
     ]
 
 
-def test_no_whole_segments_within():
-    with pytest.raises(ValueError, match="HS036.*TOKENS"):
-        make_nlp(features={"within": ["TOKENS"]})
-
-
 # --- transition: at the first token, with weights for label patterns --------------
 
 TRANSITION = {
@@ -301,7 +297,15 @@ def make_observed(marked=SHORT, features=TRANSITION, **config):
 def test_transitions_by_hand(config):
     pipe, examples = make_observed(**config)
     roles = {name.partition(":")[0] for name in pipe.weights.names}
-    assert roles >= {*pipe.weights.extractor.features.transition_roles} > set()
+    own = pipe.weights.extractor.features.transition_roles
+    assert roles >= {*own} > set()
+    for role in own:
+        found = strongest_transitions(pipe, role=role, top=1000)
+        assert {one.feature.partition(":")[0] for one in found} == {role}
+    are_last = [name.startswith("transition") for name in pipe.weights.names]
+    assert 0 < sum(are_last) < len(are_last) and are_last == sorted(are_last)
+    is_pattern = pipe.weights.pairs.columns >= pipe.automaton.n_labels
+    assert is_pattern.tolist() == sorted(is_pattern.tolist())
     assert_as_by_hand(pipe, pipe.weights.extractor.features.roles)
     assert_kept_scores_agree(pipe, examples)
 
@@ -418,9 +422,6 @@ def test_what_only_transitions_can_tell(ordered):
         ("right", "then"): "A",
         ("right", "also"): "B",
     }
-
-
-def test_without_transitions_nobody_could_know():
     told = tell_orders(make_ordered())
     assert len({told["left", "then"], told["left", "also"]}) == 1
 
@@ -571,21 +572,6 @@ def test_pairs_inside_are_those_of_the_gold():
     assert pairs_of(pipe) == {("transition_inside:LOWER=c", "A B")}
 
 
-def test_transitions_of_one_role():
-    pipe, _ = make_observed(features=ALONG)
-    for role in ("transition", "transition_inside"):
-        found = strongest_transitions(pipe, role=role, top=1000)
-        assert {one.feature.partition(":")[0] for one in found} == {role}
-
-
-def test_many_features_with_transitions(monkeypatch):
-    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
-    with pytest.warns(UserWarning, match="HSW03"):
-        pipe, examples = make_observed(observed_order=2)
-    assert_as_by_hand(pipe, TRANSITION)
-    assert_gradient(pipe, examples)
-
-
 def test_usual_transitions():
     pipe, _ = make_random(features={"preset": "none"}, observed_order=1)
     templates = pipe.weights.extractor.features.roles["transition"]
@@ -608,15 +594,27 @@ def test_nothing_is_observed():
     assert_gradient(pipe, examples)
 
 
-def test_transitions_need_patterns():
-    with pytest.raises(ValueError, match="HS090.*LOWER, SHAPE"):
-        make_nlp(features={"transition": ["LOWER", "SHAPE"]})
-    with pytest.raises(ValueError, match="features.transition_inside names LOW"):
-        make_nlp(features={"transition_inside": ["LOWER"]})
-    with pytest.raises(ValueError, match="names SHAPE{-3:3} and"):  # once
-        make_nlp(features={"transition": ["SHAPE{-3:3}"]})
-    with pytest.raises(ValueError, match="HS043.*observed_order is -1"):
-        make_nlp(observed_order=-1)
+@pytest.mark.parametrize(
+    "config, message",
+    [
+        ({"features": {"within": ["TOKENS"]}}, "HS036.*TOKENS"),
+        ({"features": {"transition": ["LOWER", "SHAPE"]}}, "HS090.*LOWER, SHAPE"),
+        (
+            {"features": {"transition_inside": ["LOWER"]}},
+            "features.transition_inside names LOW",
+        ),
+        (
+            {"features": {"transition": ["SHAPE{-3:3}"]}},
+            "names SHAPE{-3:3} and",
+        ),  # once
+        ({"observed_order": -1}, "HS043.*observed_order is -1"),
+        ({"observed_min_count": 0}, "HS043.*observed_min_count"),
+        ({"observed_max": 0}, "HS043.*observed_max is 0"),
+    ],
+)
+def test_what_is_refused(config, message):
+    with pytest.raises(ValueError, match=message):
+        make_nlp(**config)
 
 
 def test_patterns_with_wildcards_expand_to_what_is_seen():
@@ -637,8 +635,6 @@ def test_pairs_of_a_feature_and_a_pattern_that_are_rare_have_no_weight():
         return int((columns >= pipe.automaton.n_labels).sum())
 
     assert n_pairs(1) > n_pairs(2) > n_pairs(100) == 0
-    with pytest.raises(ValueError, match="HS043.*observed_min_count"):
-        make_nlp(observed_min_count=0)
 
 
 @pytest.mark.parametrize("features", [TRANSITION, ALONG], ids=["first", "each"])
@@ -666,17 +662,6 @@ def test_a_feature_speaks_for_the_patterns_that_it_is_seen_with_most(features):
             assert found[name] == set(ordered[:most])
     assert any(len(columns) > 3 for columns in by_count[0].values())
     assert columns_with(observed_max=1000) == by_count[0]
-    with pytest.raises(ValueError, match="HS043.*observed_max is 0"):
-        make_nlp(observed_max=0)
-
-
-@pytest.mark.parametrize("features", [TRANSITION, ALONG], ids=["first", "each"])
-def test_rows_of_transitions_stand_last(features):
-    pipe, _ = make_observed(features=features, observed_order=2)
-    are_last = [name.startswith("transition") for name in pipe.weights.names]
-    assert 0 < sum(are_last) < len(are_last) and are_last == sorted(are_last)
-    is_pattern = pipe.weights.pairs.columns >= pipe.automaton.n_labels
-    assert is_pattern.tolist() == sorted(is_pattern.tolist())
 
 
 @pytest.mark.parametrize("features", [TRANSITION, ALONG], ids=["first", "each"])
