@@ -74,11 +74,12 @@ def check_learnt(
     pairs = {x: (getattr(pipe.settings, x), getattr(settings, x)) for x in LEARNT}
     if isinstance(features, Mapping):  # models of 0.2.0 have none
         for name, present in learnt_features(pipe).items():
-            pair = features.get(name), present
-            if all(isinstance(x, list) for x in pair):
-                old, new = map(Counter, pair)
-                pair = [*(old - new).elements()], [*(new - old).elements()]
-            pairs[f"features.{name}"] = pair
+            saved = features.get(name)
+            if isinstance(saved, list) and isinstance(present, list):
+                old: Counter[str] = Counter(saved)
+                new: Counter[str] = Counter(present)
+                saved, present = [*(old - new).elements()], [*(new - old).elements()]
+            pairs[f"features.{name}"] = saved, present
     for name, (found, expected) in pairs.items():
         if found != expected:
             args = {"component": pipe.name, "found": found, "expected": expected}

@@ -261,7 +261,7 @@ def _find_windows(
     int32_t[::1] best,              # OUT [capacity] zeros: the bag + 1 of each slot
     int32_t[:, ::1] rows_of_best,   # OUT [2, W] zeros: the first slot of the windows
                                     # that begin with a word, and how many there are
-    int64_t[::1] steps,             # OUT [1] that were done; above `most`: not to the end
+    int64_t[::1] steps,             # OUT [1] that were done; above `most`: not all
 ):
     """Returns the number of pairs, or of slots; beyond the capacity none is written,
     and slots are not counted to the end."""

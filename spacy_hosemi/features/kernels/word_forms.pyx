@@ -41,7 +41,7 @@ cdef extern from "Python.h" nogil:
 # PREFIX1 ..  The first characters, of a longer text.
 # SUFFIX1 ..  The last characters, of a longer text.
 FORMS = (
-    *("BIAS", "LENGTH", "SHORT_SHAPE", "NUMBER", "PUNCTUATION", "MARKS", "CASE", "CORE"),
+    *"BIAS LENGTH SHORT_SHAPE NUMBER PUNCTUATION MARKS CASE CORE".split(),
     *(f"{kind}{size}" for kind in ("PREFIX", "SUFFIX") for size in range(1, 5)),
 )
 
