@@ -215,14 +215,6 @@ def own_documents(nlp):
     nlp.__class__ = OwnLanguage
 
 
-def with_tok2vec():
-    nlp = use_field_tokenizer(spacy.blank("en"))
-    tok2vec = {"@architectures": "spacy.HashEmbedCNN.v2", "pretrained_vectors": None}
-    tok2vec |= {"width": 8, "depth": 1, "embed_size": 50, "window_size": 1}
-    tok2vec |= {"maxout_pieces": 2, "subword_features": True}
-    return make_nlp(nlp=nlp, model={"tok2vec": tok2vec})
-
-
 @Language.component("does_nothing")
 def does_nothing(doc):
     return doc
@@ -244,6 +236,7 @@ TREE = {"@misc": "spacy_hosemi.hierarchy.v1", "separator": "_"}
         ({"features": {**SMALL, "end": ["NORM", "POS"]}}, None, "read NORM, POS"),
         ({"features": {**SMALL, "end": ["SENT_START"]}}, None, "read SENT_START"),
         ({"features": {**SMALL, "end": ["_.x"]}}, None, "read _.x"),
+        ({"features": FUNCTIONS}, None, "features read functions"),
         ({"features": {**SMALL, "whole": ["BALANCED"]}}, None, "read BALANCED"),
         ({"gazetteers": {"x": {**LIST, "attr": "LOWER"}}}, None, "read LOWER"),
     ],
@@ -265,10 +258,8 @@ def test_obstacles(config, change, why):
 
 
 def test_a_tok2vec_is_an_obstacle():
-    assert obstacle(with_tok2vec()) == "features read a tok2vec"
-
-
-def test_functions_are_an_obstacle():
-    nlp = use_field_tokenizer(spacy.blank("en"))
-    make_nlp(nlp=nlp, features=FUNCTIONS)
-    assert obstacle(nlp) == "features read functions"
+    tok2vec = {"@architectures": "spacy.HashEmbedCNN.v2", "pretrained_vectors": None}
+    tok2vec |= {"width": 8, "depth": 1, "embed_size": 50, "window_size": 1}
+    tok2vec |= {"maxout_pieces": 2, "subword_features": True}
+    nlp = use_field_tokenizer(make_nlp(model={"tok2vec": tok2vec}))
+    assert obstacle(nlp) == "features read a tok2vec"

@@ -23,6 +23,7 @@ from ..helpers import (
     SMALL,
     assert_gradient,
     change_weights,
+    find,
     hide,
     initialize,
     lbfgs,
@@ -88,10 +89,6 @@ def train_cities(folder, *, attr="ALNUM", **config):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     return train_cities(tmp_path_factory.mktemp("lists"))
-
-
-def find(nlp, text):
-    return [(ent.text, ent.label_) for ent in nlp(text).ents]
 
 
 def find_new(nlp) -> list[bool]:

@@ -11,6 +11,7 @@ from spacy.training import Example
 from spacy_hosemi.features.instances import divide
 from spacy_hosemi.labels.inventory import ENCODINGS
 from spacy_hosemi.labels.partial import PartialLabels
+from spacy_hosemi.prediction.predictions import Prediction
 
 from ..helpers import SMALL, initialize, lbfgs, make_doc, make_nlp, randomize, triples
 
@@ -48,13 +49,9 @@ def joined(sentences, vocab) -> Example:
     """A document with sentence starts, and its gold."""
     words = [word for sentence in sentences for word, _ in sentence]
     starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
-    tags = [y and (y if y == "-" else f"U-{y}") or "O" for s in sentences for _, y in s]
+    tags = [{"": "O", "-": ""}.get(y, f"B-{y}") for s in sentences for _, y in s]
     doc = Doc(vocab, words=words, sent_starts=starts)
-    return Example(doc, Doc(vocab, words=words, ents=_missing(tags)))
-
-
-def _missing(tags):
-    return ["" if tag == "-" else tag.replace("U-", "B-") for tag in tags]
+    return Example(doc, Doc(vocab, words=words, ents=tags))
 
 
 def apart(sentences, vocab) -> list[Example]:
@@ -268,18 +265,12 @@ def test_confidence_of_a_span_that_a_new_sentence_start_divides():
     pipe, _ = initialized()
     sentences = [[("a", ""), ("c", "")], [("c", ""), ("b", "")]]
     docs = [joined(sentences, pipe.vocab).predicted for _ in range(2)]
-    predictions = [_prediction((0, 2, "A"), (2, 3, "B"))] * 2
+    predictions = [Prediction([(0, 2, "A"), (2, 3, "B")], None)] * 2
     pipe.set_annotations(docs, predictions)
     docs[1][1].is_sent_start = True
     expected, found = ([ent._.confidence for ent in doc.ents] for doc in docs)
     assert found == pytest.approx(expected)
     assert 0.0 < expected[0] < 1.0
-
-
-def _prediction(*spans):
-    from spacy_hosemi.prediction.predictions import Prediction
-
-    return Prediction(list(spans), None)
 
 
 def crossing_example(nlp):

@@ -8,7 +8,7 @@ from spacy_hosemi.prediction.existing_entities import before_prediction
 from spacy_hosemi.prediction.flat_decoder import FlatDecoder
 from spacy_hosemi.prediction.posterior_cache import CACHE
 
-from ..helpers import lbfgs, make_trained
+from ..helpers import lbfgs, make_trained, triples
 
 TEXTS = (
     "Ada Lovelace wrote to Mary Somerville in London.",
@@ -44,17 +44,13 @@ def predicted(nlp, monkeypatch, is_on):
     docs = [*nlp.pipe(TEXTS)]
     n_bytes = CACHE.n_bytes - before
     found = [
-        [(*span, p._.confidence) for span, p in zip(triples(doc), doc.ents)]
+        [(*span, p._.confidence) for span, p in zip(triples(doc.ents), doc.ents)]
         + [doc._.record_confidence, doc.user_data]
         for doc in docs
     ]
     other = [pipe.kbest(doc, 3) for doc in docs], [pipe.entropy(doc) for doc in docs]
     monkeypatch.undo()
     return found, other, n_bytes, n_lazy
-
-
-def triples(doc):
-    return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
 
 
 @pytest.mark.parametrize("decoding", ["viterbi", "mbr"])
@@ -81,7 +77,7 @@ def test_a_limited_document_in_the_batch_changes_no_other(monkeypatch):
     docs = [nlp.make_doc(text) for text in TEXTS]
     docs[3][1].is_sent_start = False
     for one, doc in zip(alone, nlp.pipe(docs)):
-        assert triples(one) == triples(doc)
+        assert triples(one.ents) == triples(doc.ents)
         for x, y in zip(one.ents, doc.ents):
             assert x._.confidence == y._.confidence
     given = docs[3].user_data["._.", "hosemi_record", 0, len(TEXTS[3])]["hosemi"]

@@ -24,10 +24,10 @@ from ..helpers import (
 TEXT = "Ada met Charles Babbage in Paris. Mary Somerville wrote to London, York, Ada."
 
 
-def make_uncertain(**config):
+def make_uncertain(seed=3, **config):
     nlp = make_nlp(**config)
     initialize(nlp)
-    randomize(nlp.get_pipe("hosemi"), seed=3)
+    randomize(nlp.get_pipe("hosemi"), seed)
     return nlp
 
 

@@ -24,6 +24,7 @@ from ..helpers import (
 from ..hierarchy.test_component import make_tree_nlp
 from ..hierarchy.test_leaves import levels
 from .test_answers import CONFIGS, NLP, make_pipe
+from .test_redecode import overlap
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 EXPECTED = FIXTURES / "unknown_labels.jsonl"
@@ -146,10 +147,6 @@ def test_equals_enumeration(name):
         n_walls, n_found = n_walls + len(walls), n_found + len(found)
     assert n_walls > 2 and n_found
     assert pipe.labels == ("A", "B")
-
-
-def overlap(x, y) -> bool:
-    return x[0] < y[1] and y[0] < x[1]
 
 
 def test_labels_come_from_training_alone():

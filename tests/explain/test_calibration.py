@@ -32,7 +32,8 @@ from spacy_hosemi.explain.operating_points import (
 )
 from spacy_hosemi.labels.alignment import judge
 
-from ..helpers import initialize, make_nlp, make_trained, randomize, references
+from ..component.test_thresholds import make_uncertain
+from ..helpers import initialize, make_trained, references
 
 P = st.one_of(st.floats(0.0, 1.0), st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9, 1.0]))
 ROWS = st.lists(st.tuples(st.sampled_from("AB"), P, st.booleans()), max_size=12)
@@ -46,13 +47,6 @@ def make_judged(rows, missed=()) -> JudgedSpans:
         np.array([right for *_, right in rows], bool),
         Counter([label for label, _, right in rows if right] + list(missed)),
     )
-
-
-def make_uncertain(seed=3, **config):
-    nlp = make_nlp(**config)
-    initialize(nlp)
-    randomize(nlp.get_pipe("hosemi"), seed)
-    return nlp
 
 
 @pytest.fixture(scope="module")

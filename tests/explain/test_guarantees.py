@@ -419,10 +419,12 @@ def test_a_job_is_told_of_drift(kind, request, folder, tmp_path):
     assert "has no guarantee" in bare.stderr and not bare.stdout
 
 
-def test_parse_marks(of_records, tmp_path):
+def test_parse_marks(of_records, folder, tmp_path):
     model, _ = of_records
     lines = [*(doc.text for doc in new_references(9)), "Nobody said so"]
     path = tmp_path / "lines.txt"
+    found, said = parsed(folder / "model", path, *lines[:9])  # without a promise
+    assert not any("verdict" in one for one in found) and said == ""
     found, said = parsed(model, path, *lines)
     least = spacy.load(model).get_pipe("hosemi").guarantee.record_threshold
     for one in found:
@@ -453,12 +455,6 @@ def test_parse_marks_spans(of_spans, tmp_path):
     for form in ("label-studio", "prodigy", "doccano"):
         tasks = run(model, path, "-F", form, command="parse").stdout
         assert f'"verdict": "{advice}"' in tasks
-
-
-def test_nothing_is_marked_without_a_promise(folder, tmp_path):
-    args = folder / "model", tmp_path / "lines.txt", "Ada Lovelace wrote 7 letters."
-    (found,), said = parsed(*args)
-    assert "verdict" not in found and said == ""
 
 
 @pytest.mark.parametrize(
