@@ -484,7 +484,7 @@ def test_two_threads_take_turns(own):
 @MANY_EXISTING
 def test_several_components(nlp, own):
     other = make_trained(["[TOOL letter] and [TOOL pen]", "Nobody met Ada."])
-    own.add_pipe("hosemi", name="tools")
+    make_nlp(nlp=own, name="tools")
     own.get_pipe("tools").from_bytes(other.get_pipe("hosemi").to_bytes())
     ruler = own.add_pipe("entity_ruler", first=True)
     ruler.add_patterns([{"label": "WHO", "pattern": "Nobody"}])
