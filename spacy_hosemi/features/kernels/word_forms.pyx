@@ -45,9 +45,9 @@ FORMS = (
     *(f"{kind}{size}" for kind in ("PREFIX", "SUFFIX") for size in range(1, 5)),
 )
 
-cdef enum:  # in the order of FORMS; PREFIX1 and SUFFIX1 are followed by the longer ones
-    BIAS, LENGTH, SHORT_SHAPE, NUMBER, PUNCTUATION, MARKS, CASE, CORE, PREFIX1
-    SUFFIX1 = PREFIX1 + 4
+cdef enum:  # in the order of FORMS, but for the longer suffixes
+    BIAS, LENGTH, SHORT_SHAPE, NUMBER, PUNCTUATION, MARKS, CASE, CORE
+    PREFIX1, PREFIX2, PREFIX3, PREFIX4, SUFFIX1
 
 # The most characters of SHORT_SHAPE and PUNCTUATION.
 cdef enum:
