@@ -272,7 +272,9 @@ class Broken(int):
 
 
 Unlisted = type("Unlisted", (list,), {"__iter__": Broken.__float__})
-Unsorted = type("Unsorted", (str,), {"__lt__": Broken.__float__})
+# Either of two may be the first of a set.
+order = dict.fromkeys(["__lt__", "__gt__"], lambda self, other: {}[other])
+Unsorted = type("Unsorted", (str,), order)
 
 
 def nested(times):
