@@ -94,7 +94,7 @@ def convert_cli(
         "--inner", "xml: of elements within others read the inner ones.", False
     ),
     join: bool | None = option(
-        "--join/--no-join", "xml: words of one name side by side are one span.", None
+        "--join/--no-join", "xml: neighbouring words of one name are one span.", None
     ),
     safe_cells: bool = option(
         "--safe-cells/--no-safe-cells",

@@ -12,7 +12,7 @@ from .streams import as_file, fail, refuse_existing
 
 # The format of files that `spacy train` reads.
 SPACY = "spacy"
-# Where numbers end of which any will do.
+# The end of numbers whose size does not matter.
 _MANY = 1_000_000_000
 
 

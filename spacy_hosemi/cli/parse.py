@@ -234,7 +234,7 @@ def parse_cli(
 
 
 def _digest_of(path: str) -> str:
-    """Returns the digest of a file, of which only a MB at a time is in memory."""
+    """Returns the digest of a file, which is read a MB at a time."""
     digest = sha256()
     with open(path, "rb") as file:
         for block in iter(partial(file.read, 2**20), b""):
