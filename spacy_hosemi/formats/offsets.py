@@ -9,7 +9,7 @@ like, `cutting_words` which of its texts are unlike the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cache, lru_cache
 from itertools import accumulate, product
@@ -25,9 +25,9 @@ SHIFTS = (0, -1, 1)
 ENCODINGS = {"utf-16": "utf-16-le", "utf-8": "utf-8"}
 
 # A pattern is named if at least this share of the spans that it concerns are wrong as
-# they are, and at most this share would be under it. What lies between may come from
+# they are, and it leaves at most this share of them. What lies between may come from
 # faults of annotators, or from words that are glued together.
-WRONG, WRONG_AFTER = 0.3, 0.05
+WRONG, AFTER = 0.3, 0.34
 # Spans that are wrong as they are; one is enough if the file has values, or for a unit:
 # that concerns only spans behind a character that it counts otherwise.
 N_NEEDED = 3
@@ -87,7 +87,7 @@ def diagnose(
     by_value = any(span.value is not None for _, span in pairs)
     if by_value:
         pairs = [(text, span) for text, span in pairs if span.value is not None]
-    wrong = [(text, span) for text, span in pairs if not fits(text, span, used)]
+    wrong = [x for x in pairs if not fits(*x, used, breaks_word)]
     ways = [replace(used, unit=unit) for unit in UNITS if unit != used.unit]
     if len(wrong) >= (1 if by_value else N_NEEDED):
         ways = _others(used)
@@ -126,18 +126,23 @@ def _tried(
         if used.mend(text, span)[:2] == other.mend(text, span)[:2]:
             continue
         n += 1
-        n_wrong += not fits(text, span, used)
+        n_wrong += not fits(text, span, used, breaks_word)
         n_after += not fits(text, span, other)
-        if n_after > WRONG_AFTER * len(pairs):  # whatever follows
+        if n_after > AFTER * len(pairs):  # whatever follows
             return None
-    is_much = n > 0 and n_wrong >= WRONG * n and n_after <= WRONG_AFTER * n
+    is_much = 0 < n <= n_wrong / WRONG and n_after <= AFTER * n_wrong
     return (n, n_wrong, n_after, other) if is_much else None
 
 
-def fits(text: AnnotatedText, span: LabeledSpan, offsets: Offsets) -> bool:
+def fits(
+    text: AnnotatedText,
+    span: LabeledSpan,
+    offsets: Offsets,
+    cuts: Callable[[str, int, int], bool] = cuts_word,
+) -> bool:
     """Returns whether a span is what the file says that it is; where it says nothing,
-    whether the span is in the text, cuts no word, and has no white space at its
-    ends."""
+    whether the span is in the text, cuts no word, and has no white space at its ends.
+    cuts: What cuts a word; 1950a may be cut on purpose."""
     start, end, *_ = offsets.mend(text, span)
     n = len(text.tokens) if text.in_tokens and text.tokens else len(text.text)
     if not 0 <= start < end <= n:
@@ -147,7 +152,7 @@ def fits(text: AnnotatedText, span: LabeledSpan, offsets: Offsets) -> bool:
     part = text.text[start:end]
     if span.value is not None:
         return same(part, span.value)
-    return not (part[0].isspace() or part[-1].isspace()) and not cuts_word(
+    return not (part[0].isspace() or part[-1].isspace()) and not cuts(
         text.text, start, end
     )
 

@@ -149,6 +149,16 @@ def test_few_spans_count_otherwise(tmp_path, unit, text, count, n_good, n_spans)
     assert [span[:3] for span in mended.spans] == words_of(text)[-1:]
 
 
+def test_few_slips_hide_no_unit(tmp_path):
+    """One of five spans in UTF-16 lacks its last letter."""
+    spans = words_of("😀 Ada Byron, Éire, Rome, Ulm", lambda x: len(x) + ("😀" in x))
+    spans[0] = spans[0][0], spans[0][1] - 1, "word"
+    found = read(
+        tmp_path, lines_of(("😀 Ada Byron, Éire, Rome, Ulm", spans)), "x.jsonl"
+    )
+    assert "1 would with --offsets utf-16;" in messages(found)[0] and not found.texts
+
+
 @pytest.mark.parametrize(
     "text, places, n",
     [

@@ -60,14 +60,15 @@ def test_tokens_of_prodigy_that_are_not_where_they_say(tmp_path):
     outside = json.loads(json.dumps(lost))
     outside["spans"][0]["token_end"] = 5
     del lost["spans"][0]["token_end"]
+    bare = {**lost, "spans": [[8, 12, "date"]]}
     # Offsets need no mending, whatever others of the file do.
     for more in ({}, {"ends": "inclusive"}):
-        found = read(tmp_path, json_lines([good, other, lost, outside]), **more)
+        found = read(tmp_path, json_lines([good, other, lost, outside, bare]), **more)
         assert labeled(found) == [[("Frege, G.", "author"), ("1879", "date")]]
         assert [message.partition("file:")[2][:3] for message in messages(found)] == [
-            "2: ", "3: ", "4: "
+            "2: ", "3: ", "4: ", "5: "
         ]  # fmt: skip
-    second, third, fourth = messages(found)
+    second, third, fourth, _ = messages(found)
     assert 'the token "Frege" is not where the text goes on, "Zadeh, L. 1965"' in second
     assert 'has no "token_start" and "token_end"' in third
     assert "is not among the 5 tokens" in fourth

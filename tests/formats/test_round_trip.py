@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from spacy_hosemi.formats.records import (
     WordToken,
 )
 from spacy_hosemi.formats.sources import SourceText
+from spacy_hosemi.formats.tokenizers import blank_pipeline
 
 from .test_readers import messages, phrases, read, segments, spans
 from .test_writers import write
@@ -64,6 +66,32 @@ def test_there_and_back(tmp_path_factory, name, made):
     if name != "prodigy":
         lines = [int(x.meta["line"]) for x in found.texts]
         assert lines == [*range(1, len(made) + 1)]
+
+
+@pytest.mark.parametrize("name", ["jsonl", "doccano", "prodigy"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mu\u0308ller, H.: U\u0308ber 3º Re\u03015, 2001a",
+        "‘E\u0301a’ 3º A4",
+        "👩‍👩‍👧 Mu\u0308ller a1b2 k9",
+        "हिन्दी 12-15नरेन्द्रが दिल्ली",
+        "E\u0301luard C\u0327\u030ca½die",
+        "😀漢字、東京 ok2020",
+        "שָׁלוֹם 12km ที่ดี x1",
+        "e\u0301 cannot 👍🏽",
+    ],
+)
+def test_single_spans_beside_combining_characters(tmp_path, name, text):
+    """Whatever tokens a span has, its offsets are right, which nothing overrules."""
+    doc = blank_pipeline(None, "en").make_doc(text)
+    tokens = [WordToken(x.idx, x.idx + len(x), bool(x.whitespace_)) for x in doc]
+    for first, last in combinations(range(len(doc) + 1), 2):
+        place = doc[first:last].start_char, doc[first:last].end_char, "a"
+        record = replace(record_of(1, text, [place]), tokens=tokens)
+        for n in (1, 3):
+            found = read(tmp_path, write(name, [record] * n))
+            assert messages(found) == [] and spans(found.texts[0]) == [place]
 
 
 DANGEROUS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from ..json_records import meta_of, spans_of, string_of
 from ..sources import SourceText
@@ -43,9 +43,9 @@ def _read_task(
         return
     key = settings.text_key or "text"
     text = string_of(record, key)
-    spans, is_moved = _spans(record, text, line)
+    spans, is_sure = _spans(record, text, line)
     meta = meta_of(record, key, "spans", "tokens")
-    task = AnnotatedText(text, spans, path, line, has_offsets=not is_moved, meta=meta)
+    task = AnnotatedText(text, spans, path, line, has_offsets=not is_sure, meta=meta)
     answers = [_own_answer(x) for x in record.get("spans") or []]
     if settings.is_binary:
         yield _judged(task, answer, answers)
@@ -109,19 +109,21 @@ def _spans(
     record: dict[str, Any], text: str, line: int
 ) -> tuple[tuple[LabeledSpan, ...], bool]:
     """Returns the spans of a task, and whether they are where their tokens are in the
-    text, not at their offsets."""
+    text, whatever offsets count."""
     # A task without spans was accepted with none in it.
     spans = spans_of(record.get("spans") or [], ("start", "end"), line)
     tokens = record.get("tokens")
     if not spans or not isinstance(tokens, list) or not all(map(_is_token, tokens)):
         return spans, False
     is_moved = any(text[x["start"] : x["end"]] != x["text"] for x in tokens)
+    places = [(x["start"], x["end"]) for x in tokens]
+    places = _places([x["text"] for x in tokens], text) if is_moved else places
+    values = [x if isinstance(x, dict) else {} for x in record["spans"]]
     if is_moved:
-        places = _places([x["text"] for x in tokens], text)
-        pairs = zip(spans, cast(list[dict[str, Any]], record["spans"]))
-        spans = tuple(_moved(span, value, places) for span, value in pairs)
+        spans = tuple(_moved(*pair, places) for pair in zip(spans, values))
+    is_sure = is_moved or all(_is_at_tokens(*x, places) for x in zip(spans, values))
     # The "text" of a span is not corrected by Prodigy when people correct the span.
-    return tuple(span._replace(value=None) for span in spans), is_moved
+    return tuple(span._replace(value=None) for span in spans), is_sure
 
 
 def _is_token(value: Any) -> bool:
@@ -145,6 +147,15 @@ def _places(words: list[str], text: str) -> list[tuple[int, int]]:
         end = start + len(word)
         places.append((start, end))
     return places
+
+
+def _is_at_tokens(
+    span: LabeledSpan, value: dict[str, Any], places: list[tuple[int, int]]
+) -> bool:
+    try:
+        return _moved(span, value, places) == span
+    except ValueError:  # it does not name its tokens
+        return False
 
 
 def _moved(
