@@ -711,7 +711,7 @@ class Errors(metaclass=_Coded):
         "numbers texts, 'sentence_id', or empty rows between them. Export it so."
     )
     HS376 = (
-        "{path} has lists or objects in the column {name!r}, such as {found}, as CSV "
+        "{path} has spans with offsets in the column {name!r}, such as {found}, as CSV "
         "of Label Studio has; expected values as they stand in the text. Export JSON."
     )
     HS377 = (

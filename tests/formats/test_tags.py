@@ -91,9 +91,6 @@ def test_tags_that_are_clear(tmp_path, name):
          r"HS374.*POS\|PosValue in 4, NamedEntity\|kind in 5, .*value in 6; .*token=3"),
         (webanno(NUMBERED, ""), "HS374.*the columns none"),
         ("word,tag\n" + rows(BIO, "{w},{t}\n"), "HS375.*sentence_id"),
-        ("text,n,label\n" + "Ada,1,'[{''start'': 0}]'\n".replace("'", '"') * 2,
-         r"HS376.*column 'label', such as .\[{.*Export JSON"),
-        ("text,ents\nAda,[(0; 3)]\n", r"HS376.*column 'ents', such as ."),
     ],
 )  # fmt: skip
 def test_tags_that_are_not_clear(tmp_path, text, code):
@@ -114,3 +111,32 @@ def test_tags_that_are_not_clear(tmp_path, text, code):
 )
 def test_single_tags_that_are_wrong(tmp_path, text, said):
     assert said in messages(read(tmp_path, text))[0]
+
+
+@pytest.mark.parametrize("cell", (
+    '[{"start": 0, "end": 3, "labels": ["PER"]}]',  # CSV of Label Studio
+    '[{"value": {"start": 0, "end": 3, "text": "\\""}, "x": null}]',
+    "[{'start': 0, 'end': 3, 'text': 'a\\d'}]",  # lists of pandas
+    '{"entities": [[0, 3, "PER"]]}',
+    "[(0, 3, 'PER')]",
+    "(0, 3, 'PER')",
+))  # fmt: skip
+def test_tables_with_spans_in_cells(tmp_path, cell):
+    text = f"text\tn\tents\nAda\t1\t{cell}\nEve\t2\t[]\n"
+    with pytest.raises(ValueError, match=r"HS376.*offsets in the column 'ents', such"):
+        read(tmp_path, text, "x.tsv")
+
+
+@pytest.mark.parametrize("value", (
+    "['''a", "[1]", "[1, 2]", "{Ada}", "{{}}", '["Title"]', "[(a)", "[", "[" * 9999
+))  # fmt: skip
+def test_values_like_lists(tmp_path, value):
+    found = read(tmp_path, f"text\tname\nAda {value}\t{value}\n", "x.tsv")
+    assert not found.faults and spans(found.texts[0]) == [(4, 4 + len(value), "name")]
+
+
+@pytest.mark.parametrize("cell", ['{"a": 1}', '["x", "y"]', "[3, 4]", '{"start": 1}'])
+def test_columns_of_json_that_are_no_fields(tmp_path, cell):
+    found = read(tmp_path, f"text\tmore\tname\nAda B\t{cell}\tAda\n", "x.tsv")
+    assert not found.faults and spans(found.texts[0]) == [(0, 3, "name")]
+    assert 'column "more", whose values are rarely' in [*found.skipped][0]

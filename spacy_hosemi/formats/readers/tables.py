@@ -18,11 +18,13 @@ between texts.
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import accumulate, groupby
 from typing import Any
 
@@ -49,8 +51,7 @@ OWN = (*FIRST, *LAST, VERDICT)
 LABELS = {name: label for label, name in zip(OWN, label_columns(OWN, (*LAST, VERDICT)))}
 # The first line of a table of Excel may say what is between its cells.
 SEP = re.compile(r'"?sep=([;,\t|])"?;*\r?(?:\n|$)', re.IGNORECASE)
-# A list or an object as JSON or Python write it, such as CSV of Label Studio has them.
-STRUCTURE = re.compile(r"""\s*(?:\[\s*[\[({'"]|\{\s*['"])""")
+NO_PYTHON = re.compile(r"\\.|\b(?:null|true|false)\b")  # in JSON
 N_SAMPLED = 20
 
 TableRow = tuple[int, list[str]]  # with its line
@@ -119,7 +120,7 @@ def _texts_of_fields(
     is_own = not settings.fields and _is_own(names)
     labels = [LABELS.get(name, name) if is_own else name for name in names]
     for i in () if settings.fields else fields:
-        _check_values(names[i], [row[i] for _, row in rows if row[i].strip()], path)
+        _check_values(names[i], [row[i] for _, row in rows], path)
     placed = [(line, row, _place(row, at, fields, labels)) for line, row in rows]
     silent = set() if settings.fields or is_own else _rarely_found(placed)
     for name in sorted(silent):
@@ -174,11 +175,28 @@ def _fields(
 
 
 def _check_values(name: str, cells: list[str], path: str) -> None:
-    """Raises ValueError: HS376 if most cells of a column have lists or objects."""
-    structured = [cell for cell in cells if STRUCTURE.match(cell)]
+    """Raises ValueError: HS376 if most cells of a column have spans with offsets."""
+    cells = [x for x in cells if x.strip(" []")][:N_SAMPLED]
+    structured = [x for x in cells if x.lstrip()[:1] in "[{(" and _has_offsets(x)]
     if 2 * len(structured) > len(cells):
         example = shown(structured[0])
         raise ValueError(Errors.HS376.format(path=path, name=name, found=example))
+
+
+def _has_offsets(cell: str) -> bool:
+    """Returns whether a cell has a span as JSON or Python write it."""
+    with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return _has_span(ast.literal_eval(NO_PYTHON.sub("0", cell)))
+    return False
+
+
+def _has_span(value: Any) -> bool:
+    if isinstance(value, dict):
+        return {"start", "end"} <= {*value} or any(map(_has_span, value.values()))
+    if not isinstance(value, (list, tuple)):
+        return False
+    kinds = [*map(type, value[:3])]
+    return kinds == [int, int, str] or any(map(_has_span, value))
 
 
 def _is_own(names: Sequence[str]) -> bool:
