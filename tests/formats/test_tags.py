@@ -100,6 +100,49 @@ def test_tags_that_are_not_clear(tmp_path, text, code):
         read(tmp_path, text, format=name)
 
 
+def odd(i, tag):
+    """BIO with another tag at one place."""
+    return " ".join([*BIO.split()[:i], tag, *BIO.split()[i + 1 :]])
+
+
+BILOU, IOB1 = "B-PER L-PER O U-PER O U-LOC O", "I-PER I-PER O I-PER O I-LOC O"
+PLAIN, NAN = "PER PER O PER O LOC O", written("{}-{}", "nan")
+ONE_OF = "- _ {0}{1} {0}–{1} {0}--{1} {0}-{1}, '{0}-{1}' 1-{1}".split()
+ODD = "3PER 0b-per 3b-PER 2O-PER 2O- 1I- 1I 1X 31 2_ 20 2o 2* 0PER-B".split()
+# Tags of two sentences, and what is said of them, if they are not read.
+MIXED = [
+    *((odd(int(x[0]), x[1:]), BIO, f'scheme: "{x[1:]}" (6)') for x in ODD),
+    *((written(x), written(x), 'scheme: "') for x in ONE_OF),
+    *((x, BIO, 'scheme: "') for x in (PLAIN, written("{1}-{0}"), written("", "0"))),
+    *((x, PLAIN, 'scheme: "') for x in ("PER PER NONE PER O LOC O", odd(0, "PER"))),
+    (PLAIN.replace("O P", "OTHER P"), PLAIN, 'scheme: "OTHER" (6)'),
+    (*["BEGIN-A INSIDE-A O BEGIN-A O BEGIN-B O"] * 2, '"BEGIN-A" (24)'),
+    *((x, y, "has O; expected I-PER") for x, y in ((BIO, BILOU), (BILOU, BIO))),
+    ("B-PER E-PER O W-PER O B-LOC O", BILOU, "has O; expected I-LOC or the last"),
+    ("I-PER E-PER O E-PER O E-LOC O", BIO, "has I-PER; expected B-PER before it"),
+    *((x, IOB1, "has I-PER after the begin") for x in (BIO, odd(3, "B-PER"))),
+    (odd(1, "I-Per"), BIO, "has I-Per after B-PER; expected B-Per"),
+    (odd(1, "I-LOC"), BIO, "has I-LOC after B-PER; expected B-LOC"),
+    *((x, x, "") for x in (IOB1, NAN, written("{1}", "N/A"))),
+    (written("{}_{}"), BIO, ""),
+    ("B-PER E-PER O S-PER O U-LOC O", BILOU, ""),
+]
+
+
+@pytest.mark.parametrize("tags, others, said", MIXED)
+def test_schemes_that_are_mixed(tmp_path, tags, others, said):
+    """Sentences of one scheme beside others are read, are faults or nothing is read;
+    never other spans than were meant."""
+    text = "\n".join([rows(tags), rows(others)] * 6)
+    try:
+        found = read(tmp_path, text, format="columns")
+    except ValueError as e:
+        assert "HS372" in str(e) and said and said in str(e)
+        return
+    assert all(spans(x) == SPANS for x in found.texts) and len(messages(found)) < 13
+    assert said in messages(found)[0] if said else len(found.texts) == 12
+
+
 @pytest.mark.parametrize(
     "text, said",
     [

@@ -18,14 +18,19 @@ from ..texts import AnnotatedText, Fault, LabeledSpan, from_tokens, shown
 
 OUTSIDE = "O"
 # What else stands outside of spans in files that have no O.
-OUTSIDES = frozenset("o 0 _ - * other others out outside none nil null <other>".split())
+OUTSIDES = frozenset(
+    "o 0 _ - * other others out outside none nil null nan n/a <other>".split()
+)
 KINDS, LAST, UNIT = "[BILUESMW]", "LE", "USW"  # of BILUO, BIOES and BMEWO
 PREFIX = re.compile(rf"(?P<kind>{KINDS})[-_](?P<label>.+)")
 BRACKETS = re.compile(r"\*\)?|\(([^()*]+)(?:\*|\)|\*\))")
 ANGLES = re.compile(r"(?P<begin>I-)?<(?P<label>[^<>]+)>")
 # Tags of another level beside, numbers or values, no label; marks that no label has.
-ODD = rf"(?:O|{KINDS}[-_].+)[|,;+/](?:O|{KINDS}[-_].+)$|.*(?:\[\d+\]|=|-\*$)"
-NO_LABEL = rf"{ODD}|.*(?:\w[][|*()<>]|[][|*()<>]\w|\*)|\d+$|[_o-]$"
+TAG = rf"(?:O|{KINDS}[-_].+)"
+ODD = rf"{TAG}[|,;+/]{TAG}$|{KINDS}[-_]{{2}}|.*(?:\[\d+\]|=|-\*$|[,;'\"]$)"
+NO_LABEL = rf"{ODD}|.*(?:\w[][|*()<>]|[][|*()<>]\w|\*)|\d+(?:[-_:].*)?$|[_o-]$"
+# What plain labels do not all have: B–PER, BEGIN-PER, PER-B; nor two of one: B1, I1.
+MARK = rf"(?<=^I-)(?:{KINDS}|BEGIN)(?=\W)|(?<=[-_:./]){KINDS}$"
 # How tags may be written: the first scheme that nearly all tags of a file have.
 SCHEMES = (
     ("brackets", BRACKETS),  # OntoNotes: (ORG* begins, *) ends, * is inside or outside
@@ -67,11 +72,12 @@ def read_scheme(tags: Sequence[str], path: str) -> Scheme:
     values = _values(tags)
     counts = Counter(values[tag] for tag in tags)
     outside = [x for x, _ in counts.most_common() if x.casefold() in OUTSIDES]
-    outside = [OUTSIDE] if OUTSIDE in outside else outside[:1]
+    outside.sort(key=lambda tag: tag != OUTSIDE)  # one of them; others are no labels
+    known = dict.fromkeys(outside, "") | dict.fromkeys(outside[:1], OUTSIDE)
     forms: dict[str, str] = {}
     for name, pattern in SCHEMES:
         forms = {tag: _form(name, pattern.fullmatch(tag)) for tag in counts}
-        forms |= dict.fromkeys(outside if name != "brackets" else (), OUTSIDE)
+        forms |= known if name != "brackets" else {}
         used = {*forms.values()} - {"", OUTSIDE}
         n_odd = sum(counts[tag] for tag in counts if not forms[tag])
         n_tagged = sum(counts[tag] for tag in counts if forms[tag] != OUTSIDE)
@@ -111,8 +117,10 @@ def _is_told(name: str, used: set[str], n: int) -> bool:
     if name == "variant":
         return "B" in kinds and len(kinds) > 1
     if name == "plain":
-        ends = [re.search(rf"[-_:./]({KINDS})$", form) for form in used]
-        is_bare = all(ends) and any(end and end[1] == "B" for end in ends) and n > 1
+        marks = [re.search(MARK, form) for form in used]
+        is_bare = all(marks) and any(x and x[0][0] == "B" for x in marks) and n > 1
+        begun = {x.replace("BEGIN", "INSIDE") for x in used if x[2:3] == "B"}
+        is_bare |= bool(used & {re.sub("^I-B", "I-I", x) for x in begun})
         return not is_bare and len(used) <= max(N_LABELS, LABELS_PER_TOKEN * n)
     return bool(used)
 
@@ -148,7 +156,7 @@ def labels_of(cells: Sequence[str]) -> set[str] | None:
 def are_tags(cells: Sequence[str], n_rows: int) -> bool:
     """Returns whether cells, one in each of most rows, look like tags: of any scheme,
     or plain labels with O among them."""
-    if sum(map(is_tag, cells)) >= 0.8 * n_rows:
+    if sum(map(is_tag, cells)) >= 0.5 * n_rows:
         return True
     try:
         _, forms = read_scheme(cells, "")
