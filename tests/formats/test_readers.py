@@ -121,6 +121,8 @@ def test_brat(tmp_path):
     assert [text.meta["doc_id"] for text in found.texts] == ["a", "b"]
     (same,) = read_annotations(tmp_path / "a.txt", "brat").texts
     assert same == found.texts[0]
+    without = read(tmp_path, "T1\tauthor 0 5\tFrege\n", "c.ann")
+    assert "there is no c.txt" in messages(without)[0]
 
 
 def test_pairs_of_a_text_and_its_spans(tmp_path):
@@ -129,11 +131,6 @@ def test_pairs_of_a_text_and_its_spans(tmp_path):
     assert found.formats == {"spacy": 1}
     assert [spans(text) for text in found.texts] == [[(0, 5, "author")], []]
     assert 'expected [text, {"entities": [..]}]' in messages(found)[0]
-
-
-def test_brat_without_a_text(tmp_path):
-    found = read(tmp_path, "T1\tauthor 0 5\tFrege\n", "a.ann")
-    assert "there is no a.txt" in messages(found)[0]
 
 
 def test_only_what_was_accepted(tmp_path):
@@ -260,25 +257,10 @@ def test_columns_of_other_formats(tmp_path, text, format, found):
     assert read(tmp_path, "[ x\n", settings=settings).texts[0].tokens == ("[",)
 
 
-def test_a_plain_label_among_tags(tmp_path):
-    """One in twenty is a fault of its row; where there are more, nothing is clear."""
-    found = read(tmp_path, "a\tB-x\n\n" * 19 + "#b\ty\n\n", format="columns")
-    assert len(found.texts) == 19 and found.texts[0].spans[0].label == "x"
-    said = ':39: has the tag "y"; expected one such as B-x, or O'
-    assert said in messages(found)[0]
-    with pytest.raises(ValueError, match='HS372.*"y" .*"z" .* beside "B-x"'):
-        read(tmp_path, "a B-x\nb I-x\n\nc y\nd z\n", format="columns")
-
-
 @pytest.mark.parametrize(
     "value, expected",
-    [
-        ("Fuzzy  sets", "Fuzzy Sets"),
-        ("FUZZY SETS", "Fuzzy Sets"),
-        ("ﬁeld", "field"),
-        ("１９６５", "1965"),
-        ("3", "3"),
-    ],
+    [(x, "Fuzzy Sets") for x in ("Fuzzy  sets", "FUZZY SETS")]
+    + [("ﬁeld", "field"), ("１９６５", "1965"), ("3", "3")],
 )
 def test_values_are_found_in_spite_of_their_form(tmp_path, value, expected):
     text = "Fuzzy Sets in a field 1965 13(3)"
@@ -288,11 +270,8 @@ def test_values_are_found_in_spite_of_their_form(tmp_path, value, expected):
 
 def test_a_value_takes_the_next_free_place(tmp_path):
     found = read(tmp_path, "text,volume,number,pages\n3(3):3-9,3,3,3-9\n")
-    assert spans(found.texts[0]) == [
-        (0, 1, "volume"),
-        (2, 3, "number"),
-        (5, 8, "pages"),
-    ]
+    labels = (0, 1, "volume"), (2, 3, "number"), (5, 8, "pages")
+    assert spans(found.texts[0]) == [*labels]
 
 
 @pytest.mark.parametrize(

@@ -76,10 +76,7 @@ def test_there_and_back(tmp_path_factory, name, made):
         "‘E\u0301a’ 3º A4",
         "👩‍👩‍👧 Mu\u0308ller a1b2 k9",
         "हिन्दी 12-15नरेन्द्रが दिल्ली",
-        "E\u0301luard C\u0327\u030ca½die",
-        "😀漢字、東京 ok2020",
-        "שָׁלוֹם 12km ที่ดี x1",
-        "e\u0301 cannot 👍🏽",
+        "😀漢字、東京 ok2020 שָׁלוֹם 12km ที่ดี x1",
     ],
 )
 def test_single_spans_beside_combining_characters(tmp_path, name, text):
