@@ -73,6 +73,21 @@ def test_tags_and_probabilities_are_those_of_crfsuite(model):
             assert p == pytest.approx(sum(pairs[x] for x in alike), abs=1e-9)
 
 
+NO_ITEMS = [None, 3, ["a", None], {"a": None}, {"a": 10**400}, {None: 1}, ["\ud800"]]
+
+
+def test_an_item_that_is_none_is_named(model):
+    """python-crfsuite itself has a SystemError, or decodes later."""
+    chain = model[1](model[2])
+    assert chain.spans(iter([{"a": 1}])) == chain.spans([["a"]])
+    for item in [*NO_ITEMS, {"a": {1: 2}}, {"a": b"\xff"}, [("a", 2.0)], iter("a")]:
+        for method in (chain.tag, chain.spans, chain.marginals):
+            with pytest.raises(
+                TypeError, match=r"items\[1\] is .*; expected a list of"
+            ):
+                method([{"a": 1}, item, {"a": 1}])
+
+
 def test_rules_and_known_tags(model):
     tagger, make, path, _ = model
     before = "B-" if "O" in tagger.labels() else ""

@@ -44,6 +44,23 @@ def read_model(path: str | Path) -> tuple[list[str], list[str], np.ndarray]:
     return names("LABELS"), names("ATTRIBUTES"), weights
 
 
+def read_items(items: Any) -> list[dict[str, float]]:
+    """Returns the features of each token with their numbers; items: what
+    `pycrfsuite.Tagger.tag` takes. Raises TypeError with the number of an item that is
+    none: python-crfsuite loses that error, and then is a SystemError."""
+    if isinstance(items, pycrfsuite.ItemSequence):
+        return items.items()
+    by_token = []
+    for i, item in enumerate(items):
+        try:
+            by_token += pycrfsuite.ItemSequence([item]).items()
+        except (SystemError, UnicodeError) as error:
+            found = f"items[{i}] is {item!r:.60} ({error.__cause__ or error})"
+            expected = "a list of strings, or a dict of them, of numbers and booleans"
+            raise TypeError(f"{found}; expected {expected}") from error
+    return by_token
+
+
 def goes_on(before: str, tag: str) -> bool:
     """Returns whether a token continues the span of the token before, by their tags:
     B-X and I-X, or the names of labels alone."""
@@ -93,9 +110,7 @@ class Chain:
 
     def potentials(self, items: Any) -> core.Potentials:
         """Returns the scores of n tokens; items: what `pycrfsuite.Tagger.tag` takes."""
-        if not isinstance(items, pycrfsuite.ItemSequence):
-            items = pycrfsuite.ItemSequence(items)
-        by_token = items.items()
+        by_token = read_items(items)
         potentials = core.Potentials.zeros(self.automaton, len(by_token))
         potentials.tail[:], potentials.pattern[:] = self.tail, self.pattern
         for i, item in enumerate(by_token):
@@ -150,6 +165,7 @@ class Chain:
     ) -> list[tuple[int, int, str, float]]:
         """Returns the spans of the best tags: start and end in tokens, label, and the
         probability of exactly these tokens with these tags."""
+        items = read_items(items)  # an iterator is read once
         tags, potentials = self.tag(items, known), self.potentials(items)
         pairs = enumerate(pairwise(["O", *tags]))
         starts = [i for i, pair in pairs if not goes_on(*pair)]
