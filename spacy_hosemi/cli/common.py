@@ -323,8 +323,12 @@ def readers_of(
     def reader_of(path: str) -> TextReader:
         suffix = Path(path).suffix.lower()
         if path != "-" and not is_file(path):
-            expected = "Expected lines of text, or - for a pipe."
-            fail(f"There is no file {path!r}", expected)
+            expected = "Expected lines of text, or - for a pipe, after the model."
+            is_folder = Path(path).is_dir()
+            what = (
+                f"{path!r} is a folder" if is_folder else f"There is no file {path!r}"
+            )
+            fail(what, expected)
         if column is not None:
             how: dict[str, Any] = {"max_chars": max_chars, "has_marks": has_marks}
             how["delimiter"] = _TABLES.get(suffix)

@@ -107,17 +107,22 @@ def _segmentation(doc: Doc, ranked: RankedSegmentation) -> Segmentation:
     return Segmentation(fields, ranked.probability)
 
 
+# How many lines that are no single record a warning names.
+_N_NAMED = 5
+
+
 class ReviewMarks:
     """Marks records, or their fields, that need no eye, where a guarantee promises
     something, and counts what it sees. `on_empty` gets the records of texts without any
     field; where there are `names`, of labels, without any field of a reference. What
     `facts` call unusual counts as improbable.
 
-    counts (Dict[str, float]): Of texts, those that are blank, others without fields,
-        and fields; of what is judged, those that are accepted, and those as improbable
-        as the last quarter when the threshold was chosen; once texts are found to be
-        unlike those before, the line where that was seen, and the share of improbable
-        ones up to it. From then on the verdict "drift" stands in the place of "accept".
+    counts (Dict[str, Any]): Of texts, those that are blank, others without fields, and
+        unusual ones, with the first lines that are; fields; of what is judged, those
+        that are accepted, and those as improbable as the last quarter when the
+        threshold was chosen; once texts are found to be unlike those before, the line
+        where that was seen, and the share of improbable ones up to it. From then on the
+        verdict "drift" stands in the place of "accept".
     """
 
     def __init__(
@@ -131,6 +136,7 @@ class ReviewMarks:
         self._guarantee, self._names, self._on_empty = guarantee, names, on_empty
         keys = "texts blank without_fields unusual fields n_judged n_accepted n_low"
         self.counts: dict[str, Any] = dict.fromkeys(keys.split(), 0)
+        self.counts["unusual_lines"] = []
 
     @property
     def has_drifted(self) -> bool:
@@ -174,6 +180,8 @@ class ReviewMarks:
         counts["without_fields"] += has_text and not found
         counts["fields"] += len(fields)
         counts["unusual"] += record.is_unusual
+        if record.is_unusual and len(counts["unusual_lines"]) < _N_NAMED:
+            counts["unusual_lines"] = [*counts["unusual_lines"], record.line]
         if guarantee is None:
             return record
         if not has_text:
@@ -208,9 +216,12 @@ class ReviewMarks:
         """Returns a text for people; empty if nothing was marked, or is unusual."""
         text, n, n_unusual = "", self.counts["texts"], self.counts["unusual"]
         if n_unusual > max(2, 0.01 * n + 3.29 * (0.01 * n) ** 0.5):  # no 1 % by chance
+            lines = ", ".join(map(str, self.counts["unusual_lines"]))
+            dots = ", ..." if n_unusual > _N_NAMED else ""
             text = (
-                f"Warning: {n_unusual:,} of {n:,} lines are no single records as those "
-                "of the training: several in a line, headings, sentences?\n"
+                f"Warning: {n_unusual:,} of {n:,} lines are unlike a single record of "
+                f"the training (line {lines}{dots}): several in a line, headings, "
+                "sentences, or another style? -F jsonl marks them\n"
             )
         if self._guarantee is None or not (n := self.counts["n_judged"]):
             return text.strip()

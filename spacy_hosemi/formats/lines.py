@@ -18,6 +18,9 @@ UTF8 = "utf-8"
 # The most bytes that a character has in UTF-8.
 _MAX_BYTES = 4
 
+# How files begin that people take for text: PDF, and ZIP, as those of Office are.
+_BINARY = b"%PDF-", b"PK\3\4"
+
 # Bytes of a file that show whether it is UTF-16 without a byte order mark.
 _N_LOOKED_AT = 16
 
@@ -82,6 +85,8 @@ def _unlike_lines(data: bytes) -> str:
     for mark, name in MARKS:
         if mark != codecs.BOM_UTF8 and data.startswith(mark):
             return f"has the byte order mark of {name.upper()}; give --encoding {name}"
+    if data.startswith(_BINARY):
+        return "is a binary file, such as a PDF or a workbook; expected text"
     for name, first in (("utf-16-le", 1), ("utf-16-be", 0)):
         zeros, letters = data[first:_N_LOOKED_AT:2], data[1 - first : _N_LOOKED_AT : 2]
         if len(zeros) >= 3 and not any(zeros) and all(letters):  # no UTF-8 of a text

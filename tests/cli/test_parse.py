@@ -313,6 +313,7 @@ def test_references_need_labels_and_libraries(model, lines, monkeypatch):
         (["--column", "a", "--text-key", "b"], "Expected at most one of them"),
         (["--column", "a"], "has no column 'a'; its columns are \"Ada Lovelace"),
         (["nothing.txt"], "There is no file 'nothing.txt'"),
+        (["."], "'.' is a folder. Expected lines of text, or - for a pipe, after"),
         (["TABLE.csv"], "Say which column has the texts: --column NAME"),
         (["LIST.json"], "is no file of lines"),
         (["-o", "."], "is a folder"),

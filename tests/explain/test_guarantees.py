@@ -280,7 +280,10 @@ def test_what_is_no_single_record():
     twice = ExtractedRecord(1, 2 * docs[0].text, Segmentation(2 * fields, 0.99))
     records = [once, twice]
     assert [x.verdict for x in marker.mark(20 * records)] == 20 * ["accept", "review"]
-    assert "Warning: 20 of 40 lines are no single records" in marker.summary()
+    assert (
+        "Warning: 20 of 40 lines are unlike a single record of the training (line "
+        in marker.summary()
+    )
     assert marker.report()["unusual"] == 20
 
 

@@ -62,6 +62,9 @@ def test_other_encodings_are_named():
     for name in ("utf-16", "utf-32", "utf-16-le", "utf-16-be"):
         (fault,) = lines_of("Ada\nBo\n".encode(name))
         assert fault.line is None and f"give --encoding {name}" in fault.message
+    for data in (b"%PDF-1.4\n\xe2\xe3", b"PK\3\4\x14\0\n"):
+        (fault,) = lines_of(data)
+        assert "is a binary file, such as a PDF" in fault.message
     (line,) = lines_of(b"A\0d\0 a\0")
     assert line.text == "A\0d\0 a\0"
 

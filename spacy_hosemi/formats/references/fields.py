@@ -235,8 +235,10 @@ def _find_codes(reference: dict[str, str]) -> None:
             if key not in reference and not re.search(r"\w{5}", pattern.sub("", note)):
                 reference.pop("note", None)
             reference[key] = match[0].rstrip(".,;>")
-    if "://" in reference.get("doi", "") and "url" not in reference:
-        reference["url"] = reference.pop("doi")
+    doi = reference.get("doi")
+    if doi is not None and not _CODES["doi"].match(doi):
+        del reference["doi"]
+        reference.setdefault("url" if "://" in doi else "note", doi)
 
 
 def guess_kind(reference: Mapping[str, str]) -> tuple[str, str]:

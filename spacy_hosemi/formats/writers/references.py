@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import accumulate
 from typing import IO, Any
+from unicodedata import normalize
 
 from ...errors import Errors
 from ...text.clean import with_hyphens
@@ -102,16 +103,18 @@ def _bibtex_name(name: Name) -> str:
         return f"{{{escape(name.family)}}}"
     family = f"{name.particle} {name.family}".strip()
     text = ", ".join(escape(x) for x in (family, name.suffix, name.given) if x)
-    return str(_encoder().unicode_to_latex(text))
+    return "".join(map(_letter, normalize("NFC", text)))
 
 
 @cache
-def _encoder() -> Any:
-    """Names have commands for letters: BibTeX takes one byte of others as initial."""
+def _letter(char: str) -> str:
+    """Names have commands for letters with accents: BibTeX takes one byte of others as
+    initial. Those of other scripts stay, as programs do not read their commands."""
     from pylatexenc.latexencode import UnicodeToLatexEncoder as Encoder
 
-    policy = {"unknown_char_policy": "keep", "unknown_char_warning": False}
-    return Encoder(non_ascii_only=True, **policy)
+    is_known = normalize("NFD", char)[0].isascii() or char in "ÆØŁŒßæøłœ"
+    encoder = Encoder(replacement_latex_protection="braces-all")
+    return char if char.isascii() or not is_known else encoder.unicode_to_latex(char)
 
 
 _WORDS = {"~": "asciitilde", "^": "asciicircum", "\\": "backslash"}

@@ -11,7 +11,6 @@ from typing import IO, Any
 from ...text.rows import marked
 from ..records import ExtractedRecord
 from .base import RecordFormat, WriterOptions
-from .json_records import rounded
 
 COLUMNS = tuple("line text start end label value confidence record_confidence".split())
 
@@ -32,12 +31,12 @@ def write_csv(
     if not options.continues:
         write_row((*COLUMNS, VERDICT) if options.has_verdicts else COLUMNS)
     for record in records:
-        confidence = rounded(record.best.confidence)
+        confidence = _cell(record.best.confidence)
         before = record.line, record.text
         verdicts = record.verdicts or repeat(record.verdict)
         for x, verdict in zip(record.best.fields, verdicts):
             here: tuple[Any, ...] = x.start, x.end, x.label, x.value
-            row = (*before, *here, rounded(x.confidence), confidence)
+            row = (*before, *here, _cell(x.confidence), confidence)
             write_row((*row, verdict) if options.has_verdicts else row)
         if not record.best.fields:
             row = (*before, "", "", "", "", "", confidence)
@@ -60,9 +59,14 @@ def write_table(
             if field.label in values:
                 values[field.label].append(field.value)
         cells = map(SEPARATOR.join, values.values())
-        confidence = rounded(record.best.confidence)
+        confidence = _cell(record.best.confidence)
         row = (record.line, confidence, *cells, record.text)
         write_row((*row, record.advice) if options.has_verdicts else row)
+
+
+def _cell(confidence: float | None) -> str:
+    """Returns a probability that is sorted rightly as a text, too."""
+    return "" if confidence is None else f"{confidence:.6f}"
 
 
 def label_columns(labels: Iterable[str], last: Sequence[str] = LAST) -> Iterator[str]:
