@@ -10,7 +10,7 @@ like, `cutting_words` which of its texts are unlike the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from functools import cache, lru_cache
 from itertools import accumulate, product
 
@@ -28,9 +28,7 @@ ENCODINGS = {"utf-16": "utf-16-le", "utf-8": "utf-8"}
 # they are, and it leaves at most this share of them. What lies between may come from
 # faults of annotators, or from words that are glued together.
 WRONG, AFTER = 0.3, 0.34
-# Spans that are wrong as they are; one is enough if the file has values, or for a unit:
-# that concerns only spans behind a character that it counts otherwise.
-N_NEEDED = 3
+N_NEEDED = 3  # texts that cut no word, if those that do are to be faults
 N_ENOUGH = 20_000  # spans that are looked at
 
 
@@ -88,10 +86,8 @@ def diagnose(
     if by_value:
         pairs = [(text, span) for text, span in pairs if span.value is not None]
     wrong = [x for x in pairs if not fits(*x, used, breaks_word)]
-    ways = [replace(used, unit=unit) for unit in UNITS if unit != used.unit]
-    if len(wrong) >= (1 if by_value else N_NEEDED):
-        ways = _others(used)
-    counts = (_tried(pairs, used, other) for other in ways if wrong)
+    ways = _others(used) if wrong else []
+    counts = (_tried(pairs, used, other, AFTER * len(wrong)) for other in ways)
     good = [x for x in counts if x is not None]
     if not good:
         return None
@@ -117,10 +113,13 @@ def _others(used: Offsets) -> list[Offsets]:
 
 
 def _tried(
-    pairs: list[tuple[AnnotatedText, LabeledSpan]], used: Offsets, other: Offsets
+    pairs: list[tuple[AnnotatedText, LabeledSpan]],
+    used: Offsets,
+    other: Offsets,
+    most: float,
 ) -> tuple[int, int, int, Offsets] | None:
     """Returns how many spans another way of counting concerns, how many of them do not
-    fit now, and how many would not then; None: it does not mend them."""
+    fit now, and how many would not, at `most`; None: it does not mend them."""
     n = n_wrong = n_after = 0
     for text, span in pairs:
         if used.mend(text, span)[:2] == other.mend(text, span)[:2]:
@@ -128,7 +127,7 @@ def _tried(
         n += 1
         n_wrong += not fits(text, span, used, breaks_word)
         n_after += not fits(text, span, other)
-        if n_after > AFTER * len(pairs):  # whatever follows
+        if n_after > most:  # whatever follows
             return None
     is_much = 0 < n <= n_wrong / WRONG and n_after <= AFTER * n_wrong
     return (n, n_wrong, n_after, other) if is_much else None

@@ -210,6 +210,7 @@ def test_a_key_twice_in_a_list(tmp_path):
         ('{"start": 0, "end": 5, "labels": ["a", "b"]}', "a region has 2 labels"),
         ('{"start": "/p[1]", "startOffset": 0, "hypertextlabels": ["a"]}',
          "has paths into an HTML page; expected a project with a Text tag"),
+        ('{"start": 0, "end": 4, "channel": 0, "labels": ["a"]}', "is of sound"),
         ('{"start": 0, "labels": ["a"]}', "expected whole numbers"),
         ('{"start": 0, "end": 5, "labels": ["a"], "text": "Zadeh"}',
          'is "Frege", the file says "Zadeh"'),

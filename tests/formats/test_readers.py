@@ -378,6 +378,7 @@ def test_another_key_has_the_text(tmp_path):
         ("Dear reader", "has an unknown format"),
         ('{"a": 1}', "has an unknown format"),
         ("name,value\n1,2\n", "has an unknown format"),
+        ("File,Line,Begin Offset\na.txt,0,0\n", "has an unknown format"),
         ("<html><body>x</body></html>", "has an unknown format"),
         ('{"text": "a", "spans": [], "label": []}', "may be jsonl or doccano"),
     ],

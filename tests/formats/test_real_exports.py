@@ -31,17 +31,12 @@ def prodigy_task(words, *spans, text=None):
         end = at + len(word)
         tokens.append({"text": word, "start": at, "end": end, "id": i, "ws": True})
         at = end + 1
+    keys = "token_start", "token_end", "label", "text", "start", "end"
     made = [
-        {
-            "start": tokens[first]["start"],
-            "end": tokens[last]["end"],
-            "token_start": first,
-            "token_end": last,
-            "label": label,
-            "text": "what a model had found",
-        }
-        for first, last, label in spans
+        (*x, "what a model had found", tokens[x[0]]["start"], tokens[x[1]]["end"])
+        for x in spans
     ]
+    made = [dict(zip(keys, x)) for x in made]
     text = " ".join(words) if text is None else text
     return {"text": text, "tokens": tokens, "spans": made, "answer": "accept"}
 
@@ -65,9 +60,7 @@ def test_tokens_of_prodigy_that_are_not_where_they_say(tmp_path):
     for more in ({}, {"ends": "inclusive"}):
         found = read(tmp_path, json_lines([good, other, lost, outside, bare]), **more)
         assert labeled(found) == [[("Frege, G.", "author"), ("1879", "date")]]
-        assert [message.partition("file:")[2][:3] for message in messages(found)] == [
-            "2: ", "3: ", "4: ", "5: "
-        ]  # fmt: skip
+        assert [fault.line for fault in found.faults] == [2, 3, 4, 5]
     second, third, fourth, _ = messages(found)
     assert 'the token "Frege" is not where the text goes on, "Zadeh, L. 1965"' in second
     assert 'has no "token_start" and "token_end"' in third
@@ -78,20 +71,16 @@ PART = {"start": 0, "end": 5, "text": "Frege"}
 
 
 def test_answers_about_a_region_are_no_spans(tmp_path):
-    values = [
-        {**PART, "labels": ["author"]},
-        {**PART, "choices": ["sure"]},
-        {**PART, "taxonomy": [["person"]]},
-        {**PART, "text": ["a note"]},
-    ]
+    others = {"choices": ["sure"]}, {"taxonomy": [["person"]]}, {"text": ["a note"]}
+    values = [PART | x for x in ({"labels": ["author"]}, *others)]
     found = read(tmp_path, json.dumps([task((values, {}))]))
     assert not found.faults and labeled(found) == [[("Frege", "author")]]
 
 
 def test_the_text_is_where_regions_fit(tmp_path):
     data = {"url": "http://a", "about": "Frege 1879", "year": "1879"}
-    tasks = [task(([{**PART, "labels": ["author"]}], {}), **data)]
-    tasks += [task(([{**PART, "end": 4, "labels": ["author"]}], {}), **data)]
+    parts = PART | {"labels": ["author"]}, PART | {"labels": ["author"], "end": 4}
+    tasks = [task(([part], {}), **data) for part in parts]
     found = read(tmp_path, json.dumps(tasks))
     assert labeled(found) == [[("Frege", "author")]]
     (message,) = messages(found)  # a list on one line: its number says more
@@ -100,10 +89,8 @@ def test_the_text_is_where_regions_fit(tmp_path):
 
 def test_faults_in_a_list_on_one_line(tmp_path):
     tasks = [task(([{"start": s, "end": 9, "labels": ["a"]}], {})) for s in (0, 99)]
-    assert (
-        ":1: object 2: the span [99, 9"
-        in messages(read(tmp_path, json.dumps(tasks)))[0]
-    )
+    (message,) = messages(read(tmp_path, json.dumps(tasks)))
+    assert ":1: object 2: the span [99, 9" in message
     indented = json.dumps(tasks, indent=0)
     assert "object" not in messages(read(tmp_path, indented))[0]
 
@@ -158,7 +145,30 @@ def test_entities_of_other_programs(tmp_path):
     assert ":63: expected [start, end, label]" in messages(found)[1]
 
 
-def test_one_span_within_a_word_is_no_pattern(tmp_path):
-    lines = '{"text": "Frege 1879", "label": [[0, 4, "author"]]}\n'
-    found = read(tmp_path, lines)
-    assert not found.faults and labeled(found) == [[("Freg", "author")]]
+TITLE = {"result": [{"value": PART | {"labels": ["a"]}, "to_name": x} for x in "ab"]}
+GROUPS = {"text": "Frege", "ents": [], "spans": {"sc": [{"start": 0, "end": 5}]}}
+
+
+@pytest.mark.parametrize(
+    "value, said",
+    [
+        ({"text": "Frege 1879", "label": [[0, 4, "a"]]}, "with --ends inclusive"),
+        ({"text": "Frege", "label": [[0, 5, "a"]], "labels": [[0, 5, "b"]]}, "one of"),
+        (task() | {"annotations": [TITLE]}, 'of several texts, "a", "b"; expected one'),
+        (GROUPS, 'in groups, "sc"; expected them as entities'),
+        (["Frege", {"entities": [], "spans": {"x": [[0, 5, "a"]]}}], "in groups"),
+    ],
+)
+def test_spans_that_would_be_lost_or_wrong(tmp_path, value, said):
+    found = read(tmp_path, json.dumps([value]))
+    assert not found.texts and said in messages(found)[0]
+
+
+def test_all_places_of_spans_are_read(tmp_path):
+    rest = {"text": "1879", "start": 6, "end": 10, "labels": ["b"]}
+    both = {"text": "Frege 1879", "x": [PART | {"labels": ["a"]}], "y": [rest]}
+    one = {"text": "Frege", "label": [[0, 5, "a"]], "labels": []}
+    rows = "#FORMAT=WebAnno TSV 2\n1-1\tFrege\tB-a\n1-2\t1879\tB-b\n"
+    for text in (*map(json.dumps, (both, one)), rows):
+        expected = [("Frege", "a"), ("1879", "b")][: 1 + ("1879" in text)]
+        assert labeled(read(tmp_path, text)) == [expected]

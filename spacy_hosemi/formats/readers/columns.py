@@ -39,6 +39,7 @@ WEBANNO = "#FORMAT=WebAnno TSV 3"
 OF_WORDS = frozenset("POS Lemma Stem MorphologicalFeatures SurfaceForm".split())
 LAYER = re.compile(r"^#T_(SP|CH|RL)=(?:.*\.)?(\w+)((?:\|[^|\r\n]*)+)", re.MULTILINE)
 # The first column of rows that are no tokens, in CoNLL-U and in WebAnno.
+NUMBER = re.compile(r"\d+-\d+")  # of text and token, in WebAnno TSV 2
 PART, PART_OF_WEBANNO = re.compile(r"\d+[-.]\d+"), re.compile(r"\d+-\d+\.\d+")
 NUMBERED = re.compile(r"((?:\\.|[^][|\\])*)(\[\d+\])?")  # a label and its span
 
@@ -131,7 +132,9 @@ def _places(rows: list[list[str]], n: int) -> tuple[int, int]:
     GermEval, or gold and predictions, in the first. Tokens are in the first of the
     others that does not count them."""
     columns = [[x.strip() for x in cells] for cells in zip(*rows)] or [[]] * n
-    is_counted = n > 2 and _is_count(columns[0][:N_SAMPLED])
+    numbers = columns[0][:N_SAMPLED]
+    is_counted = _is_count(numbers) or all(map(NUMBER.fullmatch, numbers))
+    is_counted &= n > 2
     labels = [labels_of(cells) for cells in columns]
     tag = n - 1
     if labels[tag] is None:

@@ -37,10 +37,10 @@ def _read(
     # A text is under "data" when it was imported so, in projects of version 1.
     key = settings.text_key or ("text" if "text" in record else "data")
     text = string_of(record, key if key in record else "text")
-    place = next((x for x in reversed(KEYS) if x in record), None)
-    if place is None:
-        raise ValueError('none of the keys "label", "labels" and "entities" is there')
-    spans = spans_of(record[place], ("start_offset", "end_offset"), line)
+    places = [x for x in KEYS if record.get(x)] or [x for x in KEYS if x in record]
+    if len(places) != 1 and any(map(record.get, KEYS)) or not places:
+        raise ValueError('one of the keys "label", "labels" and "entities" is expected')
+    spans = spans_of(record[places[0]], ("start_offset", "end_offset"), line)
     meta = meta_of(record, key, *KEYS, "relations", "Comments")
     yield AnnotatedText(text, spans, path, line, meta=meta)
 

@@ -31,15 +31,13 @@ def _is_task(record: dict[str, Any]) -> bool:
 
 
 def _is_minimal(record: dict[str, Any]) -> bool:
-    return any(key in record for key in MINIMAL) or bool(_control_of(record))
+    return any(key in record for key in MINIMAL) or bool(_controls_of(record))
 
 
-def _control_of(record: dict[str, Any]) -> str | None:
-    """Returns the key of JSON-MIN under which the regions stand."""
-    for key, value in record.items():
-        if isinstance(value, list) and value and all(map(_is_region, value)):
-            return key
-    return None
+def _controls_of(record: dict[str, Any]) -> list[str]:
+    """Returns the keys of JSON-MIN under which regions stand."""
+    lists = ((key, value) for key, value in record.items() if isinstance(value, list))
+    return [key for key, value in lists if value and all(map(_is_region, value))]
 
 
 def _is_region(value: Any) -> bool:
@@ -70,7 +68,11 @@ def _read(
     for x in results:
         if not isinstance(x, dict):
             raise ValueError(f"expected a region as an object, found {shown(x)}")
-    regions = [x["value"] for x in results if _is_region(x.get("value"))]
+    results = [x for x in results if _is_region(x.get("value"))]
+    regions = [x["value"] for x in results]
+    if len(names := {*map(shown, (x.get("to_name") for x in results))}) > 1:
+        found = ", ".join(sorted(names))
+        raise ValueError(f"regions are of several texts, {found}; expected one text")
     key = settings.text_key or _text_key(data, regions)
     meta = {**meta_of(record, "data", *ANNOTATIONS), **meta_of(data, key)}
     text = string_of(data, key)
@@ -98,10 +100,10 @@ def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped
 
 
 def _span(value: dict[str, Any], line: int, text: str) -> LabeledSpan:
-    if "startOffset" in value:
+    if "startOffset" in value or "channel" in value:
         raise ValueError(
-            "a region has paths into an HTML page; expected a project with a Text tag: "
-            "convert the HTML to text before it is annotated"
+            "a region is of sound, or has paths into an HTML page; expected a project "
+            "with a Text tag: convert the HTML to text before it is annotated"
         )
     labels = _labels_of(value)
     if not isinstance(labels, list) or not labels:
@@ -147,9 +149,9 @@ def _from_minimal(record: dict[str, Any], line: int, path: str, key: str) -> Fou
             f"keys are {keys}"
         )
     text = string_of(record, key)
-    control = _control_of(record)
-    regions = record[control] if control else []
-    meta = meta_of(record, key, *([control] if control else []))
+    controls = _controls_of(record)
+    regions = [region for control in controls for region in record[control]]
+    meta = meta_of(record, key, *controls)
     spans = tuple(_span(region, line, text) for region in regions)
     return AnnotatedText(text, spans, path, line, meta=meta)
 

@@ -79,6 +79,10 @@ def _text(value: Any, line: int, path: str, key: str) -> AnnotatedText:
             'with "text" and "ents"'
         )
         raise ValueError(f"expected {expected}, found {shown(value)}")
+    groups = value.get("spans")
+    if not value[name] and isinstance(groups, dict) and any(groups.values()):
+        found = ", ".join(map(shown, groups))
+        raise ValueError(f"spans are in groups, {found}; expected them as entities")
     spans = spans_of(value[name], ("start", "end"), line)
     meta = meta_of(value, key, *KEYS, "tokens", "sents", "spans", "links")
     return AnnotatedText(string_of(value, key), spans, path, line, meta=meta)

@@ -65,9 +65,11 @@ def _recognizes(source: SourceText) -> bool:
     rows = _rows(head)
     names = [name.strip() for name in rows[0][1]] if rows else []
     is_header = len(names) > 1 and len(set(names)) > len(names) // 2 and all(names)
-    has_text = any(x.casefold() in TEXT for x in names) or named_columns(names, HEADER)
-    fitting = sum(len(row) == len(names) for _, row in rows[1:])
-    return is_header and bool(has_text) and 2 * fitting >= len(rows) - 1
+    fitting = [row for _, row in rows[1:] if len(row) == len(names)]
+    texts = (cells for name, *cells in zip(names, *fitting) if name.casefold() in TEXT)
+    has_text = any(not all(map(str.isdigit, x)) for x in texts)  # no number of a line
+    has_text |= bool(named_columns(names, HEADER))
+    return is_header and has_text and 2 * len(fitting) >= len(rows) - 1
 
 
 def _rows(text: str) -> Table:
