@@ -215,7 +215,7 @@ class ReviewMarks:
     def summary(self) -> str:
         """Returns a text for people; empty if nothing was marked, or is unusual."""
         text, n, n_unusual = "", self.counts["texts"], self.counts["unusual"]
-        if n_unusual > max(2, 0.01 * n + 3.29 * (0.01 * n) ** 0.5):  # no 1 % by chance
+        if n_unusual > max(2, 0.03 * n + 3.29 * (0.03 * n) ** 0.5):  # no 3 % by chance
             lines = ", ".join(map(str, self.counts["unusual_lines"]))
             dots = ", ..." if n_unusual > _N_NAMED else ""
             text = (

@@ -285,6 +285,9 @@ def test_what_is_no_single_record():
         in marker.summary()
     )
     assert marker.report()["unusual"] == 20
+    few = ReviewMarks(marker._guarantee, facts=facts)  # 3 % are as usual
+    assert len([*few.mark(970 * [once] + 30 * [twice])]) == 1000
+    assert few.report()["unusual"] == 30 and "Warning" not in few.summary()
 
 
 def test_training_texts(monkeypatch):
