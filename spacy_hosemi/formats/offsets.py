@@ -9,10 +9,11 @@ like, `cutting_words` which of its texts are unlike the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache, lru_cache
 from itertools import accumulate, product
+from typing import Any
 
 import regex
 
@@ -113,10 +114,7 @@ def _others(used: Offsets) -> list[Offsets]:
 
 
 def _tried(
-    pairs: list[tuple[AnnotatedText, LabeledSpan]],
-    used: Offsets,
-    other: Offsets,
-    most: float,
+    pairs: list[tuple[Any, LabeledSpan]], used: Offsets, other: Offsets, most: float
 ) -> tuple[int, int, int, Offsets] | None:
     """Returns how many spans another way of counting concerns, how many of them do not
     fit now, and how many would not, at `most`; None: it does not mend them."""
@@ -134,10 +132,7 @@ def _tried(
 
 
 def fits(
-    text: AnnotatedText,
-    span: LabeledSpan,
-    offsets: Offsets,
-    cuts: Callable[[str, int, int], bool] = cuts_word,
+    text: AnnotatedText, span: LabeledSpan, offsets: Offsets, cuts: Any = cuts_word
 ) -> bool:
     """Returns whether a span is what the file says that it is; where it says nothing,
     whether the span is in the text, cuts no word, and has no white space at its ends.

@@ -62,20 +62,12 @@ def test_the_way_of_counting_is_seen(way, with_values):
     assert diagnose(texts, way) is None
 
 
+PARTS = st.tuples(st.text("aé漢😀,", min_size=1, max_size=4), st.sampled_from("ab"))
+TEXTS = st.lists(st.lists(PARTS, min_size=1), min_size=1, max_size=4)
+
+
 @settings(deadline=None)
-@given(
-    texts=st.lists(
-        st.lists(
-            st.tuples(
-                st.text("aé漢😀,", min_size=1, max_size=4), st.sampled_from("ab")
-            ),
-            min_size=1,
-        ),
-        min_size=1,
-        max_size=4,
-    ),
-    way=st.sampled_from(WAYS),
-)
+@given(texts=TEXTS, way=st.sampled_from(WAYS))
 def test_offsets_are_mended_as_the_codec_counts(texts, way):
     for segments in texts:
         text = text_with(segments, way)
@@ -91,18 +83,14 @@ def lines_counted(way, texts=REFERENCES):
     return json_lines({"text": text_of(x), "spans": counted(x, way)} for x in texts)
 
 
+@pytest.mark.parametrize("ends", ["exclusive", "inclusive"])
 @pytest.mark.parametrize(
-    "way, option, more",
-    [
-        (Offsets("inclusive"), "--ends inclusive", {"ends": "inclusive"}),
-        (Offsets(unit="utf-16"), "--offsets utf-16", {"unit": "utf-16"}),
-        (Offsets(shift=-1), "--shift -1", {"shift": -1}),
-        (Offsets(shift=1), "--shift 1", {"shift": 1}),
-        (Offsets("inclusive", shift=-1), "--ends inclusive --shift -1",
-         {"ends": "inclusive", "shift": -1}),
-    ],
-)  # fmt: skip
-def test_the_option_is_named_and_mends(tmp_path, way, option, more):
+    "unit, shift", [("utf-16", 0), ("characters", -1), ("characters", 1)]
+)
+def test_the_option_is_named_and_mends(tmp_path, ends, unit, shift):
+    more = {"ends": ends, "unit": unit, "shift": shift}
+    way = Offsets(**more)
+    option = way.options()
     texts = [EMOJI] * 2 if way.unit != "characters" else REFERENCES
     found = read(tmp_path, lines_counted(way, texts), "x.jsonl")
     (message,) = messages(found)

@@ -104,8 +104,8 @@ def odd(i, tag):
     return " ".join([*BIO.split()[:i], tag, *BIO.split()[i + 1 :]])
 
 
-BILOU, IOB1 = "B-PER L-PER O U-PER O U-LOC O", "I-PER I-PER O I-PER O I-LOC O"
-PLAIN, NAN = "PER PER O PER O LOC O", written("{}-{}", "nan")
+BILOU, BIOES = "B-PER L-PER O U-PER O U-LOC O", "B-PER E-PER O S-PER O U-LOC O"
+IOB1, PLAIN = BIO.replace("B", "I"), "PER PER O PER O LOC O"
 ONE_OF = "- _ {0}{1} {0}–{1} {0}--{1} {0}-{1}, '{0}-{1}' 1-{1}".split()
 ODD = "3PER 0b-per 3b-PER 2O-PER 2O- 1I- 1I 1X 31 2_ 20 2o 2* 0PER-B".split()
 # Tags of two sentences, and what is said of them, if they are not read.
@@ -116,15 +116,14 @@ MIXED = [
     *((x, PLAIN, 'scheme: "') for x in ("PER PER NONE PER O LOC O", odd(0, "PER"))),
     (PLAIN.replace("O P", "OTHER P"), PLAIN, 'scheme: "OTHER" (6)'),
     (*["BEGIN-A INSIDE-A O BEGIN-A O BEGIN-B O"] * 2, '"BEGIN-A" (24)'),
-    *((x, y, "has O; expected I-PER") for x, y in ((BIO, BILOU), (BILOU, BIO))),
+    *((x, y, "has O; expected I-PER") for x, y in ((BIO, BIOES), (BILOU, BIO))),
     ("B-PER E-PER O W-PER O B-LOC O", BILOU, "has O; expected I-LOC or the last"),
     ("I-PER E-PER O E-PER O E-LOC O", BIO, "has I-PER; expected B-PER before it"),
     *((x, IOB1, "has I-PER after the begin") for x in (BIO, odd(3, "B-PER"))),
     (odd(1, "I-Per"), BIO, "has I-Per after B-PER; expected B-Per"),
     (odd(1, "I-LOC"), BIO, "has I-LOC after B-PER; expected B-LOC"),
-    *((x, x, "") for x in (IOB1, NAN, written("{1}", "N/A"))),
-    (written("{}_{}"), BIO, ""),
-    ("B-PER E-PER O S-PER O U-LOC O", BILOU, ""),
+    *((x, x, "") for x in (IOB1, written("{}-{}", "nan"), written("{1}", "N/A"))),
+    *((x, y, "") for x, y in ((written("{}_{}"), BIO), (BIOES, BILOU))),
 ]
 
 

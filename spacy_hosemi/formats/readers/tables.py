@@ -186,7 +186,7 @@ def _check_values(name: str, cells: list[str], path: str) -> None:
 
 
 def _has_offsets(cell: str) -> bool:
-    """Returns whether a cell has a span as JSON or Python write it."""
+    """Returns whether a cell has spans as JSON or Python write them."""
     with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return _has_span(ast.literal_eval(NO_PYTHON.sub("0", cell)))
     return False
