@@ -153,8 +153,6 @@ def task(*annotations, **data):
 
 AUTHOR = {"start": 0, "end": 5, "labels": ["author"], "text": "Frege"}
 DATE = {"start": 6, "end": 10, "labels": ["date"], "text": "1879"}
-
-
 OTHER = {"of another annotator": 1}
 CANCELLED = [], {"was_cancelled": True}
 
@@ -181,10 +179,7 @@ def test_tasks_of_label_studio(tmp_path, one, labels, skipped):
 
 def test_documents_and_comments_of_columns(tmp_path):
     first = "-DOCSTART- O\n\n# id = r1\nFrege B-author\n# O\n\n"
-    text = f"{first}-DOCSTART- O\n\n1879 B-date\n"
-    found = read(tmp_path, text)
-    assert not found.faults
-    first, second = found.texts
+    first, second = read(tmp_path, f"{first}-DOCSTART- O\n\n1879 B-date\n").texts
     assert first.tokens == ("Frege", "#")
     assert first.meta == {"id": "r1", "docstart": "1"}
     assert second.meta == {"docstart": "2"}
@@ -197,9 +192,7 @@ TWEETS = "love\tV\tO\n#Berlin\tN\tB-LOC\n\n#Paris\tN\tB-LOC\nrocks\tV\tO\n"
 @pytest.mark.parametrize("columns", [None, (1, 3), (1, -1)])
 def test_tokens_with_a_hash(tmp_path, separator, columns):
     text = TWEETS.replace("\t", separator)
-    found = read(tmp_path, text, settings=ReaderSettings(columns=columns))
-    assert not found.faults
-    first, second = found.texts
+    first, second = read(tmp_path, text, settings=ReaderSettings(columns=columns)).texts
     assert (first.tokens, spans(first)) == (("love", "#Berlin"), [(5, 12, "LOC")])
     assert (second.tokens, spans(second)) == (("#Paris", "rocks"), [(0, 6, "LOC")])
 
@@ -250,7 +243,7 @@ def test_columns_of_other_formats(tmp_path, text, format, found):
     settings = ReaderSettings(columns=(1, 2))
     with pytest.raises(ValueError, match=f"HS305.*file {found}.*--columns"):
         read(tmp_path, text, settings=settings, format=format)
-    (tmp_path / "b.conll").write_text("a O\n", "utf-8")
+    (tmp_path / "b.conll").write_text("a O\n")
     (tmp_path / "file").rename(tmp_path / "a.json")
     both = read_annotations(tmp_path, format, settings)
     assert found in messages(both)[0]
