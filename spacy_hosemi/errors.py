@@ -254,26 +254,31 @@ class Errors(metaclass=_Coded):
         "token."
     )
     HS108 = (
-        "features.functions.{name} lists {found} at the token {token!r} of the "
+        "features.functions.{name} lists {found} at token {i}, {token!r}, of the "
         "document that begins with {text!r}; expected a list, and in it strings or "
         "pairs of a string and a number, or a dict as pycrfsuite.ItemSequence takes it."
     )
     HS109 = (
-        "features.functions.{name} gives {feature!r} the value {found} at the "
-        "token {token!r} of the document that begins with {text!r}; expected a number "
-        "from -1e100 to 1e100. Leave the feature out where there is none."
+        "features.functions.{name} gives {feature!r} the value {found} at token {i}, "
+        "{token!r}, of the document that begins with {text!r}; expected a number from "
+        "-1e100 to 1e100. Leave the feature out where there is none."
     )
     HS110 = (
-        "features.functions.{name} lists {found} at the token {token!r} of the "
+        "features.functions.{name} lists {found} at token {i}, {token!r}, of the "
         "document that begins with {text!r}; expected what pycrfsuite.ItemSequence "
         "takes: a dict whose keys are strings and whose values are numbers, booleans, "
         "strings, or again lists, sets or dicts, at most 50 in each other. Convert "
         "other values to strings."
     )
+    HS383 = (
+        "features.function_roles has {found!r}, and [components.hosemi.model.features."
+        "functions] has {expected}; expected the name of a function there. Add the "
+        "block [..features.functions.{found}]; functions of segments have no roles."
+    )
     HS387 = (
         "features.{name} raised {found},{where} for the document that begins with "
-        "{text!r}; expected what it says of each token or segment. Mend the function "
-        "for such documents."
+        "{text!r}; expected that it returns {expected}. Mend the function for such "
+        "documents."
     )
     HS388 = (
         "features.functions.{name} listed {expected} features, and {found} when it "
@@ -288,8 +293,8 @@ class Errors(metaclass=_Coded):
     )
     HS394 = (
         "features.segment_functions.{name} returned {found} for the document that "
-        "begins with {text!r}; expected a list with a string, a whole number or None "
-        "for each segment, here {expected}."
+        "begins with {text!r}; expected a list with a string, a whole number, a "
+        "boolean or None for each segment, here {expected}."
     )
     HS395 = (
         "features.segment_functions has {found} and encoding is {encoding!r}; expected "
@@ -546,14 +551,14 @@ class Errors(metaclass=_Coded):
         "Leave {option} out."
     )
     HS180 = (
-        "examples are documents, or texts with spans ({found}), and nlp is None; "
-        "expected the pipeline, whose tokenizer cuts the texts. Call "
-        "hosemi.fit(examples, nlp=nlp)."
+        "{found} is a document, or a text with spans, and the argument nlp of "
+        "hosemi.fit is None; expected the pipeline, which tokenizes and annotates it. "
+        "Call hosemi.fit(examples, nlp=nlp)."
     )
     HS181 = (
         "hosemi.fit got {found}; expected settings among {expected}, or a fit function "
         "as fit= without settings. Settings of the component itself belong in "
-        "nlp.add_pipe(.., config=..)."
+        "nlp.add_pipe(.., config=..). c1 of CRFsuite is l1, c2 is half of l2."
     )
     HS182 = (
         "{name} has {found}; expected a pair (text, [(start, end, label), ..]) with "
@@ -565,7 +570,7 @@ class Errors(metaclass=_Coded):
         "doc is {found}; expected a spaCy Doc. nlp.make_doc(text), or nlp(text), makes "
         "one of a text."
     )
-    HS231 = "examples is {found}; expected {expected}. Pass all of them in one list."
+    HS231 = "{name} is {found}; expected {expected}. Pass all of them in one list."
     HS232 = (
         "nlp is {found}; expected a pipeline, as spacy.blank or spacy.load makes it. "
         "Pass the one that has the component."
@@ -965,6 +970,12 @@ class Warnings(metaclass=_Coded):
         "component before {name} sets sentence starts, and no predicted span crosses "
         "one. Put {name} in front of that component (a parser, a senter or a "
         "sentencizer), or leave it out."
+    )
+    HSW98 = (
+        "nothing is learnt from the functions {names}: in {n_docs} training documents "
+        "no feature of theirs occurs features.min_count = {min_count} times, or they "
+        "list others when they are called again. Look at what each returns for one of "
+        "the documents, twice, and mend it; or lower min_count."
     )
     HSW40 = (
         "{found} gold spans of {total} begin or end with characters that nobody sees, "

@@ -40,8 +40,9 @@ def read_examples(
     examples: Iterable[Example | Doc | Annotated],
     nlp: Language | None,
     pipe: HighOrderSemiCRF,
+    name: str = "examples",
 ) -> list[Example]:
-    """Makes spaCy's examples of what `HighOrderSemiCRF.fit` is given, in order.
+    """Makes spaCy's examples of an argument of `HighOrderSemiCRF.fit`, in order.
 
     Raises HS180 if nlp is None, and not all are spaCy's examples; HS182 for an item of
     another type, or spans that do not fit their text; HS231 for no iterable."""
@@ -49,16 +50,17 @@ def read_examples(
         examples,
         "a list of spaCy's examples, of documents with entities, or of pairs "
         "(text, [(start, end, label), ..])",
+        name,
     )
     golds: dict[int, Doc | Annotated] = {
-        k: item if isinstance(item, Doc) else check_pair(item, f"examples[{k}]")
+        k: item if isinstance(item, Doc) else check_pair(item, f"{name}[{k}]")
         for k, item in enumerate(items)
         if not isinstance(item, Example)
     }
     if not golds:
         return items
     if nlp is None:
-        raise ValueError(Errors.HS180.format(found=f"examples[{min(golds)}] is one"))
+        raise ValueError(Errors.HS180.format(found=f"{name}[{min(golds)}]"))
     docs = [
         without_annotation(x, nlp) if isinstance(x, Doc) else nlp.make_doc(x[0])
         for x in golds.values()
@@ -71,11 +73,12 @@ def read_examples(
     return items
 
 
-def _list(examples: Any, expected: str) -> list[Any]:
+def _list(examples: Any, expected: str, name: str = "examples") -> list[Any]:
     """Returns all items; raises HS231 for no iterable, or a single text."""
     if isinstance(examples, Iterable) and not isinstance(examples, (str, bytes)):
         return [*examples]
-    raise TypeError(Errors.HS231.format(found=shown(examples), expected=expected))
+    args = {"name": name, "found": shown(examples), "expected": expected}
+    raise TypeError(Errors.HS231.format(**args))
 
 
 def without_annotation(doc: Doc, nlp: Language) -> Doc:

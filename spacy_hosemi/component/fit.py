@@ -111,7 +111,7 @@ def fit(
     if labels is None and pipe.trainer.is_initialized:
         # Not those of an earlier training.
         labels = sorted(labels_of(annotations))
-    dev_examples = None if dev is None else read_examples(dev, nlp, pipe)
+    dev_examples = None if dev is None else read_examples(dev, nlp, pipe, "dev")
     read_dev = None if dev_examples is None else lambda _: dev_examples
     with as_a_whole(pipe):
         args = train, nlp, labels, readers, minimize, hierarchy, read_dev

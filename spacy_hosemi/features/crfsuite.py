@@ -6,7 +6,7 @@ the forms that `pycrfsuite.ItemSequence` takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sized
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,8 @@ def from_word2features(
         sentence; by default a list of (token.text, token.tag_).
     RETURNS (Callable[[Doc], List]): For `features.functions`, the features of each
         token. Reading them raises TypeError HS108 or HS110 where they have another
-        form, ValueError HS387 with the token where word2features raises an error.
+        form, ValueError HS387 with the token where word2features raises an error, or
+        if `sentence` returns more or fewer items than there are tokens.
     """
     return partial(_features, word2features, sentence)
 
@@ -44,12 +45,12 @@ def _features(
     i, n, by_token = -1, len(doc), list[Any]()
     try:
         sent = sentence(doc)
+        if isinstance(sent, Sized) and not isinstance(sent, Mapping) and len(sent) != n:
+            raise ValueError(f"{len(sent)} items for {n} tokens")
         for i in range(n):
             by_token.append(word2features(sent, i))
     except Exception as error:
         where = f"at token {i}, {doc[i].text!r}" if i >= 0 else "in its `sentence`"
-        if i >= 0 and isinstance(sent, Sized) and len(sent) < n:
-            where += f", where its `sentence` returned {len(sent)} items for {n} tokens"
         error.where_in_sentence = f" {where},"  # type: ignore[attr-defined]
         raise
     return by_token

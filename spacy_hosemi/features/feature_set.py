@@ -284,9 +284,8 @@ def _check_role(
     elif is_of_segment and str(atom) != atom.attribute:
         reason = f"{atom.attribute} is read of the segment, not of one of its tokens"
     if reason:
-        raise ValueError(
-            Errors.HS036.format(found=str(template), role=role, reason=reason)
-        )
+        args = {"found": str(template), "role": role, "reason": reason}
+        raise ValueError(Errors.HS036.format(**args))
 
 
 def make_features(

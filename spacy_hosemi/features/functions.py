@@ -11,12 +11,12 @@ A saved model has the names of the functions; the config says how to import them
 Threads that predict with one pipeline call them at the same time.
 
 A function of segments takes a Doc and the K segments of up to `width` tokens in it, and
-returns a text, a whole number or None for each:
+returns a text, a whole number, a boolean or None for each:
 
     f(doc, starts, ends)            int32 [K], half-open -> K values
 
 Templates of the role whole read the value by the name of the function, and with others:
-"DIGITS", "DIGITS & LOWER[-1]". None and "" are absent.
+"DIGITS", "DIGITS & LOWER[-1]". None, False and "" are absent.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class _Cache:
 class Functions:
     """Calls the functions of a feature set, by name, each in some FUNCTION_ROLES, and
     those of segments. Raises HS105 (TypeError) if one is no function, HS106 for names,
-    HS042 for roles, HS393 for those of segments."""
+    HS042, HS383 for roles, HS393 for those of segments."""
 
     def __init__(
         self,
@@ -127,11 +127,12 @@ class Functions:
                 found = repr(function)[:40]
                 raise TypeError(Errors.HS105.format(name=name, found=found))
         self.check_names(())
-        key = "features.function_roles"
         for name, of_name in by_name.items():
-            read(key, choice(tuple(self.functions)), name)
+            if name not in self.functions:
+                known = f"the functions {[*self.functions]}" if functions else "none"
+                raise ValueError(Errors.HS383.format(found=name, expected=known))
             for role in of_name or [""]:
-                read(f"{key}.{name}", choice(FUNCTION_ROLES), role)
+                read(f"features.function_roles.{name}", choice(FUNCTION_ROLES), role)
         self.roles = {name: by_name.get(name, DEFAULT_ROLES) for name in self.functions}
         self._caches: dict[int, _Cache] = {}  # of threads, see `once`
         self._plans: dict[Any, Any] = {}
@@ -220,8 +221,9 @@ class Functions:
                 raise _no_values(name, doc, values, f"{len(start)} values")
             texts = []
             for k, value in enumerate(values):
+                value = value.item() if isinstance(value, np.generic) else value
                 try:
-                    text = "" if value is None else str(value)
+                    text = "" if value is None or value is False else str(value)
                     is_good = text.isascii() or bool(text.encode())
                 except Exception:  # half a surrogate, 5,000 digits
                     is_good = False
@@ -305,8 +307,11 @@ def _call(name: str, function: Callable[..., Any], doc: Doc, *args: Any) -> Any:
     except Exception as error:
         found = {"found": f"{type(error).__name__}: {error}"[:200]}
         found |= {"where": getattr(error, "where_in_sentence", "")}
-        key = f"segment_functions.{name}" if args else f"functions.{name}"
-        message = Errors.HS387.format(name=key, text=doc[:8].text, **found)
+        kind, expected = "functions", "a list of features for each token"
+        if args:
+            kind, expected = f"segment_{kind}", "a value for each segment"
+        found |= {"name": f"{kind}.{name}", "expected": expected}
+        message = Errors.HS387.format(text=doc[:8].text, **found)
         raise ValueError(message) from error
 
 
@@ -322,4 +327,4 @@ def _no_values(name: str, doc: Doc, values: Any, expected: str) -> ValueError:
 
 def _place(name: str, doc: Doc, i: int) -> dict[str, str]:
     """Returns what a message says of a token, of its document, and the function."""
-    return {"name": name, "token": doc[i].text, "text": doc[:8].text}
+    return {"name": name, "i": str(i), "token": doc[i].text, "text": doc[:8].text}

@@ -20,6 +20,7 @@ from ..features.instances import divide, sentence_starts
 from ..labels.alignment import given_tokens
 from ..labels.gold import Gold
 from ..labels.partial import PartialLabels
+from ..model.weights.state import WeightState
 from ..text.clean import clean_word
 from .objectives import breaks_rules
 
@@ -145,15 +146,9 @@ def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
         return
     breaking = [gold for gold in golds if _breaks_rules(automaton, gold)]
     if breaking:
-        warnings.warn(
-            Warnings.HSW05.format(
-                found=len(breaking),
-                total=len(golds),
-                rules=list(automaton.grammar.rules),
-                text=breaking[0].text,
-            ),
-            stacklevel=3,
-        )
+        values = {"rules": [*automaton.grammar.rules], "text": breaking[0].text}
+        values |= {"found": len(breaking), "total": len(golds)}
+        warnings.warn(Warnings.HSW05.format(**values), stacklevel=3)
 
 
 def _breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
@@ -176,6 +171,22 @@ def warn_unset(extractor: Extractor, docs: Iterable[Doc]) -> None:
     unset = [x for x in needed if not any(doc.has_annotation(x) for doc in docs)]
     if docs and unset:
         warnings.warn(Warnings.HSW09.format(names=", ".join(unset)), stacklevel=3)
+
+
+def warn_functions(state: WeightState, docs: Iterable[Doc]) -> None:
+    """Warns by HSW98 of functions that list no feature which has weights, or other ones
+    when they are called again."""
+    extractor, features = state.extractor, state.extractor.features
+    if not features.functions:
+        return
+    templates = {name.partition("=")[0] for name in state.names}
+    atoms = {x for text in templates for x in text.split(":", 1)[1].split(" & ")}
+    some = [*islice(filter(len, docs), 1)]
+    twice = zip(extractor.listed(some), extractor.listed(some))
+    atoms -= {x.function for x, y in twice if not np.array_equal(x.keys, y.keys)}
+    if names := [name for name in features.functions.names if name not in atoms]:
+        args = {"n_docs": state.n_docs, "min_count": features.min_count}
+        warnings.warn(Warnings.HSW98.format(names=names, **args), stacklevel=3)
 
 
 def is_init_labels() -> bool:

@@ -86,14 +86,9 @@ def select_features(
         n_weights = np.where(is_whole, n_weights, n_seen)
     keep = (in_tokens >= min_count) & (n_weights > 0)
     if is_limited:
-        message = Warnings.HSW03.format(
-            found=(in_tokens >= least).sum(),
-            columns=n_labels,
-            limit=MAX_WEIGHTS,
-            whole=whole_count,
-            min_count=min_count,
-            left=n_weights[keep].sum(),
-        )
+        values = {"found": (in_tokens >= least).sum(), "left": n_weights[keep].sum()}
+        values |= {"whole": whole_count, "min_count": min_count, "columns": n_labels}
+        message = Warnings.HSW03.format(limit=MAX_WEIGHTS, **values)
         warnings.warn(message, stacklevel=2)
     parts = [np.flatnonzero(keep & x) for x in (~has_patterns, has_patterns)]
     rows, pairs = np.concatenate(parts), None

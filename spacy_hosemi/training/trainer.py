@@ -25,7 +25,7 @@ from ..model.weights.penalty_groups import PENALTY_GROUPS
 from ..model.weights.vector import by_weight, row_values
 from ..model.weights.weights import Weights
 from .corpus import Corpus
-from .data_checks import warn_rules
+from .data_checks import warn_functions, warn_rules
 from .feature_selection import select_features
 from .growth import SeenDocs, grow
 from .objectives import Objective, divergence
@@ -105,6 +105,7 @@ class Trainer:
         tok2vec.set_output(self.model, len(self.schema.inventory.names))
         self.model.initialize(X=list(docs[:N_SAMPLES]))
         if fit is not None:
+            warn_functions(self.weights.state, corpus.docs)
             fit(self.batch(corpus, objective))
             self.prune(dict.fromkeys(PENALTY_GROUPS, 0.0), cfg)
 

@@ -248,8 +248,9 @@ def test_an_endless_corpus_of_the_config_does_not_matter():
 @pytest.mark.parametrize(
     "examples, settings, code",
     [
-        (PAIRS, {"nlp": None}, "HS180.*examples.0. is one"),
+        (PAIRS, {"nlp": None}, r"HS180\] examples.0. is .*argument nlp"),
         (PAIRS, {"max_order": 3}, "HS181.*max_order"),
+        (PAIRS, {"c2": 0.1}, "HS181.*'c2'.*c2 is half of l2"),
         (PAIRS, {"fit": print, "l2": 1.0}, "HS181.*'l2'"),
         (PAIRS, {"l2": -1.0}, "HS043.*l2"),
         ([], {}, "HS050"),
@@ -265,6 +266,7 @@ def test_an_endless_corpus_of_the_config_does_not_matter():
         ([("Ada", 3)], {}, "HS182"),
         ([("Ada", [{"start": 0, "label": "A"}])], {}, "HS182.*read_annotations"),
         (as_docs(), {"nlp": None}, "HS180"),
+        (PAIRS, {"dev": [*PAIRS, ("Ada", 3)]}, r"HS182\] dev.5. has"),
         ([("Ada", [(0, 2, "A"), (1, 3, "B")])], {}, "HS182.*overlap"),
     ],
 )

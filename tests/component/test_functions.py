@@ -1,14 +1,18 @@
 """The component with feature functions: as if templates had read the same."""
 
+from random import random
+
 import numpy as np
 import pytest
 import spacy
 from catalogue import RegistryError
+from spacy.training import Example
 from thinc.api import Adam
 
 from spacy_hosemi import extract, from_word2features, use_field_tokenizer
 from spacy_hosemi.explain import find_features, strongest_features
 from spacy_hosemi.explain.gazetteers import describe_lists
+from spacy_hosemi.features.crfsuite import words_and_tags
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.weights import doc_scorer
 from spacy_hosemi.training import feature_selection as selection
@@ -39,12 +43,8 @@ def list_words(doc):
 
 def list_sizes(doc):
     """Strings, values, the same twice, nothing: lists of 0 to 4."""
-    return [
-        [*token.text[:2].lower(), ("size", len(token) / 4), ("size", -0.25)][
-            : len(token) % 5
-        ]
-        for token in doc
-    ]
+    sizes = [[("size", len(token) / 4), ("size", -0.25)] for token in doc]
+    return [[*t.text[:2].lower(), *x][: len(t) % 5] for t, x in zip(doc, sizes)]
 
 
 def word2features(sent, i):
@@ -53,11 +53,19 @@ def word2features(sent, i):
     return {"word": word, "title": word.istitle(), "size": len(word) / 10, **before}
 
 
-spacy.registry.misc("hosemi_tests_words.v1", func=lambda: list_words)
-spacy.registry.misc("hosemi_tests_sizes.v1", func=lambda: list_sizes)
-spacy.registry.misc(
-    "hosemi_tests_word2features.v1", func=lambda: from_word2features(word2features)
-)
+def shift(doc):
+    return [("x", "")] * 9 if len(doc) == 3 else words_and_tags(doc)
+
+
+def register(name, function):
+    spacy.registry.misc(f"hosemi_tests_{name}.v1", func=lambda: function)
+
+
+register("words", list_words)
+register("sizes", list_sizes)
+register("no_values", lambda doc, starts, ends: [None] * len(starts))
+register("word2features", from_word2features(word2features))
+register("shifted", from_word2features(word2features, shift))
 
 
 def reads(roles=None, **names):
@@ -204,12 +212,7 @@ def test_a_value_multiplies_the_weight(keep_scores, only_pairs, monkeypatch):
         initialize(nlp)
     pipe = nlp.get_pipe("hosemi")
     randomize(pipe)
-    docs = [
-        nlp.make_doc(TEXT),
-        make_doc(nlp),
-        make_doc(nlp, "Ada"),
-        nlp.make_doc("a b"),
-    ]
+    docs = [*map(nlp.make_doc, (TEXT, "", "Ada", "a b"))]
     monkeypatch.setattr(doc_scorer, "CACHES_WORDS", keep_scores)
     for doc, found in zip(docs, pipe.model.predict(docs), strict=True):
         expected = expected_scores(pipe, doc)
@@ -235,10 +238,8 @@ def test_gradient_by_finite_differences(encoding, only_pairs, monkeypatch):
     randomize(pipe, size=0.3)
     gradient = assert_gradient(pipe, examples)
     size = [k for k, name in enumerate(pipe.weights.names) if name.endswith(":f=size")]
-    assert (
-        read_docs(pipe.weights, [examples[0].predicted]).tokens["inside"].strength
-        is not None
-    )
+    rows = read_docs(pipe.weights, [examples[0].predicted]).tokens["inside"]
+    assert rows.strength is not None
     assert size and np.abs(gradient).max() > 0.01
 
 
@@ -263,10 +264,8 @@ def test_the_online_step_is_along_the_gradient():
 def test_names():
     nlp = make_trained(features=reads(f="sizes", g="words"))
     pipe = nlp.get_pipe("hosemi")
-    names = {
-        name for name in pipe.weights.names if name[:9] in ("inside:f=", "inside:g=")
-    }
-    assert {"inside:f=size", "inside:f=a", "inside:g=ada"} <= names
+    names = pipe.weights.names
+    assert {"inside:f=size", "inside:f=a", "inside:g=ada"} <= {*names}
     (row,) = find_features(pipe, text="inside:g=london")
     assert max(row.weights, key=row.weights.get) == "LOC"
     found = strongest_features(pipe, labels=["LOC"], text=":g=")["LOC"]
@@ -277,12 +276,27 @@ def test_names():
 
 
 def test_only_functions():
-    nlp = make_trained(
-        features={"preset": "none", "min_count": 1, **only(reads(f="words"))}
-    )
+    features = {"preset": "none", "min_count": 1, **only(reads(f="words"))}
+    nlp = make_trained(features=features)
     assert {name[:9] for name in nlp.get_pipe("hosemi").weights.names} == {"inside:f="}
     assert find(nlp, "Ada in Paris") == [("Ada", "PER"), ("Paris", "LOC")]
     assert find(nlp, "") == []
+
+
+@pytest.mark.parametrize("of_token", [lambda: {}, lambda: [], lambda: [str(random())]])
+def test_a_fit_without_a_feature_of_the_function(of_token):
+    """One warning a fit, however often that reads them, and beside other features."""
+    register("nothing", lambda doc: [of_token() for _ in doc])
+    segments = {"F": {"@misc": "hosemi_tests_no_values.v1"}}
+    beside = {**reads(g="nothing", h="words"), "segment_functions": segments}
+    alone = {"preset": "none", **only(reads(g="nothing"))}
+    for features, names in ((beside, "'F', 'g'"), (alone, "'g'")):
+        for least in (1, 2):
+            nlp = make_nlp(features={**features, "min_count": least})
+            with pytest.warns(UserWarning) as caught:
+                initialize(nlp, fit=lbfgs(max_iter=25, l2="auto"))
+            found = [str(x.message) for x in caught if "HSW98" in str(x.message)]
+            assert len(found) == 1 and f"the functions [{names}]: in" in found[0]
 
 
 def only(features):
@@ -308,9 +322,8 @@ def test_word2features():
 def test_a_model_without_its_function(given):
     saved = make_trained(features=SIZES).get_pipe("hosemi").to_bytes()
     other = make_nlp(features={**SMALL, **given}).get_pipe("hosemi")
-    with pytest.raises(
-        ValueError, match=r"HS111.*functions \['f'\] list.* config have "
-    ):
+    match = r"HS111.*functions \['f'\] list.* config have "
+    with pytest.raises(ValueError, match=match):
         other.from_bytes(saved)
 
 
@@ -318,9 +331,8 @@ def test_a_config_whose_function_is_not_registered(tmp_path):
     nlp = make_trained(features=SIZES)
     nlp.to_disk(tmp_path)
     path = tmp_path / "config.cfg"
-    path.write_text(
-        path.read_text("utf8").replace("tests_sizes", "tests_sizen"), "utf8"
-    )
+    text = path.read_text("utf8").replace("tests_sizes", "tests_sizen")
+    path.write_text(text, "utf8")
     with pytest.raises(RegistryError, match="E893.*hosemi_tests_sizen.v1"):
         spacy.load(tmp_path)
 
@@ -336,19 +348,29 @@ def test_another_function_of_the_same_name_is_read():
 # --- what is refused --------------------------------------------------------------
 
 
+def test_more_items_than_tokens_are_refused_by_each_way():
+    """Features would be those of other tokens."""
+    nlp = make_trained(features=reads(f="shifted"))
+    text, match = "Ada in Paris", "HS387.*functions.f raised ValueError: 9 items for 3 "
+    hosemi = nlp.get_pipe("hosemi")
+    for way in (
+        lambda: nlp(text),
+        lambda: [*nlp.pipe(["Ada", text])],
+        lambda: hosemi.fit([(text, [(0, 3, "PER")])], nlp=nlp, progress=False),
+        lambda: hosemi.marginals(nlp.make_doc(text)),
+        lambda: nlp.update([Example.from_dict(nlp.make_doc(text), {})], sgd=Adam()),
+    ):
+        with pytest.raises(ValueError, match=match):
+            way()
+    assert "9 items for 3" in extract(nlp, ["Ada", text])["error"][1].as_py()
+
+
 def test_errors_reach_the_user():
-    spacy.registry.misc("hosemi_tests_short.v1", func=lambda: lambda doc: [["a"]])
-    spacy.registry.misc("hosemi_tests_none.v1", func=lambda: None)
+    register("short", lambda doc: [["a"]])
     with pytest.raises(ValueError, match="HS107.*functions.f returned 1 lists"):
         initialize(make_nlp(features=reads(f="short")))
     with pytest.raises(ValueError, match=r"HS395.*\['TITLES'\].* is 'BIO'"):
         make_nlp(features=TITLES, encoding="BIO")
-    with pytest.raises(TypeError, match=r"HS105.*functions.f is None"):
-        make_nlp(features=reads(f="none"))
-    with pytest.raises(ValueError, match="HS042.*function_roles.f is 'whole'"):
-        make_nlp(features=reads({"f": ["whole"]}, f="words"))
-    with pytest.raises(ValueError, match="HS106.*'LOWER'"):
-        make_nlp(features=reads(LOWER="words"))
 
 
 def test_lists_beside_functions_are_described():
@@ -369,7 +391,7 @@ def say_titles(doc, starts, ends):
 
 
 SEEN = []
-spacy.registry.misc("hosemi_tests_titles.v1", func=lambda: say_titles)
+register("titles", say_titles)
 TITLES = {
     **SMALL,
     "whole": ["TITLES", "TITLES & LOWER[-1]"],
