@@ -58,7 +58,8 @@ class SpanExtractor(BaseEstimator):
     decoding (str): "viterbi": the most probable segmentation; "mbr": the spans with the
         highest expected F1.
     min_confidence (Union[float, Dict[str, float]]): Drop spans that are less probable.
-    preset (str): The set of features: "default", "fields", "names", "chinese".
+    preset (str): The set of features: "default", "fields", "names", "chinese"; with
+        "none" only features that config lists are read, and no pieces.
     max_iter (int): Most iterations of training.
     threads (int): Threads of prediction.
     lang (str): The language of spaCy's blank pipeline, whose stop words features read.
@@ -170,6 +171,9 @@ class SpanExtractor(BaseEstimator):
         kind = read("kind", choice((*KINDS,)), _plain(self.kind))
         lang = _check_language(self.lang)
         config = Config().from_str(make_config(kind, lang=lang), interpolate=False)
+        if isinstance(self.preset, str) and self.preset == "none":
+            of_kind = config["components"]["hosemi"]["model"]
+            of_kind["features"] = {"@misc": of_kind["features"]["@misc"]}
         ours["model"] = {**model, "features": features}
         component = Config(config["components"]["hosemi"]).merge(Config(ours))
         fit = config["initialize"]["components"]["hosemi"]["fit"]

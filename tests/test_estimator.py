@@ -24,6 +24,7 @@ from sklearn.utils.validation import validate_data  # noqa: E402
 from spacy_hosemi import SpanExtractor  # noqa: E402
 from spacy_hosemi.component.examples import check_pair, make_example  # noqa: E402
 from spacy_hosemi.configs import KINDS, make_config  # noqa: E402
+from spacy_hosemi.features import make_features  # noqa: E402
 
 PAIRS = [parse(line) for line in TRAIN] * 2
 TEXTS = [text for text, _ in PAIRS]
@@ -156,6 +157,12 @@ def test_a_kind_is_what_init_writes(kind):
     assert nlp.config["nlp"]["tokenizer"] == written["nlp"]["tokenizer"]
     fit = config["initialize"]["components"]["hosemi"]["fit"]
     assert {"@misc": fit["@misc"], **settings} == {**fit, "progress": False}
+    for pieces in ({}, {"pieces": True}):  # without a preset as if there were no kind
+        features = {"start": ["LOWER"], **pieces}
+        args = {"preset": "none", "config": {"model": {"features": features}}}
+        found = SpanExtractor(kind=kind, **args)._make_pipeline()[0].get_pipe("hosemi")
+        features = make_features(preset="none", **features)
+        assert found.weights.extractor.features.learnt() == features.learnt()
 
 
 TOKENS = [[token.text for token in spacy.blank("en")(text)] for text in TEXTS]
