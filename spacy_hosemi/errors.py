@@ -677,8 +677,8 @@ class Errors(metaclass=_Coded):
         "a model is too often right."
     )
     HS354 = (
-        "the annotation has labels that the pipeline has not: {found}; expected labels "
-        "among {expected}. Train with them, or leave these spans out."
+        "the annotation has no label that the pipeline has, but {found}; expected some "
+        "of {expected}. Choose the pipeline that was trained with them."
     )
     HS355 = (
         "the annotation has no span; expected the spans of each document as doc.ents."
@@ -699,8 +699,9 @@ class Errors(metaclass=_Coded):
         "be judged by itself. Set it in the config that is given."
     )
     HS367 = (
-        "{path} is being written by another thread or process (number {found}); "
-        "expected one at a time. Wait until it has ended, or choose another path."
+        "another thread or process (number {found}) writes to {path}, or replaces it "
+        "again and again; expected one at a time. Wait until it has ended, or choose "
+        "another path."
     )
     HS372 = (
         "{path} has tags of no clear scheme: {found}; expected one for each token, all "

@@ -104,6 +104,13 @@ def records_of(nlp, texts):
     ]
 
 
+def test_code_of_the_user(make, tmp_path):
+    code = "from spacy import registry\nregistry.misc('own.v1', func=lambda: str)\n"
+    (tmp_path / "own.py").write_text(code)
+    make(code=tmp_path / "own.py")
+    assert "own.v1" in spacy.registry.misc
+
+
 # ------------------------------------------------------------------------------ answers
 
 

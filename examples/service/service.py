@@ -26,6 +26,7 @@ from fastapi.responses import JSONResponse, Response
 from guard import Guard, impatient, matches
 from pipeline import Loaded, ServedPipeline, use_one_arena
 from pydantic import BaseModel, Field, StringConstraints
+from spacy.util import import_file
 
 log = logging.getLogger("service")
 
@@ -40,6 +41,7 @@ class Settings:
     """Each is an environment variable: SERVICE_MODEL, SERVICE_PORT and so on."""
 
     model: str = "model"  # folder of a saved pipeline
+    code: str = ""  # file of Python that has functions or components of your own
     host: str = "127.0.0.1"
     port: int = 8000
     reload_token: str = ""  # empty: nobody may reload
@@ -99,6 +101,8 @@ class Service:
     """The pipeline, the threads that use it, and what is counted."""
 
     def __init__(self) -> None:
+        if settings.code:
+            import_file("service_code", Path(settings.code))
         self.pipeline = ServedPipeline(Path(settings.model))
         self.error: str | None = None  # of the last loading
         self.pool = ThreadPoolExecutor(settings.threads, "predict")

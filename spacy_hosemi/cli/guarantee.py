@@ -113,6 +113,10 @@ def guarantee_cli(
     digest = fingerprint(pipe)
     with failing(f"Cannot promise anything by {str(data)!r}"):
         names = labels_of(nlp, pipe)
+        unknown = {y for x in answers for *_, y in x.gold}.difference(names)
+        if unknown:
+            labels_found = ", ".join(sorted(unknown))
+            say(f"Note: the pipeline has no {labels_found}: records with it are wrong")
         answers = check_results(answers, names, is_of_training, bound, group)
         if span_error is None:
             guarantee, of_records = guarantee_records(answers, bound, digest)
@@ -159,6 +163,8 @@ def _print(what: str, thresholds: dict[str, Chosen], bound: ErrorBound, n: int) 
             share = f"{100 * chosen.n_accepted / chosen.n_tested:.1f}"
             counts = chosen.n_tested, chosen.n_accepted, share, chosen.n_wrong
             rows.append((label or "all", text, *counts))
+    if all(x.n_accepted == x.n_tested for x in thresholds.values()):
+        say(f"Note: all {what} are accepted; a bound below {bound.error:g} tells more")
     header = ("label", "threshold", what, "accepted", "%", "wrong")
     print(f"{n:,} documents")
     print_table(f"{what} that need no eye", header, rows, "llrrrr")

@@ -175,15 +175,17 @@ def parse_cli(
     state: dict[str, Any] = {"line": 0, "faults": []}
     if resume:
         digests = [_digest_of(path) for path in files if Path(path).is_file()]
-        settings = form, rest, column, text_key, encoding, k, max_chars, safe_cells
+        names = "--format --rest --column --text-key --encoding -k --max-chars"
+        values = form, rest, column, text_key, encoding, k, max_chars, safe_cells
+        names = [*names.split(), "--safe-cells"]
         of_model = fingerprint(pipe), guarantee, replace(options, is_safe=True)
         begun = {
             "by another model": (pipe.name, of_model),
             "of other files": (files, digests),
-        }
+        } | {f"with another {x}": value for x, value in zip(names, values)}
         state["begun"] = {
             name: sha256(repr(value).encode("utf8", "replace")).hexdigest()
-            for name, value in {**begun, "with other options": settings}.items()
+            for name, value in begun.items()
         }
     began = time.monotonic()
     with log_faults(errors, overwrite) as log, ExitStack() as stack:

@@ -230,15 +230,17 @@ class ReviewMarks:
         if self.has_drifted:
             drift = self.report()["drift"]
             share, usual = drift["share_up_to_line"], drift["usual_share"]
-            known = "more sure than usual: known lines again?"
+            how, advice = "less sure than usual", "Annotate some of them, and run"
+            if share <= usual:
+                how = "more sure than usual"
+                advice = "Are they known lines? If not, annotate some, and run"
             text += (
                 f"\nWarning: {100 * share:.1f} % of the {what} up to line "
                 f"{drift['line']:,} ({100 * drift['share']:.1f} % of all) are less "
                 f"probable than {drift['less_probable_than']:.2g}, not "
                 f"{100 * usual:.1f} % as when the threshold was chosen "
-                f"({'less sure than usual' if share > usual else known}). They differ "
-                "from the texts of then; what was promised may not hold: none is "
-                'accepted from where that was seen on ("drift"). Annotate some of '
-                "them, and run `python -m spacy hosemi guarantee` with these."
+                f"({how}). They differ from the texts of then; what was promised may "
+                'not hold: none is accepted from where that was seen on ("drift"). '
+                f"{advice} `python -m spacy hosemi guarantee` with these."
             )
         return text

@@ -41,15 +41,15 @@ def check_results(
     """Returns the results by which a threshold can be chosen: of documents with
     complete annotation, and whose probability is known. Raises ValueError if there are
     too few documents or groups (HS352), training or calibration has seen some (HS353),
-    the gold has labels that the pipeline does not have (HS354) or no span (HS355), or a
+    the gold has no label that the pipeline has (HS354) or no span (HS355), or a
     document has no group (HS357)."""
     if not any(x.gold for x in results):
         raise ValueError(Errors.HS355)
     of_pipeline = [*labels]
     of_gold = {label for x in results for *_, label in x.gold}
-    if unknown := of_gold.difference(of_pipeline):
+    if of_gold.isdisjoint(of_pipeline):
         names = {
-            "found": ", ".join(sorted(unknown)),
+            "found": ", ".join(sorted(of_gold)),
             "expected": ", ".join(of_pipeline),
         }
         raise ValueError(Errors.HS354.format(**names))

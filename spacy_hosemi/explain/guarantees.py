@@ -103,7 +103,7 @@ def choose_for_records(
     ends = _ends_of_ties(values)
     n_accepted, n_wrong = ends + 1, np.cumsum(is_wrong[order].astype(int))[ends]
     may_begin = np.flatnonzero(n_accepted >= _first_test(n, error, delta))
-    passes = binom.cdf(n_wrong, n_accepted, error) <= delta
+    passes = (binom.cdf(n_wrong, n_accepted, error) <= delta) & (values[ends] > 0)
     if not len(may_begin) or not passes[may_begin[0]]:
         needed = _records_needed(n_wrong, n_accepted, error, delta)
         return Chosen(None, n, n_needed=needed)
@@ -182,6 +182,10 @@ class _Spans:
         """Returns those of some records, bool [number of records]."""
         return self._where(is_taken[self.record], int(is_taken.sum()))
 
+    def possible(self) -> _Spans:
+        """Returns those that may be accepted."""
+        return self._where(self.confidence > 0, self.n_records)
+
     def first(self, most: int) -> _Spans:
         """Returns the most probable ones of each record, at most `most`."""
         return self._where(self.ranks() < most, self.n_records)
@@ -218,7 +222,7 @@ def choose_for_spans(
     this module. `record` has for each span the number of its record, from 0;
     `n_records` counts those that have no spans, too."""
     values, order = _descending(confidence)
-    spans = _Spans(record[order], values, is_wrong[order], n_records)
+    spans = _Spans(record[order], values, is_wrong[order], n_records).possible()
     is_scout = np.zeros(n_records, bool)
     n_scouts = int(np.ceil(_SCOUTS * n_records))
     is_scout[np.random.default_rng(seed).permutation(n_records)[:n_scouts]] = True

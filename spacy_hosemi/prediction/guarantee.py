@@ -94,7 +94,8 @@ class Guarantee:
     ) -> Scored:
         """RETURNS (Sequence[Tuple[str, Optional[float]]]): What gets verdicts of a text
         with these spans: each of them, or "" with the probability of the record.
-        is_unusual: the text is no single record, which counts as improbable."""
+        is_unusual: the text is no single record: its probability counts as 0, which
+        no threshold accepts."""
         scored = [("", confidence)] if self.is_of_records else spans
         return [(label, 0.0 if is_unusual else p) for label, p in scored]
 
@@ -104,7 +105,7 @@ class Guarantee:
         threshold = self.record_threshold
         if threshold is None or confidence is None:
             return "review"
-        return "accept" if confidence >= threshold - _NOISE else "review"
+        return "accept" if _is_above(confidence, threshold) else "review"
 
     def of_spans(self, spans: Scored) -> list[Verdict]:
         """RETURNS (List[str]): Of each span of a record."""
@@ -116,7 +117,7 @@ class Guarantee:
                 if p is not None and limit.label in ("", label)
             ]
             for p, k in sorted(candidates)[: limit.most]:
-                if -p >= limit.threshold - _NOISE:
+                if _is_above(-p, limit.threshold):
                     verdicts[k] = "accept"
         return verdicts
 
@@ -143,6 +144,11 @@ class Guarantee:
         usual = None if self.usual is None else [*astuple(self.usual)]
         values = {**asdict(self), "span_limits": limits, "usual": usual}
         return {"version": VERSION, **values}
+
+
+def _is_above(confidence: float, threshold: float) -> bool:
+    """Returns whether something is accepted: an impossible answer never is."""
+    return 0.0 < confidence >= threshold - _NOISE
 
 
 def _read_guarantee(value: Any) -> Guarantee:

@@ -394,7 +394,7 @@ def test_it_goes_on_after_an_interruption(
     part.write_bytes(half + b"half a li")  # as after a kill
     for more, how in (
         ([lines], "of other files"),
-        (["--column", "x"], "with other op"),
+        (["--column", "x"], "with another --column"),
     ):
         assert f"out.part' was begun {how}" in run(*args, *more, code=2)[1]
     text = bad.read_text()

@@ -81,6 +81,15 @@ def test_records_by_hand(decimals):
             assert found.n_wrong == is_wrong[accepted].sum()
 
 
+def test_impossible_answers_are_not_accepted():
+    """Where all may be wrong, those of probability 0 still need an eye."""
+    p = np.append(np.linspace(0.9, 0.8, 100), np.zeros(100))
+    found = choose_for_records(p, np.zeros(200, bool), 0.3, 0.1)
+    assert found.n_accepted == 100 and found.threshold > 0
+    found = choose_for_spans(np.arange(200), p, np.zeros(200, bool), 200, 0.3, 0.1)
+    assert found.threshold > 0
+
+
 def test_records_that_would_do():
     """More of the same pass; where all are wrong, none would."""
     p, is_wrong = np.linspace(1, 0.5, 200), np.arange(200) % 50 == 49
@@ -249,7 +258,7 @@ def test_drift_is_marked_from_where_it_is_seen():
     marker = ReviewMarks(OF_RECORDS)
     first = ExtractedRecord(7, "", Segmentation([], 1.0))
     assert next(marker.mark([first, *[good] * 999, bad])).verdict == "review"
-    assert "known lines again?" in marker.summary() and marker.counts["blank"] == 1
+    assert "Are they known lines?" in marker.summary() and marker.counts["blank"] == 1
     assert report["judged"] == "records" and report["without_fields"] == 2001
 
 
@@ -274,6 +283,16 @@ def test_what_is_no_single_record():
     assert training_summary._shape([], given.text)[""] == 5
     few = training_summary.summarize(docs[:99], gold[:99], "hosemi")
     assert not few.shape and not few.is_unusual([], "")
+    for threshold, limits in ((0.0, ()), (None, (SpanLimit("", 0, 9),))):
+        lax = replace(OF_RECORDS, record_threshold=threshold, span_limits=limits)
+        for is_odd, expected in ((False, {"accept"}), (True, {"review"})):
+            scored = lax.judged([("PER", 0.9), ("LOC", 0.4)], 0.3, is_odd)
+            given = (
+                {lax.of_record(scored[0][1])}
+                if lax.is_of_records
+                else {*lax.of_spans(scored)}
+            )
+            assert given == expected
     marker = ReviewMarks(replace(OF_RECORDS, usual=None), facts=facts)
     fields = [ExtractedField(0, 1, y, "x", 0.99) for y in labels]
     once = ExtractedRecord(1, docs[0].text, Segmentation(fields, 0.99))
@@ -324,7 +343,8 @@ def folder(tmp_path_factory):
     DocBin(docs=references()).to_disk(folder / "train.spacy")
     docs = new_references(60)
     docs[0].set_ents([Span(docs[0], 0, 1, "NEW")])
-    DocBin(docs=docs).to_disk(folder / "other.spacy")
+    DocBin(docs=docs).to_disk(folder / "new.spacy")
+    DocBin(docs=docs[:1]).to_disk(folder / "other.spacy")
     for doc in docs:
         doc.set_ents([])
     DocBin(docs=docs).to_disk(folder / "none.spacy")
@@ -526,6 +546,7 @@ def test_weights_below_the_top_of_a_tree(tmp_path):
         ("model train.spacy --record-error .05", "HS353"),
         ("model dev.spacy --record-error .01", "HS352.* 299"),
         ("model other.spacy --record-error .05", "HS354.*NEW"),
+        ("model new.spacy --record-error .05", "has no NEW: records with it are wro"),
         ("model none.spacy --record-error .05", "HS355"),
         ("blank dev.spacy --record-error .05", "No hosemi component"),
         ("model dev.spacy --record-error .05 -o dev.spacy", "is a file"),
