@@ -50,7 +50,7 @@ def prune_cli(
     Make a trained pipeline smaller: drop the weights that are nearest to 0.
 
     Features and label patterns without weights are dropped, too. The table shows what
-    is left at several strengths; "MB" is the size of the component on disk, "F1" is
+    is left at several strengths; "MB" is the size of the component's folder, "F1" is
     measured on --data. Without --keep, --below or --max-loss nothing is saved. Give
     development data: F1 on data that the model was trained on says nothing.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from spacy.language import Language
@@ -25,7 +26,7 @@ SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
 class Pruned:
     """A component with fewer weights: those up to the absolute value `below` became 0,
     a share of them, and so many features, weights, patterns and states are left. The
-    saved component has `mb` MB (10^6 bytes); `f1` is the micro-F1 of entities, 0 to 1,
+    folder of the saved component has `mb` MB (10^6 bytes); `f1` is the micro-F1 of entities, 0 to 1,
     or None without data."""
 
     below: float
@@ -73,7 +74,7 @@ def try_pruning(
                     int(size["weights"]),
                     int(size["patterns"]),
                     pipe.automaton.n_states,
-                    len(pipe.to_bytes(exclude=["vocab"])) / 1e6,
+                    _megabytes(pipe),
                     None if data is None else _f1(nlp, data),
                 )
             )
@@ -88,6 +89,12 @@ def choose(found: Iterable[Pruned], max_loss: float) -> Pruned:
     found = list(found)
     least = (found[0].f1 or 0.0) - max_loss - 1e-9  # up to rounding
     return min((x for x in found if (x.f1 or 0.0) >= least), key=lambda x: x.mb)
+
+
+def _megabytes(pipe: HighOrderSemiCRF) -> float:
+    with TemporaryDirectory() as folder:
+        pipe.to_disk(folder, exclude=["vocab"])
+        return sum(x.stat().st_size for x in Path(folder).iterdir()) / 1e6
 
 
 def _f1(nlp: Language, data: str | Path) -> float:
