@@ -12,8 +12,10 @@ METADATA := setup.py setup.cfg pyproject.toml spacy_hosemi/__init__.py
 CYTHON := $(shell find spacy_hosemi -name "*.pyx" -o -name "*.pxd" -o -name "*.h")
 READY := $(VENV)/.built $(VENV)/.dev
 
+PIPELINES := references ingredients affiliations
+
 .PHONY: help demo test coverage install lint format docs test-checked test-sanitized \
-	wheels bench papers clean
+	wheels pipelines $(PIPELINES) bench papers clean
 .DELETE_ON_ERROR:
 
 help:
@@ -28,6 +30,8 @@ help:
 	@echo "make test-checked    run the tests with all checks compiled in (slow)"
 	@echo "make test-sanitized  run tests/core with GCC's sanitizers (slow)"
 	@echo "make wheels          Linux wheels in dist/, each tested in an empty environment"
+	@echo "make references      train the pipeline for references, install it in $(VENV)"
+	@echo "make pipelines       wheels of all pipelines: make pipelines DATA=path/to/all"
 	@echo "make bench           measure accuracy: make bench DATA=path/to/data"
 	@echo "make papers          measure the tables of the papers: make papers DATA=path/to/all"
 	@echo "make clean           remove $(VENV) and everything built"
@@ -66,7 +70,7 @@ format: $(READY)
 # last time, since a file that is no more must not be tested.
 BESIDE := $(wildcard .ci .github CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE \
 	MANIFEST.in Makefile README.md SECURITY.md pyproject.toml setup.cfg setup.py \
-	benchmarks configs corpus docs examples tests)
+	benchmarks configs corpus docs examples pipelines tests)
 
 # The folders with kernels, and those of what calls these: all that others reach, they
 # reach by the component.
@@ -97,6 +101,23 @@ test-checked test-sanitized: test-%: $(READY)
 wheels:
 	@.ci/wheels $(ARGS)
 
+# Projects of spaCy: each makes a model, its card and its wheel in a folder of its own.
+pipelines: $(if $(DATA),$(PIPELINES))
+	@test -n "$(DATA)" || { echo "make pipelines needs DATA: the folder with all data" \
+		"sets. Example: make pipelines DATA=../data"; exit 2; }
+
+references: STEPS = $(if $(DATA),measured,all)
+$(PIPELINES): STEPS ?= all
+$(PIPELINES): $(VENV)/.pipelines $(VENV)/.built
+	@$(PY) -m spacy project run $(STEPS) pipelines/$@ \
+		$(if $(DATA),--vars.data "$(abspath $(DATA))")
+	@mkdir -p dist
+	@cp pipelines/$@/build/*/dist/*.whl dist
+	@cp pipelines/$@/build/model/README.md dist/$@.md
+	@$(PIP_INSTALL) --force-reinstall --no-deps dist/*_hosemi_$@-*.whl
+	@$(PIP_INSTALL) dist/*_hosemi_$@-*.whl
+	@echo "The wheel is in dist, beside its card, $@.md; it is installed in $(VENV)"
+
 bench: $(if $(DATA),$(VENV)/.bench $(VENV)/.built)
 	@test -n "$(DATA)" || { echo "make bench needs DATA: a folder with" \
 		"train.jsonl and test.jsonl, each line an object with tokens and" \
@@ -109,7 +130,7 @@ papers: $(if $(DATA),$(VENV)/.bench $(VENV)/.built)
 	@$(PY) benchmarks/papers/run.py --data "$(DATA)" $(if $(QUICK),--quick)
 
 clean:
-	rm -rf $(VENV) .coverage build dist *.egg-info
+	rm -rf $(VENV) .coverage build dist *.egg-info pipelines/*/build pipelines/*/corpus
 	find spacy_hosemi -name '*.so' -delete
 
 # Stamps: each is as old as the begin of its work, so that what is edited meanwhile is
@@ -140,7 +161,7 @@ $(VENV)/.built: $(VENV)/.installed $(CYTHON)
 	@$(END)
 
 # The package is installed already, so that pip only adds what the extra names.
-$(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.installed
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.pipelines: $(VENV)/.installed
 	@echo "installing what $(subst .,,$(@F)) needs"
 	@$(PIP_INSTALL) "spacy_hosemi[$(subst .,,$(@F))]"
 	@touch $@

@@ -1,0 +1,69 @@
+"""Affiliations as values, `doc._.affiliation`; part of en_hosemi_affiliations.
+
+nlp = spacy.load("en_hosemi_affiliations")
+doc = nlp("Department of Physics, University of Ljubljana, Ljubljana, Slovenia")
+doc._.affiliation.city  # "Ljubljana"
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from spacy.tokens import Doc
+
+ADDRESS = {  # as schema.org's PostalAddress calls them
+    "street": "streetAddress",
+    "postbox": "postOfficeBoxNumber",
+    "postcode": "postalCode",
+    "city": "addressLocality",
+    "region": "addressRegion",
+    "country": "addressCountry",
+}
+
+
+@dataclass(frozen=True)
+class Affiliation:
+    """What an affiliation says: "" or nothing where it says nothing. Lists are in the
+    order of the text; several texts of one of the others are joined by commas."""
+
+    institutions: list[str]
+    departments: list[str]
+    laboratories: list[str]
+    marker: str
+    street: str
+    postbox: str
+    postcode: str
+    city: str
+    region: str
+    country: str
+
+    def to_schema(self) -> dict[str, Any]:
+        """Returns an Organization of schema.org, for `affiliation` of a Person."""
+        units = [*self.laboratories, *self.departments]
+        name, *above = self.institutions or units[-1:] or [""]
+        values = {key: getattr(self, label) for label, key in ADDRESS.items()}
+        address = {key: value for key, value in values.items() if value}
+        parts = {
+            "department": [_organization(x) for x in units if x != name],
+            "parentOrganization": [*map(_organization, above)],
+            "address": address and {"@type": "PostalAddress", **address},
+        }
+        return _organization(name) | {key: x for key, x in parts.items() if x}
+
+
+def _organization(name: str) -> dict[str, Any]:
+    return {"@type": "Organization", "name": name}
+
+
+def read_affiliation(doc: Doc) -> Affiliation:
+    """Returns what `doc.ents` say. Registered as `doc._.affiliation`."""
+    texts: dict[str, dict[str, None]] = {}
+    for span in doc.ents:
+        text = " ".join(span.text.split()).strip(" ,;")
+        texts.setdefault(span.label_, {})[text] = None
+    lists = [[*texts.get(x, ())] for x in ("institution", "department", "laboratory")]
+    said = {label: ", ".join(texts.get(label, ())) for label in ("marker", *ADDRESS)}
+    return Affiliation(*lists, **said)
+
+
+if not Doc.has_extension("affiliation"):
+    Doc.set_extension("affiliation", getter=read_affiliation)

@@ -1,0 +1,239 @@
+"""Ingredient lines as values, `doc._.ingredient`; part of en_hosemi_ingredients.
+
+nlp = spacy.load("en_hosemi_ingredients")
+ingredient = nlp("1 (14-ounce) can plum tomatoes, drained")._.ingredient
+ingredient.amounts[0].to("gram")  # 396.9
+"""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Optional
+from unicodedata import numeric
+
+from spacy.tokens import Doc
+
+# The units that are converted, by their names in Pint, with their codes in UN/CEFACT
+# recommendation 20, as schema.org has them. All else, such as cans and cloves, is a
+# word: Pint would read "pinch" as a picoinch and "c" as the speed of light.
+UNIT_CODES = dict(
+    x.split(":")
+    for x in "gram:GRM kilogram:KGM milligram:MGM ounce:ONZ pound:LBR milliliter:MLT "
+    "centiliter:CLT deciliter:DLT liter:LTR teaspoon:G25 tablespoon:G24 cup:G21 "
+    "fluid_ounce:OZA pint:PTL quart:QTL gallon:GLL inch:INH centimeter:CMT "
+    "millimeter:MMT".split()
+)
+ALIASES = {"c": "cup", "tb": "tbsp", "tbs": "tbsp", "floz": "fluid_ounce"}
+ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen "
+    "fourteen fifteen sixteen seventeen eighteen nineteen twenty"
+).split()
+WORDS = {x: n for n, x in enumerate(ONES)} | {"half": 0.5, "couple": 2, "dozen": 12}
+NUMBER = re.compile(
+    r"(?P<whole>\d+)?[ -]?(?P<sign>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])"
+    r"|((?P<mixed>\d+)[ -])?(?P<above>\d+)/(?P<below>\d+)"
+    rf"|(?P<decimal>\d+(,\d{{3}})+|\d*[.,]?\d+)|(?P<word>{'|'.join(WORDS)})\b",
+    re.IGNORECASE,
+)
+RANGE = re.compile(r"[ -]*([-–—]|\bto\b|\bor\b)[ -]*", re.IGNORECASE)
+Numbers = tuple[float | None, float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Amount:
+    """From `low` to `high`, mostly equal; None where the text has a unit alone. `unit`
+    is a key of UNIT_CODES or what the text says ("large can"); `each` is what one of
+    them has, such as 14 ounces."""
+
+    low: float | None
+    high: float | None
+    unit: str | None = None
+    each: Optional["Amount"] = None  # noqa: UP045
+
+    def to(self, unit: str) -> float | None:
+        """Returns the middle of low and high, times what each has, in another unit of
+        the same kind; None if there is no such number."""
+        if self.low is None or self.high is None:
+            return None
+        one = self.each.to(unit) if self.each else None
+        if self.unit in UNIT_CODES and (measure := units()(self.unit)).check(unit):
+            one = measure.m_as(unit)
+        return None if one is None else (self.low + self.high) / 2 * one
+
+    def to_schema(self) -> dict[str, Any]:
+        """Returns a QuantitativeValue of schema.org."""
+        value: dict[str, Any] = {"@type": "QuantitativeValue"}
+        if self.low is not None:
+            both = {"minValue": self.low, "maxValue": self.high}
+            value |= {"value": self.low} if self.low == self.high else both
+        if self.unit is not None:
+            value["unitText"] = self.unit.replace("_", " ")
+        if self.unit in UNIT_CODES:
+            value["unitCode"] = UNIT_CODES[self.unit]
+        return value | ({"valueReference": self.each.to_schema()} if self.each else {})
+
+
+@dataclass(frozen=True)
+class Ingredient:
+    """What an ingredient line says. Several amounts are one in several units; texts of
+    one label are joined by commas."""
+
+    amounts: list[Amount]
+    name: str
+    size: str
+    preparation: str
+    purpose: str
+    comment: str
+
+    def to_schema(self) -> dict[str, Any]:
+        """Returns a HowToSupply of schema.org, for `supply` of a Recipe."""
+        said = filter(None, (self.size, self.preparation, self.purpose, self.comment))
+        supply: dict[str, Any] = {"@type": "HowToSupply", "name": self.name}
+        supply["requiredQuantity"] = self.amounts[0].to_schema() if self.amounts else {}
+        supply["description"] = ", ".join(said)
+        return {key: x for key, x in supply.items() if x}
+
+
+def read_ingredient(doc: Doc) -> Ingredient:
+    """Returns what `doc.ents` say. Registered as `doc._.ingredient`."""
+    texts = dict.fromkeys("name size preparation purpose comment".split(), "")
+    ends: dict[str, int] = {}
+    for span in doc.ents:
+        if (label := span.label_) in texts:
+            is_near = ends.get(label) == span.start
+            between = " " if is_near else ", " if texts[label] else ""
+            texts[label] += between + " ".join(span.text.split())
+            ends[label] = span.end
+    return Ingredient(read_amounts(doc), **texts)
+
+
+def read_numbers(text: str) -> Numbers:
+    """Returns how many there are of how much, from least to most: (2, 14, 14) of "two
+    14", (None, 1, 1.5) of "1 to 1½", three times None of "few"."""
+    text = text.replace("⁄", "/")
+    matches = [*NUMBER.finditer(text)]
+    values = [_value(x) for x in matches]
+    if len(values) > 1 and values[-1] == 12 and matches[-1]["word"]:  # 2 dozen
+        values = [12 * x for x in values[:-1]]
+    if not values:
+        return None, None, None
+    count = None
+    if len(values) > 1:
+        between = text[matches[0].end() : matches[1].start()]
+        if not RANGE.fullmatch(between):  # one 14, 2 x 400
+            count, *values = values
+    return count, values[0], values[min(1, len(values) - 1)]
+
+
+def _value(match: re.Match[str]) -> float:
+    if match["sign"]:
+        return float(match["whole"] or 0) + numeric(match["sign"])
+    if match["word"]:
+        return float(WORDS[match["word"].lower()])
+    if text := match["decimal"]:
+        is_thousands = re.fullmatch(r"\d+(,\d{3})+", text)
+        return float(text.replace(",", "" if is_thousands else "."))
+    whole, above, below = match["mixed"] or "0", match["above"], int(match["below"])
+    if len(above) > 1 and 0 < int(above[-1]) < below:  # "21/2" is 2½ without its space
+        whole, above = above[:-1], above[-1]
+    return int(whole) + int(above) / (below or 1)
+
+
+@cache
+def units() -> Any:
+    """Returns Pint's registry of units."""
+    from pint import UnitRegistry
+
+    return UnitRegistry()
+
+
+@cache
+def read_unit(text: str) -> tuple[str | None, str]:
+    """Returns the unit of UNIT_CODES in a text, and the words around it: None and
+    "large can", "fluid_ounce" and "can", "teaspoon" and "heaped"."""
+    text = re.sub(r"\bfl(uid)?\.? (oz|ounces?)\b", "floz", text, flags=re.IGNORECASE)
+    unit, words = None, []
+    for word in re.split(r"[\s-]+", text):
+        name = None if unit else _name_of_unit(word.rstrip(".").lower())
+        unit = unit or name
+        words += [] if name else [word]
+    return unit, " ".join(filter(None, words))
+
+
+def _name_of_unit(word: str) -> str | None:
+    try:
+        name = str(units().parse_units(ALIASES.get(word, word)))
+    except Exception:  # whatever Pint makes of a word that is no unit
+        return None
+    return name if name in UNIT_CODES else None
+
+
+@dataclass
+class _Measure:
+    between: str  # the text between the one before and this one
+    numbers: Numbers = (None, None, None)
+    unit: str | None = None
+    words: str = ""  # of the unit, beside it
+    is_container: bool = False  # the words, which stand behind the unit
+
+    def amount(self) -> Amount:
+        return Amount(*self.numbers[1:], self.unit or self.words or None)
+
+
+def read_amounts(doc: Doc) -> list[Amount]:
+    """Returns the amounts that spans of quantities and units make together."""
+    measures: list[_Measure] = []
+    container, n_inside, end = "", 1, 0
+    for span in doc.ents:
+        between = doc.text[end : span.start_char].strip(" -").lower()
+        if span.label_ == "quantity":
+            measures.append(_Measure(between, read_numbers(span.text)))
+        elif span.label_ == "unit":
+            unit, words = read_unit(span.text)
+            is_open = measures and not (measures[-1].unit or measures[-1].words)
+            if measures and not is_open and unit is None:  # "garlic cloves", "(..) can"
+                container, n_inside = words, len(measures)
+                continue
+            if not is_open:
+                measures.append(_Measure(between))
+            measures[-1].unit, measures[-1].words = unit, words
+            measures[-1].is_container = bool(unit and span.text.endswith(words or " "))
+        else:
+            continue
+        end = span.end_char
+    return _assemble(measures, container, n_inside) if measures else []
+
+
+def _assemble(measures: list[_Measure], container: str, n_inside: int) -> list[Amount]:
+    """Returns amounts; the first n_inside measures may be what each container has."""
+    first, *others = measures
+    count, low, high = first.numbers
+    outer = None if count is None else (count, count)
+    is_bare = not (first.unit or first.words)
+    if is_bare and others and others[0].between in ("", "("):  # 1 (14-ounce) can
+        outer, n_inside = (low, high), n_inside - 1
+        first, *others = others
+    amount = first.amount()
+    container = first.words if first.is_container else container
+    if outer is None and container and first.unit:
+        outer = 1.0, 1.0
+    if outer is not None:
+        amount = Amount(*outer, container or None, amount)
+        others = others[max(0, n_inside - 1) :] if container else others
+    elif container:  # "6 large garlic cloves"
+        amount = replace(amount, unit=f"{amount.unit or ''} {container}".strip())
+    amounts = [amount]
+    for measure in others:
+        amount, last = measure.amount(), amounts[-1]
+        is_pound = last.unit == "pound" and not measure.between  # 2lb 3oz
+        if is_pound or measure.between in ("plus", "+"):
+            more = amount.to(last.unit or "") if last.unit in UNIT_CODES else None
+            if more and last.low and last.high and not last.each:
+                amounts[-1] = replace(last, low=last.low + more, high=last.high + more)
+                continue
+        amounts.append(amount)
+    return amounts
+
+
+if not Doc.has_extension("ingredient"):
+    Doc.set_extension("ingredient", getter=read_ingredient)

@@ -1,0 +1,183 @@
+"""The scripts of pipelines/: values, data, and the card of a run."""
+
+import importlib.util
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from spacy.cli.package import package
+from spacy.tokens import Doc, DocBin
+
+import spacy_hosemi
+from spacy_hosemi import use_field_tokenizer
+
+from .helpers import TRAIN, make_examples, make_trained, parse
+
+PIPELINES = Path(__file__).parents[1] / "pipelines"
+
+
+def load(path: str):
+    """Import a script as a module of its own name."""
+    name = path.replace("/", "_").removesuffix(".py")
+    spec = importlib.util.spec_from_file_location(name, PIPELINES / path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def marked(text: str) -> Doc:
+    text, spans = parse(text)
+    doc = use_field_tokenizer(spacy.blank("en")).make_doc(text)
+    doc.ents = [doc.char_span(*span) for span in spans]
+    return doc
+
+
+@pytest.fixture(scope="module")
+def ingredients():
+    return load("ingredients/values.py")
+
+
+# What a text says: how many of, the least, the most. Some sites write 2½ as 21/2.
+NUMBERS = """
+2: - 2 2; ½: - .5 .5; 1 ½: - 1.5 1.5; 1½ to 2: - 1.5 2; 4-5: - 4 5; 3 or 4: - 3 4
+1 1/2: - 1.5 1.5; 3⁄4: - .75 .75; 21/2: - 2.5 2.5; 10/2: - 5 5; 1/0: - 1 1
+1,5: - 1.5 1.5; 1,000: - 1000 1000; Two: - 2 2; half a dozen: - 6 6; few: - - -; : - - -
+1-2 dozen: - 12 24; one 9- to 10: 1 9 10; 2 x 400: 2 400 400; 2 x 12: 2 12 12
+"""
+
+
+@pytest.mark.parametrize("line", re.split("; |\n", NUMBERS.strip()))
+def test_numbers(ingredients, line):
+    text, *numbers = re.fullmatch(r"(.*): (\S+) (\S+) (\S+)", line).groups()
+    expected = tuple(None if x == "-" else float(x) for x in numbers)
+    assert ingredients.read_numbers(text) == expected
+
+
+def shown(amount) -> str:
+    of_each = f" of {shown(amount.each)}" if amount.each else ""
+    number = "-" if amount.low is None else f"{amount.low:g}"
+    return f"{number} {amount.unit or '-'}{of_each}"
+
+
+AMOUNTS = """
+[quantity 2] [unit heaped tbsp.] sugar: 2 tablespoon
+[quantity 375][unit g]/[quantity 13][unit oz]: 375 gram, 13 ounce
+[quantity 1][unit lb] [quantity 4][unit oz]: 1.25 pound
+[quantity 1] [unit c] plus [quantity 2] [unit fl oz]: 1.25 cup
+[quantity 1] ([quantity 14]-[unit ounce]) [unit can]: 1 can of 14 ounce
+[quantity Two 15]-[unit ounce cans]: 2 cans of 15 ounce
+[quantity 2 x 400][unit g] [unit tins]: 2 tins of 400 gram
+[quantity 1] [unit inch piece]: 1 piece of 1 inch
+[quantity 6] [unit large] garlic [unit cloves]: 6 large cloves
+[quantity 1] onion (about [quantity ½] [unit cup]): 1 -, 0.5 cup
+a [unit pinch] of salt: - pinch
+salt:"""
+
+
+@pytest.mark.parametrize("line", AMOUNTS.strip().split("\n"))
+def test_amounts(ingredients, line):
+    text, _, amounts = line.partition(":")
+    found = ingredients.read_amounts(marked(text))
+    assert ", ".join(map(shown, found)) == amounts.strip()
+
+
+def test_schemas(ingredients):
+    text = "[quantity 1] ([quantity 14]-[unit ounce]) [unit can] [name tomatoes], "
+    found = marked(text + "[preparation peeled], [preparation diced]")._.ingredient
+    (amount,) = found.amounts
+    assert amount.to("g") == pytest.approx(396.9, abs=0.1)
+    assert amount.to("ml") is None is amount.each.to("cup")
+    supply = found.to_schema()
+    assert supply["name"] == "tomatoes" and supply["description"] == "peeled, diced"
+    quantity = supply["requiredQuantity"]
+    assert quantity["value"] == 1 and quantity["unitText"] == "can"
+    assert quantity["valueReference"]["unitCode"] == "ONZ"
+    load("affiliations/values.py")
+    text = (
+        "[marker 1][department Physics], [institution Univ. of X], [city Y], [city Y]"
+    )
+    assert marked(text)._.affiliation.to_schema() == {
+        "@type": "Organization",
+        "name": "Univ. of X",
+        "department": [{"@type": "Organization", "name": "Physics"}],
+        "address": {"@type": "PostalAddress", "addressLocality": "Y"},
+    }
+    assert marked("nothing")._.affiliation.to_schema()["name"] == ""
+
+
+def test_tokens_become_text():
+    tokens = "1 Dept . of A , B ( P . R . C . ) , SI - 10 , Lyon".split()
+    spans = [[1, 5, "x"], [8, 14, "y"], [16, 19, "z"]]
+    record = load("data.py").join_tokens(tokens, spans)
+    texts = [record["text"][i:j].replace(" ", "") for i, j, _ in record["spans"]]
+    assert texts == ["Dept.ofA", "P.R.C.", "SI-10"]
+    assert "Dept. of A, B (P." in record["text"] and record["text"].endswith(", Lyon")
+
+
+@pytest.mark.parametrize("name", ["references", "ingredients", "affiliations"])
+def test_projects(name):
+    """Version, package and language agree in all that a project says."""
+    about = srsly.read_yaml(PIPELINES / name / "about.yml")
+    project = srsly.read_yaml(PIPELINES / name / "project.yml")
+    assert {x["name"] for x in project["commands"]} >= {*project["workflows"]["all"]}
+    steps = [x for step in project["commands"] for x in step["script"]]
+    lang, _, rest = about["package"].partition("_")
+    assert f"--name {rest} --version {spacy_hosemi.__version__}" in steps[-1]
+    assert (lang == "xx") == any("--lang xx" in x for x in steps)
+
+
+ABOUT = """
+{package: en_hosemi_tiny, description: Finds people., license: MIT, command: parse,
+ requirements: [pint>=0.24], promise: record, value: ingredient, note: It is tiny.,
+ sources: [{name: D, url: u, license: CC0, attribution: by us}], fails: Often.,
+ labels: {PER: [who], LOC: [where]}, bad_input: {no person: It rains. / It | snows.}}
+"""
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # of `spacy package` itself
+def test_card(tmp_path, monkeypatch, ingredients):
+    """The card says what a tiny model finds; its package has values and licences."""
+    card = load("card.py")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(card, "ERRORS", (0.5,))
+    monkeypatch.setattr(sys, "argv", ["card.py", "model"])
+    nlp = make_trained()
+    nlp.to_disk("model")
+    Path("corpus").mkdir()
+    texts = {"train": TRAIN, "test": TRAIN[:3], "promise": ["[PER Eve] met [PER Ada]."]}
+    for part, lines in texts.items():
+        docs = [example.reference for example in make_examples(nlp, lines)]
+        DocBin(docs=docs).to_disk(f"corpus/{part}.spacy")
+    Path("corpus/licence-D.txt").write_text("As you like.")
+    Path("build").mkdir()
+    srsly.write_json("build/scores.json", nlp.evaluate(make_examples(nlp)))
+    Path("about.yml").write_text(ABOUT)
+    shutil.copy(PIPELINES / "ingredients" / "values.py", "values.py")
+    assert card.main() == 0
+    text = Path("model/README.md").read_text("utf8")
+    for part in (
+        "| `PER` | who | `",
+        "On 3 test records: F1 of exact spans **100.0",
+        "- [D]",
+    ):
+        assert part in text
+    assert "| 50 % | none | 0 | - | - |" in text and "| no person | 2 | " in text
+    assert "Ada Lovelace wrote to Charles Babbage in London.\n  0.9" in text
+    names = {
+        "name": "hosemi_tiny",
+        "version": "0.2.0",
+        "code_paths": [Path("values.py")],
+    }
+    package(Path("model"), tmp_path, create_sdist=False, **names)
+    folder = tmp_path / "en_hosemi_tiny-0.2.0"
+    assert "As you like." in (folder / "LICENSES_SOURCES").read_text("utf8")
+    requirements = srsly.read_json(folder / "meta.json")["requirements"]
+    assert {re.match(r"\w+", x)[0] for x in requirements} >= {"pint", "spacy_hosemi"}
+    shutil.copy(folder / "meta.json", folder / "en_hosemi_tiny")  # as its setup.py does
+    monkeypatch.syspath_prepend(folder)
+    doc = importlib.import_module("en_hosemi_tiny").load()("Ada met Ada.")
+    assert doc.ents and doc._.ingredient.name == ""
