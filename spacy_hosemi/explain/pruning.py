@@ -26,8 +26,8 @@ SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
 class Pruned:
     """A component with fewer weights: those up to the absolute value `below` became 0,
     a share of them, and so many features, weights, patterns and states are left. The
-    folder of the saved component has `mb` MB (10^6 bytes); `f1` is the micro-F1 of entities, 0 to 1,
-    or None without data."""
+    folder of the saved component has `mb` MB (10^6 bytes); `f1` is the micro-F1 of
+    entities, 0 to 1, or None without data."""
 
     below: float
     share: float
