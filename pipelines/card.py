@@ -101,6 +101,16 @@ def describe_accepted(
     return table(head, rows)
 
 
+def describe_others(about: About) -> str:
+    """Returns the table of benchmarks/references.py, if that has been run."""
+    if not (path := Path("build/others.json")).exists():
+        return ""
+    figures = json.loads(path.read_text("utf8").splitlines()[-1])["rows"][0][1:]
+    rows = zip(about["others"], *([f"{x:.1f}" for x in figures[k:8:2]] for k in (0, 1)))
+    text = "Of sets of real references core labels are compared, without separators:"
+    return f"{text}\n\n{table('set|F1|records without any error, %', rows)}"
+
+
 def microseconds(model: Path, texts: Sequence[str]) -> float:
     """Returns the CPU time of a document with its confidences, at first sight."""
     nlp = spacy.load(model)
@@ -189,7 +199,7 @@ def make_card(model: Path, about: About) -> str:
     size = round(sum(map(len, texts)) / len(texts))
     drawn = sorted(random.Random(0).sample(range(len(docs)), min(N_RECORDS, len(docs))))
     records = "\n\n".join(show(docs[k], about, gold[k]) for k in drawn)
-    package, others = about["package"], Path("build/others.md")
+    package = about["package"]
     parts = [
         f"# {package}\n\n{about['description']}",
         f"```bash\npip install spacy_hosemi {package}\n{about['command']}\n```",
@@ -199,7 +209,7 @@ def make_card(model: Path, about: About) -> str:
         f"**{percent(scores['ents_record_accuracy'], 1)} %**. A record of {size} "
         f"characters takes {microseconds(model, texts):.0f} CPU µs at first sight. It "
         f"was trained on {len(train):,} records. {about['note'].strip()}",
-        others.read_text("utf8").strip() if others.exists() else "",
+        describe_others(about),
         "A threshold of `hosemi guarantee`, chosen on other records, promises with "
         "probability .95 how many of those accepted are wrong at most:",
         describe_accepted(pipe, docs, gold, model, about["promise"]),

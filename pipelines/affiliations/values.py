@@ -1,9 +1,4 @@
-"""Affiliations as values, `doc._.affiliation`; part of en_hosemi_affiliations.
-
-nlp = spacy.load("en_hosemi_affiliations")
-doc = nlp("Department of Physics, University of Ljubljana, Ljubljana, Slovenia")
-doc._.affiliation.city  # "Ljubljana"
-"""
+"""Affiliations as values, `doc._.affiliation`: part of en_hosemi_affiliations."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,9 +1,4 @@
-"""Ingredient lines as values, `doc._.ingredient`; part of en_hosemi_ingredients.
-
-nlp = spacy.load("en_hosemi_ingredients")
-ingredient = nlp("1 (14-ounce) can plum tomatoes, drained")._.ingredient
-ingredient.amounts[0].to("gram")  # 396.9
-"""
+"""Ingredient lines as values, `doc._.ingredient`: part of en_hosemi_ingredients."""
 
 import re
 from dataclasses import dataclass, replace
