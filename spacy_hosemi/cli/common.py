@@ -201,11 +201,16 @@ def _say_what_gold_is(
 
 
 def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:
-    """Returns a saved pipeline and its trained component; exits with a message if there
-    is none."""
+    """Returns a saved pipeline and its trained component, see `component_of`."""
+    nlp = load_pipeline(model)
+    return nlp, component_of(nlp, model, name)
+
+
+def component_of(nlp: Language, model: str, name: str | None) -> HighOrderSemiCRF:
+    """Returns the trained component of a pipeline; exits with a message if there is
+    none."""
     from ..inspection.pipelines import components_of
 
-    nlp = load_pipeline(model)
     pipes = components_of(nlp)
     components = ", ".join(nlp.component_names) or "none"
     if not pipes:
@@ -225,7 +230,7 @@ def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSem
         )
     pipe = pipes[name or next(iter(pipes))]
     _check_trained(model, pipe)
-    return nlp, pipe
+    return pipe
 
 
 def _check_trained(model: str, pipe: HighOrderSemiCRF) -> None:
@@ -241,20 +246,21 @@ def version_of(nlp: Language) -> str:
     return f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
 
 
-def labels_of(nlp: Language, pipe: HighOrderSemiCRF) -> list[str]:
+def labels_of(nlp: Language, pipe: HighOrderSemiCRF | None) -> list[str]:
     """Returns the labels of a component, the names above them in a tree, and the labels
     of other components that set entities."""
-    labels_of_others = [
-        label
-        for name in nlp.pipe_names
-        if "doc.ents" in nlp.get_pipe_meta(name).assigns
-        for label in nlp.pipe_labels.get(name, ())
-    ]
-    return [
-        *dict.fromkeys(
-            [*pipe.labels, *pipe.schema.projection.names(), *labels_of_others]
-        )
-    ]
+    labels = [] if pipe is None else [*pipe.labels, *pipe.schema.projection.names()]
+    for name in setters_of(nlp):
+        labels += nlp.pipe_labels.get(name, ())
+    return [*dict.fromkeys(labels)]
+
+
+def setters_of(nlp: Language) -> list[str]:
+    """Returns the names of the components that set entities, or do not say what they
+    set; a span_ruler may set them beside spans."""
+    assigns = {name: nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names}
+    ents = {"doc.ents", "doc.spans"}
+    return [name for name, x in assigns.items() if not x or not ents.isdisjoint(x)]
 
 
 def _nearby(model: str) -> str:

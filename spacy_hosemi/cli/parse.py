@@ -16,11 +16,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from . import options as shared
 from .common import (
+    component_of,
     hosemi_cli,
     labels_of,
-    load_component,
+    load_pipeline,
     read_texts,
     readers_of,
+    setters_of,
     version_of,
 )
 from .options import argument, option
@@ -38,6 +40,8 @@ from .streams import (
 )
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+
     from ..component.pipe import HighOrderSemiCRF
     from ..formats.records import ExtractedRecord
     from ..formats.writers import RecordFormat
@@ -121,7 +125,8 @@ def parse_cli(
     lines without any field are counted. Memory does not grow with the number of lines.
     Where `hosemi guarantee` has chosen a threshold, each record, or each field, is
     marked: accept or review; or drift, where texts are unlike those that have chosen
-    it.
+    it. A pipeline without hosemi will do, too: what its components (ner, rules, a large
+    language model) put into `doc.ents` is written without confidences.
 
     Exit code: 0 all lines were read, 1 some were bad, or --fail-on-drift has found that
     texts are unlike those before, 2 nothing could be done.
@@ -137,6 +142,7 @@ def parse_cli(
     from ..component.fingerprint import fingerprint, guarantee_in_force
     from ..formats.texts import Fault
     from ..formats.writers import WRITERS, WriterOptions
+    from ..inspection.pipelines import components_of
 
     chosen = WRITERS.get(form)
     if chosen is None:
@@ -161,13 +167,19 @@ def parse_cli(
     for path in files:
         inputs = {"FILE": path, **(beside if resume else {})}
         check_outputs(inputs, outputs, overwrite)
-    nlp, pipe = load_component(model, component)
+    nlp = load_pipeline(model)
+    pipe = component_of(nlp, model, component) if components_of(nlp) else None
+    needing = {"-k": k > 1, "--threads": threads, "--component": component}
+    needing["--fail-on-drift"] = fail_on_drift
+    if pipe is None:
+        _check_setters(nlp, model, form, [x for x, value in needing.items() if value])
     nlp.max_length = max(nlp.max_length, max_chars)
-    fields, labels = _export_fields(chosen, pipe), labels_of(nlp, pipe)
-    guarantee = guarantee_in_force(pipe)
+    labels = labels_of(nlp, pipe)
+    fields = _export_fields(chosen, model, pipe, labels)
+    guarantee = pipe and guarantee_in_force(pipe)
     if fail_on_drift and (guarantee is None or guarantee.usual is None):
         title = f"--fail-on-drift needs what is usual, and {model!r} has no guarantee"
-        if pipe.settings.guarantee is not None:
+        if pipe and pipe.settings.guarantee is not None:
             title += " that holds: it was given for other weights, lists or settings"
         fail(title, "Choose one by `python -m spacy hosemi guarantee`.")
     promises = guarantee is not None
@@ -178,9 +190,10 @@ def parse_cli(
         names = "--format --rest --column --text-key --encoding -k --max-chars"
         values = form, rest, column, text_key, encoding, k, max_chars, safe_cells
         names = [*names.split(), "--safe-cells"]
-        of_model = fingerprint(pipe), guarantee, replace(options, is_safe=True)
+        of_pipe = fingerprint(pipe) if pipe else sha256(nlp.to_bytes()).hexdigest()
+        of_model = of_pipe, guarantee, replace(options, is_safe=True)
         begun = {
-            "by another model": (pipe.name, of_model),
+            "by another model": (pipe and pipe.name, of_model),
             "of other files": (files, digests),
         } | {f"with another {x}": value for x, value in zip(names, values)}
         state["begun"] = {
@@ -195,7 +208,8 @@ def parse_cli(
             opening = (open_output(path, overwrite) for path in paths[::-1])
             *others, out = map(stack.enter_context, opening)
         options = replace(options, continues=state["line"] > 0)
-        marks = ReviewMarks(guarantee, fields, partial(_write_rest, others), pipe.facts)
+        on_empty, facts = partial(_write_rest, others), pipe and pipe.facts
+        marks = ReviewMarks(guarantee, fields, on_empty, facts)
         marks.counts |= state.get("counts", {})
         state["counts"] = marks.counts
         for fault in state["faults"]:
@@ -305,7 +319,23 @@ def _note(files: Sequence[IO[str]], state: dict[str, Any], line: int) -> None:
         json.dump(state, notes)
 
 
-def _export_fields(form: RecordFormat, pipe: HighOrderSemiCRF) -> Mapping[str, str]:
+def _check_setters(nlp: Language, model: str, form: str, needing: list[str]) -> None:
+    """Exits if a pipeline without hosemi sets no entities, or lacks what is needed."""
+    components = f"Its components are: {', '.join(nlp.component_names) or 'none'}."
+    if not setters_of(nlp):
+        expected = "Expected one that does, such as hosemi, ner or entity_ruler."
+        fail(f"No component of {model!r} sets doc.ents", f"{components} {expected}")
+    if needing:
+        title = f"{' and '.join(needing)}: no hosemi component in {model!r}"
+        fail(title, f"{components} Leave that out.")
+    if form == "table" and not labels_of(nlp, None):
+        title = f"No component of {model!r} says which labels it has"
+        fail(title, f"{components} A table needs them; take --format csv or jsonl.")
+
+
+def _export_fields(
+    form: RecordFormat, model: str, pipe: HighOrderSemiCRF | None, labels: Sequence[str]
+) -> Mapping[str, str]:
     """Returns for each label the field of a reference; exits if references cannot be
     written."""
     from ..formats.references.fields import COMMON_LABELS
@@ -317,11 +347,12 @@ def _export_fields(form: RecordFormat, pipe: HighOrderSemiCRF) -> Mapping[str, s
         check_libraries()
     except ImportError as e:
         fail(str(e))
-    fields = COMMON_LABELS if pipe.export_fields is None else dict(pipe.export_fields)
-    if not any(label in fields for label in pipe.labels):
+    named = pipe and pipe.export_fields
+    fields = COMMON_LABELS if named is None else dict(named)
+    if labels and not any(label in fields for label in labels):
         fail(
-            f"No label of {pipe.name!r} is a field of references",
-            f"Its labels are {', '.join(pipe.labels)}; name their fields by the "
-            "setting export_fields.",
+            f"No label of {(pipe.name if pipe else model)!r} is a field of references",
+            f"Its labels are {', '.join(labels)}; name their fields by the setting "
+            "export_fields of a hosemi component.",
         )
     return fields

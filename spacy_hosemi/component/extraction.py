@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def extract_records(
     nlp: Language,
-    pipe: HighOrderSemiCRF,
+    pipe: HighOrderSemiCRF | None,
     lines: Iterable[Line],
     on_bad: Callable[[Fault], None],
     *,
@@ -47,7 +47,7 @@ def extract_records(
 class _Records(ResultSink):
     """Collects the records of a chunk; its arguments are those of `extract_records`."""
 
-    def __init__(self, pipe: HighOrderSemiCRF, k: int, has_tokens: bool) -> None:
+    def __init__(self, pipe: HighOrderSemiCRF | None, k: int, has_tokens: bool) -> None:
         self._pipe, self._k, self._has_tokens = pipe, k, has_tokens
         self.needs_docs = k > 1 or has_tokens
         self._records: list[ExtractedRecord] = []
@@ -77,11 +77,11 @@ class _Records(ResultSink):
 
 
 def record_of(
-    doc: Doc, number: int, pipe: HighOrderSemiCRF, k: int, has_tokens: bool
+    doc: Doc, number: int, pipe: HighOrderSemiCRF | None, k: int, has_tokens: bool
 ) -> ExtractedRecord:
     """Returns the record of a document, numbered, see `extract_records`."""
     best = Segmentation(fields_of(doc), doc._.record_confidence)
-    ranked = pipe.ranked(doc, k)[1:] if k > 1 else []
+    ranked = pipe.ranked(doc, k)[1:] if pipe and k > 1 else []
     alternatives = [_segmentation(doc, x) for x in ranked]
     tokens = word_tokens(doc) if has_tokens else []
     words = [token.text for token in doc] if doc.has_unknown_spaces else []
