@@ -209,14 +209,15 @@ def _message(name: str, error: Exception) -> str:
 @contextmanager
 def _handled_by(nlp: Language, handler: Handler) -> Iterator[None]:
     """Sets another error handler for a while."""
-    before = nlp.default_error_handler
-    handlers = [
-        (pipe.set_error_handler, pipe.get_error_handler())
-        for _, pipe in nlp.pipeline
-        if hasattr(pipe, "set_error_handler") and hasattr(pipe, "get_error_handler")
-    ]
-    nlp.set_error_handler(handler)  # type: ignore[arg-type]
+    before, handlers = nlp.default_error_handler, []
+    pipe: Any  # some are functions
+    nlp.default_error_handler = handler
     try:
+        for _, pipe in nlp.pipeline:
+            with suppress(AttributeError):  # it has none; that of ner cannot be set
+                of_component = pipe.get_error_handler()
+                pipe.set_error_handler(handler)
+                handlers.append((pipe.set_error_handler, of_component))
         yield
     finally:
         nlp.default_error_handler = before

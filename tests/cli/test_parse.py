@@ -13,7 +13,7 @@ import sys
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from spacy_hosemi.cli import common
 from spacy_hosemi.component import chunks
@@ -427,3 +427,80 @@ def test_where_nothing_can_be_read_the_outputs_are_of_this_night(model, tmp_path
     run(model, blank, "-F", form, "-o", other)
     assert not printed and out.read_bytes() == other.read_bytes()
     assert not rest.read_text() and json.loads(report.read_text())["faults"] == 2
+
+
+@Language.component("told_by_a_model")
+def told_by_a_model(doc):
+    """Sets entities as an LLM does: it says neither that, nor which labels."""
+    doc.ents = [Span(doc, x.i, x.i + 1, "author") for x in doc if x.text == "Ada"]
+    return doc
+
+
+@pytest.fixture
+def teacher(tmp_path):
+    """Saves a pipeline without hosemi; returns the folder of one with a component."""
+
+    def make(name):
+        nlp = spacy.blank("en")
+        if name and name.endswith("ruler"):
+            config = {"annotate_ents": True} if name == "span_ruler" else {}
+            patterns = [{"label": "author", "pattern": x} for x in ("Ada", "Łukasz")]
+            nlp.add_pipe(name, config=config).add_patterns(patterns)
+        elif name == "ner":
+            nlp.add_pipe(name).add_label("author")
+            nlp.initialize()
+        elif name:
+            nlp.add_pipe(name)
+        nlp.to_disk(tmp_path / "teacher")
+        return str(tmp_path / "teacher")
+
+    return make
+
+
+@pytest.mark.parametrize("name", ["entity_ruler", "span_ruler", "told_by_a_model"])
+@pytest.mark.parametrize("form", [x for x in WRITERS if x != "label-studio"])
+def test_any_pipeline_annotates_what_convert_reads(teacher, lines, name, form):
+    folder = teacher(name)
+    if (form, name) == ("table", "told_by_a_model"):
+        assert "which labels it has" in run(folder, lines, "-F", form, code=2)[1]
+        return
+    if form in ("bib", "csl"):
+        pytest.importorskip("bibtexparser")
+        assert "Ada" in run(folder, lines, "-F", form)[0]
+        return
+    file = f"{folder}.out"
+    run(folder, lines, "-F", form, "-o", file)
+    texts = {x.text: x for x in read_annotations(file).texts if x.text}
+    assert [*texts] == [x for x in TEXTS if x]
+    for doc in spacy.load(folder).pipe(texts):
+        ents = [(x.start_char, x.end_char, x.label_) for x in doc.ents]
+        assert [x[:3] for x in texts[doc.text].spans] == ents
+    *_, last = objects(folder, lines)
+    assert last["record_confidence"] is last["spans"][0]["confidence"] is None
+
+
+@pytest.mark.parametrize(
+    "name, args, message",
+    [
+        ("ner", "-k 2 -F jsonl", "-k: no hosemi component in"),
+        ("ner", "--threads 1 --component x", "--threads and --component: no hosemi"),
+        ("ner", "--fail-on-drift", "Its components are: ner. Leave that out"),
+        ("ner", "-F bib", ""),
+        ("sentencizer", "", "sets doc.ents. Its components are: sentencizer."),
+        (None, "-F csl", "sets doc.ents. Its components are: none."),
+    ],
+)
+def test_what_needs_hosemi_is_refused(teacher, lines, name, args, message):
+    code = 2 if message else 0
+    assert message in run(teacher(name), lines, *args.split(), code=code)[1]
+
+
+def test_another_teacher_does_not_go_on(teacher, lines, tmp_path, monkeypatch):
+    args = [teacher("entity_ruler"), lines, "-o", tmp_path / "out.csv", "--resume"]
+    with monkeypatch.context() as patch:
+        stop_after(patch, 3, hit_ctrl_c)
+        run(*args, code=130)
+    teacher("span_ruler")
+    assert "was begun by another model" in run(*args, code=2)[1]
+    teacher("entity_ruler")
+    assert "Going on after line 2" in run(*args)[1]
