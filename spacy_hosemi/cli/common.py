@@ -207,8 +207,7 @@ def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSem
 
 
 def component_of(nlp: Language, model: str, name: str | None) -> HighOrderSemiCRF:
-    """Returns the trained component of a pipeline; exits with a message if there is
-    none."""
+    """Returns the trained component of a pipeline, or exits with a message."""
     from ..inspection.pipelines import components_of
 
     pipes = components_of(nlp)
@@ -249,18 +248,12 @@ def version_of(nlp: Language) -> str:
 def labels_of(nlp: Language, pipe: HighOrderSemiCRF | None) -> list[str]:
     """Returns the labels of a component, the names above them in a tree, and the labels
     of other components that set entities."""
+    from ..inspection.pipelines import setters_of
+
     labels = [] if pipe is None else [*pipe.labels, *pipe.schema.projection.names()]
     for name in setters_of(nlp):
         labels += nlp.pipe_labels.get(name, ())
     return [*dict.fromkeys(labels)]
-
-
-def setters_of(nlp: Language) -> list[str]:
-    """Returns the names of the components that set entities, or do not say what they
-    set; a span_ruler may set them beside spans."""
-    assigns = {name: nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names}
-    ents = {"doc.ents", "doc.spans"}
-    return [name for name, x in assigns.items() if not x or not ents.isdisjoint(x)]
 
 
 def _nearby(model: str) -> str:

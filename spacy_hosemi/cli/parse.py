@@ -22,7 +22,6 @@ from .common import (
     load_pipeline,
     read_texts,
     readers_of,
-    setters_of,
     version_of,
 )
 from .options import argument, option
@@ -321,6 +320,8 @@ def _note(files: Sequence[IO[str]], state: dict[str, Any], line: int) -> None:
 
 def _check_setters(nlp: Language, model: str, form: str, needing: list[str]) -> None:
     """Exits if a pipeline without hosemi sets no entities, or lacks what is needed."""
+    from ..inspection.pipelines import setters_of
+
     components = f"Its components are: {', '.join(nlp.component_names) or 'none'}."
     if not setters_of(nlp):
         expected = "Expected one that does, such as hosemi, ner or entity_ruler."

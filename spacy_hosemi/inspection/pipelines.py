@@ -55,6 +55,14 @@ def components_of(nlp: Language) -> dict[str, HighOrderSemiCRF]:
     return {n: pipe for n, pipe in nlp.components if isinstance(pipe, HighOrderSemiCRF)}
 
 
+def setters_of(nlp: Language) -> list[str]:
+    """Returns the names of the components that set entities, or do not say what they
+    set; a span_ruler may set them beside spans."""
+    assigns = {name: nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names}
+    ents = {"doc.ents", "doc.spans"}
+    return [name for name, x in assigns.items() if not x or not ents.isdisjoint(x)]
+
+
 def settings_of(nlp: Language, name: str) -> dict[str, Any]:
     """Returns the block [initialize.components.NAME] of a pipeline, interpolated; its
     fit writes nothing. Raises ValueError HS254 if it has no fit by L-BFGS."""
