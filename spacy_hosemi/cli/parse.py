@@ -188,13 +188,13 @@ def parse_cli(
         digests = [_digest_of(path) for path in files if Path(path).is_file()]
         names = "--format --rest --column --text-key --encoding -k --max-chars"
         values = form, rest, column, text_key, encoding, k, max_chars, safe_cells
-        names = [*names.split(), "--safe-cells"]
+        by_name = zip([*names.split(), "--safe-cells"], values)
         of_pipe = fingerprint(pipe) if pipe else sha256(nlp.to_bytes()).hexdigest()
         of_model = of_pipe, guarantee, replace(options, is_safe=True)
         begun = {
             "by another model": (pipe and pipe.name, of_model),
             "of other files": (files, digests),
-        } | {f"with another {x}": value for x, value in zip(names, values)}
+        } | {f"with another {x}": value for x, value in by_name}
         state["begun"] = {
             name: sha256(repr(value).encode("utf8", "replace")).hexdigest()
             for name, value in begun.items()
