@@ -57,6 +57,21 @@ ROLE = {
     "preprint": "online",
     "web": "online",
 }
+# Family and given names; initials with spaces, tight, and without dots.
+FORMS = {
+    "bare": "{0} {4}",
+    "family_bare_comma": "{0}, {4}",
+    "last_init": "{0}, {2}",
+    "last_init_tight": "{0}, {3}",
+    "last_init_nocomma": "{0} {3}",
+    "last_init_spaced": "{0} {2}",
+    "last_init_brackets": "{0} ({2})",
+    "last_full": "{0}, {1}",
+    "last_full_nocomma": "{0} {1}",
+    "init_last": "{2} {0}",
+    "init_last_tight": "{3} {0}",
+    "full": "{1} {0}",
+}
 LABEL_OF = {"edition": "note", "access": "note", "series": None, "eds": None}
 SHARES = {"train": 0.49, "dev": 0.21, "test": 0.3}
 
@@ -102,33 +117,16 @@ def initials(given: str, dot: str = ".", space: str = " ") -> str:
 
 
 def person(who: dict[str, str], form: str, caps: bool = False) -> str:
-    """Write one name in one form."""
+    """Write one name in one of the forms."""
     if "literal" in who:
         return who["literal"]
-    family, given = who["family"], who["given"]
-    family = family.upper() if caps else family
-    suffix = who.get("suffix", "")
+    family, given, suffix = who["family"], who["given"], who.get("suffix", "")
     tail = f", {suffix}" if suffix else ""
-    if form == "bare":
-        short = initials(given, "", "")
-        return f"{family} {short}" + (f" {suffix.rstrip('.')}" if suffix else "")
-    if form == "family_bare_comma":
-        return f"{family}, {initials(given, '', '')}{tail}"
-    if form == "last_init":
-        return f"{family}, {initials(given)}{tail}"
-    if form == "last_init_tight":
-        return f"{family}, {initials(given, '.', '')}{tail}"
-    if form == "last_init_nocomma":
-        return f"{family} {initials(given, '.', '')}{tail}"
-    if form == "last_full":
-        return f"{family}, {given}{tail}"
-    if form == "last_full_nocomma":
-        return f"{family} {given}{tail}"
-    if form == "init_last":
-        return f"{initials(given)} {family}{tail}"
-    if form == "init_last_tight":
-        return f"{initials(given, '.', '')} {family}{tail}"
-    return f"{given} {family}{tail}"
+    if form == "bare" and suffix:
+        tail = " " + suffix.rstrip(".")
+    short = initials(given), initials(given, ".", ""), initials(given, "", "")
+    family = family.upper() if caps else family
+    return FORMS[form].format(family, given, *short) + tail
 
 
 def name_list(people: list[dict[str, str]], style: Style, form: str, caps: bool) -> str:
@@ -139,9 +137,13 @@ def name_list(people: list[dict[str, str]], style: Style, form: str, caps: bool)
     comma, last, pair = style.joiner
     if form != style.names and pair.strip(" ,"):
         pair = pair.lstrip(",")
-    if len(names) == 1:
-        return names[0]
-    if len(names) == 2:
+    return join_names(names, (comma, last, pair))
+
+
+def join_names(names: list[str], joiner: tuple[str, str, str]) -> str:
+    """Join names: what stands between them, before the last, between two."""
+    comma, last, pair = joiner
+    if len(names) < 3:
         return pair.join(names)
     return comma.join(names[:-1]) + last + names[-1]
 
@@ -184,6 +186,14 @@ def title_case(text: str) -> str:
     return " ".join(done)
 
 
+def shorten(first: str, last: str, least: int) -> str:
+    """Leave out the digits that the last page shares with the first, but the least."""
+    same = 0
+    while len(first) == len(last) > same + least and first[same] == last[same]:
+        same += 1
+    return last[same:]
+
+
 def page_range(pub: Pub, style: Style, rng: random.Random) -> str:
     """Write the pages with the dash of the style, at times shortened."""
     first, _, last = pub["pages"].partition("-")
@@ -191,11 +201,8 @@ def page_range(pub: Pub, style: Style, rng: random.Random) -> str:
         return first
     if rng.random() < 0.02:
         return first + rng.choice(["ff", "ff."])
-    if rng.random() < style.short_pages and len(first) == len(last) > 1:
-        same = 0
-        while same < len(first) - 2 and first[same] == last[same]:
-            same += 1
-        last = last[same:]
+    if rng.random() < style.short_pages:
+        last = shorten(first, last, 2)
     dash = rng.choice([style.dash] * 4 + ["-", "–"])
     return first + dash + last
 
@@ -440,23 +447,27 @@ def assemble(pieces: list[Piece]) -> tuple[str, list[list[Any]]]:
     return text, spans
 
 
-def render(pub: Pub, name: str, rng: random.Random) -> dict[str, Any]:
-    """Write one publication in one style."""
+def styled(pub: Pub, name: str, rng: random.Random) -> list[Piece]:
+    """Write one publication in one style, as pieces."""
     style = STYLES[name]
     template = rng.choice(style.templates[ROLE[pub["kind"]]].split(" ~ "))
     values = fields(pub, style, template, rng)
     pieces = fill(parse(template), values, False) or []
     pieces = tidy(split_doi(who_first(pieces, values)))
     pieces = straighten(pieces, style, rng)
-    pieces = number_piece(style, rng) + blemish(pieces, rng)
+    return number_piece(style, rng) + blemish(pieces, rng)
+
+
+def record(pieces: list[Piece], pub: Pub, name: str) -> dict[str, Any]:
+    """Make a line of its pieces."""
     text, spans = assemble(pieces)
-    end = len(text.rstrip())
-    return {
-        "text": text[:end],
-        "spans": spans,
-        "publication": pub["id"],
-        "style": name,
-    }
+    own = {"publication": pub["id"], "style": name}
+    return {"text": text.rstrip(), "spans": spans, **own}
+
+
+def render(pub: Pub, name: str, rng: random.Random) -> dict[str, Any]:
+    """Write one publication in one style."""
+    return record(styled(pub, name, rng), pub, name)
 
 
 STYLES: dict[str, Style] = {
@@ -985,7 +996,7 @@ def make(pubs: list[Pub], seed: int) -> dict[str, list[dict[str, Any]]]:
     return out
 
 
-def check_lines(lines: list[dict[str, Any]]) -> None:
+def check_lines(lines: list[dict[str, Any]], edges: str = ",;:«»") -> None:
     """Assert that spans lie in their text, are trimmed, sorted and do not overlap."""
     for line in lines:
         text, last = line["text"], 0
@@ -993,7 +1004,7 @@ def check_lines(lines: list[dict[str, Any]]) -> None:
         for start, end, label in line["spans"]:
             assert label in LABELS, line
             assert last <= start < end <= len(text), line
-            assert text[start:end] == text[start:end].strip(" ,;:«»"), line
+            assert text[start:end] == text[start:end].strip(" " + edges), line
             last = end
 
 
