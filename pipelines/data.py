@@ -83,6 +83,8 @@ def main() -> int:
     parser.add_argument("data", type=Path, help="the folder with all data sets")
     about = srsly.read_yaml("about.yml")
     source = parser.parse_args().data / about["data"]
+    if not (source / "train.jsonl").is_file():
+        parser.error(f"there is no {source}/train.jsonl: name the folder of all data")
     labels = {x: label for label, (_, *own) in about["labels"].items() for x in own}
     parts = {}
     for part in ("train", "dev", "test"):
