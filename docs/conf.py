@@ -16,7 +16,7 @@ extensions = ["myst_parser"]
 root_doc = "docs/index"
 include_patterns = [
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "corpus/README.md", "docs/*.md"),
-    "examples/*/README.md",
+    *("examples/*/README.md", "pipelines/README.md"),
     *("benchmarks/README.md", "benchmarks/results/*.md", "benchmarks/papers/*.md"),
 ]
 html_theme = "furo"
