@@ -36,10 +36,7 @@ def marked(text: str) -> Doc:
     return doc
 
 
-@pytest.fixture(scope="module")
-def ingredients():
-    return load("ingredients/values.py")
-
+ingredients = load("ingredients/values.py")
 
 # What a text says: how many of, the least, the most. Some sites write 2½ as 21/2.
 NUMBERS = """
@@ -51,16 +48,15 @@ NUMBERS = """
 
 
 @pytest.mark.parametrize("line", re.split("; |\n", NUMBERS.strip()))
-def test_numbers(ingredients, line):
+def test_numbers(line):
     text, *numbers = re.fullmatch(r"(.*): (\S+) (\S+) (\S+)", line).groups()
     expected = tuple(None if x == "-" else float(x) for x in numbers)
     assert ingredients.read_numbers(text) == expected
 
 
-def shown(amount) -> str:
-    of_each = f" of {shown(amount.each)}" if amount.each else ""
-    number = "-" if amount.low is None else f"{amount.low:g}"
-    return f"{number} {amount.unit or '-'}{of_each}"
+def shown(x) -> str:
+    number = "-" if x.low is None else f"{x.low:g}"
+    return f"{number} {x.unit or '-'}" + (f" of {shown(x.each)}" if x.each else "")
 
 
 AMOUNTS = """
@@ -79,13 +75,13 @@ salt:"""
 
 
 @pytest.mark.parametrize("line", AMOUNTS.strip().split("\n"))
-def test_amounts(ingredients, line):
+def test_amounts(line):
     text, _, amounts = line.partition(":")
     found = ingredients.read_amounts(marked(text))
     assert ", ".join(map(shown, found)) == amounts.strip()
 
 
-def test_schemas(ingredients):
+def test_schemas():
     text = "[quantity 1] ([quantity 14]-[unit ounce]) [unit can] [name tomatoes], "
     found = marked(text + "[preparation peeled], [preparation diced]")._.ingredient
     (amount,) = found.amounts
@@ -93,9 +89,7 @@ def test_schemas(ingredients):
     assert amount.to("ml") is None is amount.each.to("cup")
     supply = found.to_schema()
     assert supply["name"] == "tomatoes" and supply["description"] == "peeled, diced"
-    quantity = supply["requiredQuantity"]
-    assert quantity["value"] == 1 and quantity["unitText"] == "can"
-    assert quantity["valueReference"]["unitCode"] == "ONZ"
+    assert supply["requiredQuantity"]["valueReference"]["unitCode"] == "ONZ"
     load("affiliations/values.py")
     text = (
         "[marker 1][department Physics], [institution Univ. of X], [city Y], [city Y]"
@@ -106,7 +100,6 @@ def test_schemas(ingredients):
         "department": [{"@type": "Organization", "name": "Physics"}],
         "address": {"@type": "PostalAddress", "addressLocality": "Y"},
     }
-    assert marked("nothing")._.affiliation.to_schema()["name"] == ""
 
 
 def test_tokens_become_text():
@@ -121,11 +114,10 @@ def test_tokens_become_text():
 @pytest.mark.parametrize("name", ["references", "ingredients", "affiliations"])
 def test_projects(name):
     """Version, package and language agree in all that a project says."""
-    about = srsly.read_yaml(PIPELINES / name / "about.yml")
-    project = srsly.read_yaml(PIPELINES / name / "project.yml")
-    assert {x["name"] for x in project["commands"]} >= {*project["workflows"]["all"]}
-    steps = [x for step in project["commands"] for x in step["script"]]
-    lang, _, rest = about["package"].partition("_")
+    package = srsly.read_yaml(PIPELINES / name / "about.yml")["package"]
+    commands = srsly.read_yaml(PIPELINES / name / "project.yml")["commands"]
+    steps = [x for step in commands for x in step["script"]]
+    lang, _, rest = package.partition("_")
     assert f"--name {rest} --version {spacy_hosemi.__version__}" in steps[-1]
     assert (lang == "xx") == any("--lang xx" in x for x in steps)
 
@@ -139,41 +131,33 @@ ABOUT = """
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # of `spacy package` itself
-def test_card(tmp_path, monkeypatch, ingredients):
+def test_card(tmp_path, monkeypatch):
     """The card says what a tiny model finds; its package has values and licences."""
     card = load("card.py")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(card, "ERRORS", (0.5,))
     monkeypatch.setattr(sys, "argv", ["card.py", "model"])
-    nlp = make_trained()
-    nlp.to_disk("model")
+    (nlp := make_trained()).to_disk("model")
     Path("corpus").mkdir()
+    Path("build").mkdir()
     texts = {"train": TRAIN, "test": TRAIN[:3], "promise": ["[PER Eve] met [PER Ada]."]}
     for part, lines in texts.items():
         docs = [example.reference for example in make_examples(nlp, lines)]
         DocBin(docs=docs).to_disk(f"corpus/{part}.spacy")
     Path("corpus/licence-D.txt").write_text("As you like.")
-    Path("build").mkdir()
     srsly.write_json("build/scores.json", nlp.evaluate(make_examples(nlp)))
     Path("about.yml").write_text(ABOUT)
     shutil.copy(PIPELINES / "ingredients" / "values.py", "values.py")
     assert card.main() == 0
     text = Path("model/README.md").read_text("utf8")
-    for part in (
-        "| `PER` | who | `",
-        "On 3 test records: F1 of exact spans **100.0",
-        "- [D]",
-    ):
-        assert part in text
+    assert "| `PER` | who | `" in text and "F1 of exact spans **100.0**" in text
     assert "| 50 % | none | 0 | - | - |" in text and "| no person | 2 | " in text
     assert "Ada Lovelace wrote to Charles Babbage in London.\n  0.9" in text
-    names = {
-        "name": "hosemi_tiny",
-        "version": "0.2.0",
-        "code_paths": [Path("values.py")],
-    }
-    package(Path("model"), tmp_path, create_sdist=False, **names)
-    folder = tmp_path / "en_hosemi_tiny-0.2.0"
+    code = [Path("values.py")]
+    package(
+        Path("model"), tmp_path, None, code, "hosemi_tiny", "1.0", create_sdist=False
+    )
+    folder = tmp_path / "en_hosemi_tiny-1.0"
     assert "As you like." in (folder / "LICENSES_SOURCES").read_text("utf8")
     requirements = srsly.read_json(folder / "meta.json")["requirements"]
     assert {re.match(r"\w+", x)[0] for x in requirements} >= {"pint", "spacy_hosemi"}
