@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +36,9 @@ _OBJECTIVE = Kind(
 def change_setting(pipe: HighOrderSemiCRF, name: str, value: Any) -> None:
     """Change one setting, as setting the attribute of this name does.
 
-    RAISES (ValueError): As `Settings`; HS042 name; HS090, HS091, HS118 the
-        features, labels or label tree do not allow it; HS150 the weights depend on
-        it. The component is as it was then.
+    RAISES (ValueError): As `Settings`; HS042 name; HS071 to HS074, HS076 rules; HS090,
+        HS091, HS118 the features, labels or label tree do not allow it; HS150 the
+        weights depend on it. The component is as it was then.
     """
     read("the name of a setting", choice(NAMES), name)
     settings, old = pipe.settings.changed(name, value), getattr(pipe.settings, name)
@@ -48,6 +49,11 @@ def change_setting(pipe: HighOrderSemiCRF, name: str, value: Any) -> None:
     if pipe.trainer.is_initialized and name == "min_confidence":
         names = pipe.schema.projection.names()
         check_labels(settings.min_confidence, names, pipe.name)
+    if pipe.trainer.is_initialized and name == "label_rules":
+        schema = replace(pipe.schema, rules=settings.label_rules)
+        _ = schema.automaton
+        with pipe.published.change():
+            pipe.schema = schema
     pipe.settings = settings
     pipe.config_blocks.show({name: settings.cfg[name]})
     if name in LEARNT and new != old:

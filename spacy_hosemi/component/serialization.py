@@ -176,7 +176,7 @@ def _restore(
     pipe.training_texts = read_texts(cfg.get("seen_texts"))
     pipe.config_blocks.show(pipe.settings.cfg)
     # Before initialization rules may name labels that there are not yet.
-    rules = saved["label_rules"] if pipe.trainer.is_initialized else []
+    rules = pipe.settings.cfg["label_rules"] if pipe.trainer.is_initialized else []
     pipe.schema = make_schema(pipe, {**saved, **cfg, "label_rules": rules})
     pipe.trainer.connect()
     choose_features(pipe)

@@ -170,8 +170,9 @@ class Settings:
     label_rules: tuple[str, ...] = _key(
         list_of(TEXT),
         (),
-        'What the labels of a document must satisfy, such as "author at most once".',
-        WEIGHTS,
+        'What the labels of a document must satisfy, such as "author at most once"; '
+        "may change after training, too.",
+        PROBABILITIES,
     )
     explicit_length: int = _key(
         integer(1, MAX_LENGTH),

@@ -192,9 +192,15 @@ RULES = {
 @pytest.mark.filterwarnings("ignore:.*HSW05")
 @pytest.mark.parametrize("rules", [[*RULES][:2], [*RULES][2:], [*RULES]])
 @pytest.mark.parametrize("temperature", [1.0, 2.5])
-def test_rules(rules, temperature):
-    """Against the segmentations that keep them."""
-    pipe = make_pipe(label_rules=rules, temperature=temperature)
+@pytest.mark.parametrize("when", ["before", "after", "loaded"])
+def test_rules(rules, temperature, when):
+    """Against the segmentations that keep them; set before training or after."""
+    first = rules if when == "before" else []
+    pipe = make_pipe(label_rules=first, temperature=temperature)
+    pipe.label_rules = rules
+    if when == "loaded":
+        other = make_pipe(label_rules=["B at least twice"])
+        pipe = other.from_bytes(pipe.to_bytes())
     doc = make_doc(NLP, *"aabc")
     free = by_spans(pipe, doc)
 
@@ -206,6 +212,8 @@ def test_rules(rules, temperature):
     for spans, p in free.items():
         wanted = p / z if keeps(spans) else 0.0
         assert pipe.probability(doc, spans) == pytest.approx(wanted, abs=1e-9)
+    best = max(filter(keeps, free), key=free.__getitem__)
+    assert tuple(triples(pipe(doc).ents)) == best
 
 
 def test_spans_that_words_do_not_have():

@@ -18,6 +18,7 @@ from spacy_hosemi.component.settings import NAMES
 from ..helpers import (
     SMALL,
     averaged,
+    find,
     initialize,
     lbfgs,
     make_doc,
@@ -417,7 +418,6 @@ def test_the_config_of_a_saved_model_can_be_changed(tmp_path):
 LEARNT = {
     "max_order": 3,
     "max_length": 2,
-    "label_rules": ["PER at most once"],
     "encoding": "BIO",
     "outside": "token",
     "scope": "sents",
@@ -469,6 +469,51 @@ def test_the_config_cannot_change_what_the_weights_were_made_for(name, where, tm
     changed = {"components": {"hosemi": {"threads": 2}}}
     if where == "call":
         assert spacy.load(tmp_path, config=changed).get_pipe("hosemi").threads == 2
+
+
+@pytest.mark.parametrize(
+    "code, rules",
+    [
+        (None, ["PER at most once"]),
+        ("HS070.*at most", ["PER at most"]),
+        ("HS071.*'Per'.*LOC.*PER", ["Per at most once"]),
+        ("HS073.*contradict", ["PER at most once", "PER at least twice"]),
+        ("HS074.*PER at most 20000", ["PER at most 20000"]),
+        ("HS076", [f"{y} at most {n}" for y, n in (("PER", 90), ("LOC", 100))]),
+    ],
+)
+def test_rules_of_a_trained_component(code, rules, tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_hosemi.core.automaton.compile.MAX_STATES", 5_000)
+    nlp, text = make_trained(), "Ada met Mary Somerville in Paris and Charles Babbage."
+    pipe, found = nlp.get_pipe("hosemi"), find(nlp, text)
+    assert [y for _, y in found].count("PER") == 2
+    nlp.to_disk(tmp_path)
+    config = {"components": {"hosemi": {"label_rules": rules}}}
+    if code is not None:
+        for refused in (
+            lambda: setattr(pipe, "label_rules", rules),
+            lambda: spacy.load(tmp_path, config=config),
+        ):
+            with pytest.raises(ValueError, match=code):
+                refused()
+        assert pipe.label_rules == pipe.schema.rules == ()
+        assert find(nlp, text) == found
+        return
+    pipe.label_rules = rules
+    loaded = spacy.load(tmp_path, config=config)
+    for ruled in (nlp, loaded):
+        assert [y for _, y in find(ruled, text)].count("PER") == 1
+        ruled.to_disk(tmp_path)
+        again = spacy.load(tmp_path)
+        assert find(again, text) == find(ruled, text)
+        again.get_pipe("hosemi").label_rules = []
+        assert find(again, text) == found
+        doc = ruled.make_doc(text)  # rules are for what others have not set
+        doc.set_ents([doc.char_span(0, 3, "PER"), doc.char_span(8, 23, "PER")])
+        assert [x.text for x in ruled(doc).ents][:2] == ["Ada", "Mary Somerville"]
+        keep = [(0, 1, "PER"), (2, 4, "PER")]
+        with pytest.raises(ValueError, match="HS060.*PER at most once"):
+            ruled.get_pipe("hosemi").redecode(ruled.make_doc(text), keep=keep)
 
 
 @pytest.mark.parametrize("value", [[["US$", 0.5]], {"US$": 0.5}, [["PER", 0.5]], 0.5])
