@@ -703,6 +703,18 @@ class Errors(metaclass=_Coded):
         "again and again; expected one at a time. Wait until it has ended, or choose "
         "another path."
     )
+    HS368 = (
+        "{found} documents have no annotation of any token; expected corrections: "
+        "documents with entities, or without any. Give some."
+    )
+    HS369 = (
+        "{name} is not trained, or has labels in a tree; expected trained labels that "
+        "are in none. Call hosemi.fit(examples) instead, with old examples, too."
+    )
+    HS370 = (
+        "{name} does not know the labels {found} of the corrections; expected one of "
+        "{near}. Rename them, or give those that are new: labels=[..], --label NAME."
+    )
     HS372 = (
         "{path} has tags of no clear scheme: {found}; expected one for each token, all "
         "such as B-PER, or PER, (PER* or NE=B-PER, and O outside of spans. Rename the "
@@ -971,6 +983,15 @@ class Warnings(metaclass=_Coded):
         "component before {name} sets sentence starts, and no predicted span crosses "
         "one. Put {name} in front of that component (a parser, a senter or a "
         "sentencizer), or leave it out."
+    )
+    HSW96 = (
+        "{found} of {total} corrections have other separators at the ends of spans "
+        "than what {name} predicts ({texts}). Unless that is meant, adapt with "
+        "trim=True, or --trim: they get those of predictions."
+    )
+    HSW97 = (
+        "{found} of {total} corrections have the words of another one, and other "
+        "spans: the last one of these counts. Remove what is wrong."
     )
     HSW98 = (
         "nothing is learnt from the functions {names}: in {n_docs} training documents "

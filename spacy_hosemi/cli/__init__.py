@@ -5,6 +5,7 @@ spacy.cli are imported at the top of its modules; all else is imported where it 
 """
 
 from . import (  # noqa: F401 - the commands
+    adapt,
     calibrate,
     check,
     compare,

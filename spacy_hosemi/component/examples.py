@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from difflib import get_close_matches
+from itertools import chain, pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +14,21 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..formats.checks import trimmed
 from ..formats.documents import make_doc
 from ..formats.texts import AnnotatedText, LabeledSpan, has_half
-from ..labels.alignment import check_reach, read_annotations, with_clean_words
+from ..labels.alignment import (
+    check_reach,
+    labels_of,
+    read_annotations,
+    with_clean_words,
+    with_separators,
+)
 from ..labels.partial import PartialLabels
 from ..training.corpus import Corpus, read_corpus
 from ..values import shown
+from .folds import words_of
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
@@ -151,6 +161,41 @@ def _triple(span: Any) -> Any:
     if isinstance(span, Mapping):
         return span.get("start"), span.get("end"), span.get("label")
     return span[:3] if isinstance(span, LabeledSpan) else span
+
+
+def read_corrections(
+    pipe: HighOrderSemiCRF, examples: list[Example], labels: Iterable[str], trim: bool
+) -> tuple[list[Example], list[PartialLabels]]:
+    """Returns the last of the examples with the same words, and their annotation, for
+    `adapt`; see there."""
+    last: dict[bytes, tuple[Example, PartialLabels]] = {}
+    known, n_other = [*pipe.labels, *labels], 0
+    for pair in zip(examples, read_annotations(examples, pipe.incorrect_spans_key)):
+        before = last.pop(words := words_of(pair[0].predicted), None)
+        n_other += before is not None and before[1].required != pair[1].required
+        last[words] = pair
+    items, annotations = [x for x, _ in last.values()], [x for _, x in last.values()]
+    docs = [x.predicted for x in items]
+    if all(x.unknown(len(doc)).all() for x, doc in zip(annotations, docs)):
+        raise ValueError(Errors.HS368.format(found=len(examples)))
+    if unknown := sorted(labels_of(annotations).difference(known)):
+        by_lower = {label.lower(): label for label in known}
+        near = get_close_matches(unknown[0].lower(), by_lower, 1) or by_lower
+        args = {"found": unknown, "near": [by_lower[x] for x in near]}
+        raise ValueError(Errors.HS370.format(name=pipe.name, **args))
+    if n_other:
+        message = Warnings.HSW97.format(found=n_other, total=len(examples))
+        warnings.warn(message, stacklevel=3)
+    check_reach(items, annotations, set())
+    spans = [x.spans for x in pipe.predict(docs)]
+    trimmed, differences = with_separators(docs, annotations, spans)
+    n_docs = sum(map(bool, differences))
+    if not trim and n_docs > len(docs) / 2:
+        n = Counter(chain.from_iterable(differences)).most_common(3)
+        texts = "; ".join(f"{text}: {times}" for text, times in n)
+        shown = {"name": pipe.name, "total": len(docs), "texts": texts}
+        warnings.warn(Warnings.HSW96.format(found=n_docs, **shown), stacklevel=3)
+    return items, trimmed if trim else annotations
 
 
 def read_gold(

@@ -15,12 +15,26 @@ from ..errors import Errors
 from ..features.instances import divide
 from ..labels.alignment import labels_of, read_annotations
 from ..training import lbfgs
+from ..training.adaptation import Adaptation
 from ..training.corpus import read_corpus
 from ..training.lbfgs import Fit, FitReport
+from ..values import number, or_null, read
 from .configure import as_a_whole, use_labels
-from .examples import Annotated, check_examples, read_examples, read_gold
-from .initialize import check_initialization, fitted, learn
+from .examples import (
+    Annotated,
+    by_clean_words,
+    check_examples,
+    read_corrections,
+    read_examples,
+    read_gold,
+)
+from .folds import make_folds
+from .initialize import check_initialization, fitted, learn, read_scored
+from .judging import only_spans, scores_of
 from .parameters import check_sparse
+from .penalty_search import DEFAULT, N_ADAPTED, Trial, choose_strength
+from .prediction_warnings import PredictionWarnings
+from .settings import decoding_options
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
@@ -37,6 +51,7 @@ class FitResult:
         tree one for each level; none for a fit that makes no report.
     trials (Tuple[Mapping[str, Any], ...]): What l2 = "auto" has tried: l2, decoding,
         expected_f1, ents_f, ents_record_accuracy, is_chosen.
+    strength (Optional[float]): Of `adapt`, see there.
     """
 
     n_documents: int
@@ -44,6 +59,7 @@ class FitResult:
     labels: tuple[str, ...]
     reports: tuple[FitReport, ...]
     trials: tuple[Mapping[str, Any], ...] = ()
+    strength: float | None = None
 
     @property
     def n_iterations(self) -> int:
@@ -136,6 +152,69 @@ def _choose_fit(fit: Fit | None, settings: dict[str, Any]) -> Fit:
         names = [*settings, "fit"]
         raise ValueError(Errors.HS181.format(found=names, expected=["fit"]))
     return fit
+
+
+def adapt(
+    pipe: HighOrderSemiCRF,
+    examples: Iterable[Example | Doc | Annotated],
+    strength: float | None = None,
+    *,
+    nlp: Language | None = None,
+    labels: Iterable[str] = (),
+    trim: bool = False,
+) -> FitResult:
+    """Learn corrections without the documents that the component was trained on, and
+    keep what it knows from these: see `Adaptation`.
+
+    examples, nlp: As for `fit`; of equal texts the last one counts, and tokens without
+        annotation are unknown.
+    strength (Optional[float]): How firmly old weights are held. None: the largest of
+        STRENGTHS that predicts each example (of many: each tenth) from the others not
+        worse than the best of these but for chance.
+    labels (Iterable[str]): New labels; no others may be in the examples.
+    trim (bool): Give spans the separators at their ends that predicted spans have.
+    RETURNS (FitResult): Its trials have a strength; the first is the old component.
+    RAISES (ValueError): HS053, HS121, HS180, HS182 as `fit`; HS043 strength; HS368 no
+        annotation; HS369 what cannot be adapted; HS370 an unknown label. The component
+        is as it was then, and after Ctrl-C.
+    RAISES (TypeError): HS231 examples.
+    WARNS (UserWarning): HSW96 separators are others; HSW97 equal texts.
+    """
+    check_sparse(pipe, "adapt")
+    strength = read("strength", or_null(number(least=0.0)), strength)
+    before: Any = pipe.facts.trials if pipe.facts else []
+    l2 = next((trial["l2"] for trial in before if trial["is_chosen"]), DEFAULT)
+    minimize = lbfgs.make_lbfgs(l2, progress=False)
+    minimize.check(pipe.objective)
+    if not (pipe.weights.is_trained and pipe.schema.projection.takes_labels):
+        raise ValueError(Errors.HS369.format(name=pipe.name))
+    read_all = read_examples(examples, nlp, pipe)
+    corrections, annotations = read_corrections(pipe, read_all, labels, trim)
+    old, settings = pipe.schema, pipe.settings
+    with as_a_whole(pipe):
+        for label in sorted(labels_of(annotations).difference(pipe.labels)):
+            pipe.add_label(label)
+        clean, known = by_clean_words(pipe, corrections, annotations)
+        args = known, pipe.schema, settings.scope, pipe.name
+        corpus = read_corpus([x.predicted for x in clean], *args)
+        adaptation = Adaptation(pipe.trainer, corpus, settings.cfg, old)
+        batch, trials = pipe.trainer.batch(corpus, pipe.objective), list[Trial]()
+        if strength is None:
+            options = only_spans(decoding_options(settings, pipe.name, None))
+            scored = read_scored(pipe, corrections, annotations)
+            folds = make_folds(batch, scored, settings.scope, N_ADAPTED, 0)
+            tried = adaptation, minimize.at(l2), folds, options
+            strength, trials = choose_strength(*tried)
+            batch.weights.set_vector(adaptation.centre)
+        report = adaptation.fit(minimize, strength)(batch)
+        adaptation.finish()
+        fitted.discard(pipe)
+        pipe.prediction_warnings = PredictionWarnings()
+        pipe.note_seen(corrections)
+    n_spans = sum(len(x.required) for x in annotations)
+    rows = tuple({"strength": x.value, **scores_of(x.counts)} for x in trials)
+    found = len(corrections), n_spans, pipe.labels, (report,), rows
+    return FitResult(*found, strength)
 
 
 def update(

@@ -23,6 +23,7 @@ from ..hierarchy.level_decodings import LEVEL_DECODINGS
 from ..labels.alignment import labels_of
 from ..prediction.decoder import DecodingOptions
 from ..prediction.decodings import DECODINGS
+from ..training.adaptation import Adaptation
 from ..training.lbfgs import TRIAL_TOLERANCE, FitReport, Lbfgs
 from ..training.progress import bar_of
 from ..training.trainer import Trainer
@@ -61,6 +62,13 @@ MOST_TRAINED = 0.5
 # A smaller dev is no judge: a document or two would decide.
 LEAST_DEV = 10
 
+# Of `adapt`, from strong to weak: the share of its documents that hold a weight.
+STRENGTHS: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 0.003)
+
+# There each document is judged by weights of the others, up to this many; of more, this
+# many parts.
+N_ADAPTED = 10
+
 # Settings of the component: decoding, and expected_f1 where that counts.
 Decoding = tuple[str, float | None]
 
@@ -72,10 +80,10 @@ def distance(l2: float) -> float:
 
 @dataclass(frozen=True)
 class Trial:
-    """What one l2 has reached, with the decoding that was best for it, by document that
-    was judged."""
+    """What one value, of l2 or of the strength of `adapt`, has reached, with the
+    decoding that was best for it, by document that was judged."""
 
-    l2: float
+    value: float
     decoding: str
     expected_f1: float | None
     counts: Counts
@@ -99,9 +107,9 @@ class Trial:
     @property
     def in_words(self) -> str:
         """The settings, as they are printed."""
-        value = "null" if self.expected_f1 is None else self.expected_f1
+        f1 = "null" if self.expected_f1 is None else self.expected_f1
         reads_f1 = DECODINGS[self.decoding].reads_expected_f1
-        return f"l2 {self.l2:g}, {self.decoding}" + (f" {value}" if reads_f1 else "")
+        return f"l2 {self.value:g}, {self.decoding}" + (f" {f1}" if reads_f1 else "")
 
     @property
     def scores_in_words(self) -> str:
@@ -116,7 +124,7 @@ class Trial:
         """Returns the settings that were tried and their scores, for JSON."""
         settings = {"decoding": self.decoding, "expected_f1": self.expected_f1}
         scores = {"ents_f": self.f1, "ents_record_accuracy": self.record_accuracy}
-        return {"l2": self.l2, **settings, **scores}
+        return {"l2": self.value, **settings, **scores}
 
 
 class PenaltySearch:
@@ -216,7 +224,7 @@ class PenaltySearch:
 
     def _fit_last(self, batch: Any) -> FitReport:
         """Fits all documents with the best l2."""
-        l2 = DEFAULT if self.best is None else self.best.l2
+        l2 = DEFAULT if self.best is None else self.best.value
         return self.fit.at(l2, is_final=True)(batch)
 
     @property
@@ -266,14 +274,16 @@ class PenaltySearch:
         if best is None or best.score == top.score:
             return "the best"
         scores = f"{100 * best.score:.2f}, is within chance of {100 * top.score:.2f}"
-        return f"its mean, {scores} of l2 {top.l2:g}, which is farther from {DEFAULT:g}"
+        return (
+            f"its mean, {scores} of l2 {top.value:g}, which is farther from {DEFAULT:g}"
+        )
 
     def _is_chosen(self, trial: Trial) -> bool:
         """Whether the last trial is the nearest to DEFAULT of those within chance: the
         rule of one standard error of Breiman et al. 1984, section 3.4.3."""
         if self.best is None or not self._is_within_chance(self.best):
             return True
-        is_nearer = distance(trial.l2) < distance(self.best.l2)
+        is_nearer = distance(trial.value) < distance(self.best.value)
         return is_nearer and self._is_within_chance(trial)
 
     def _is_within_chance(self, trial: Trial) -> bool:
@@ -317,6 +327,29 @@ class PenaltySearch:
     def _say(self, text: str) -> None:
         if self.fit.settings["progress"]:
             tqdm.write(text, file=sys.stderr)
+
+
+def choose_strength(
+    adaptation: Adaptation, fit: Lbfgs, folds: list[Fold], options: DecodingOptions
+) -> tuple[float, list[Trial]]:
+    """Returns a strength, and what was tried: a path as that of `PenaltySearch`, behind
+    the old weights, of infinite strength."""
+    trials = list[Trial]()
+    for strength in (math.inf, *STRENGTHS) if folds else ():
+        parts = []
+        for fold in folds:
+            fold.batch.weights.set_vector(fold.vectors[0])
+            if strength < math.inf:
+                adaptation.fit(fit, strength)(fold.batch)
+                fold.vectors = [fold.batch.weights.vector()]
+            parts.append(fold.held_out.counts(adaptation.trainer, options))
+        settings = options.decoding, options.expected_f1
+        trials.append(Trial(strength, *settings, np.concatenate(parts)))
+        best = max(trials[1:] or trials, key=lambda trial: trial.score)
+        if is_sure(best, trials[-1]):
+            break
+    near = (trial.value for trial in trials[1:] if not is_sure(best, trial))
+    return next(near, STRENGTHS[0]), trials
 
 
 def search_of(fit: Any) -> PenaltySearch | None:

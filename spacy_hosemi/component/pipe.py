@@ -182,6 +182,7 @@ class HighOrderSemiCRF(TrainablePipe):
     add_label = training.add_label
     initialize = initialization.initialize
     fit = training.fit
+    adapt = training.adapt
     update = training.update
     rehearse = training.rehearse
     use_params = training.use_params

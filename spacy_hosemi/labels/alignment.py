@@ -163,6 +163,41 @@ def as_scored(example: Example, annotation: PartialLabels) -> tuple[PartialLabel
     return replace(annotation, blocked=blocked), len(spans)
 
 
+def with_separators(
+    docs: Sequence[Doc],
+    annotations: Sequence[PartialLabels],
+    predicted: Sequence[Iterable[Span]],
+) -> tuple[list[PartialLabels], list[set[str]]]:
+    """Returns annotations whose spans have the borders of those predicted spans that
+    differ from them by separators alone, and for each document how they differ."""
+    moved, differences = [], []
+    for doc, annotation, spans in zip(docs, annotations, predicted):
+        of_core = {_core(doc, span): span for span in spans}
+        required, of_doc, last = list[Span](), set[str](), 0
+        blocked = None if annotation.blocked is None else annotation.blocked.copy()
+        for span in annotation.required:
+            start, end, label = of_core.get(_core(doc, span), span)
+            pairs = ("begins", start, span[0]), ("ends", span[1], end)
+            for verb, left, right in pairs:
+                has = "with" if left > right else "without"
+                text = doc[min(left, right) : max(left, right)]
+                of_doc |= {f"{label} {verb} {has} {text}"} if left != right else set()
+            start, last = max(start, last), end
+            if blocked is not None:
+                blocked[span[0] : span[1]] = True
+                blocked[start:end] = False
+            required += [(start, end, label)] * (start < end)
+        moved.append(replace(annotation, required=tuple(required), blocked=blocked))
+        differences.append(of_doc)
+    return moved, differences
+
+
+def _core(doc: Doc, span: Span) -> Span:
+    """Returns a span without separators at its ends, unless it has nothing else."""
+    words = [i for i in range(*span[:2]) if any(map(str.isalnum, doc[i].text))]
+    return (words[0], words[-1] + 1, span[2]) if words else span
+
+
 def given_tokens(example: Example) -> list[str] | None:
     """Returns the tokens of a document that came as tokens, without a text: nobody
     knows the spaces between them."""

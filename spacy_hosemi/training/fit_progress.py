@@ -59,6 +59,8 @@ class FitProgress:
         self.max_iter, self._n_small = max_iter, n_small
         self.best, self.loss, self.n_steps = batch.weights.vector(), np.inf, 0
         self._n_weights = len(self.best)
+        self.centre: Floats | None = None
+        self.unit: Floats | float = 1.0
         self.is_over = self.is_converged = False
         self.reason = ""
         self.n_kept: int | None = None
@@ -195,8 +197,11 @@ class FitProgress:
             warnings.warn(Warnings.HSW61.format(**values), stacklevel=4)
 
     def to_weights(self, x: Floats) -> Floats:
-        """Returns the weights, [N]: x[:N] - x[N:] if x has 2 N numbers."""
+        """Returns the weights, [N]: x[:N] - x[N:] if x has 2 N numbers; centre + unit *
+        x if there is a centre."""
         n = self._n_weights
+        if self.centre is not None:
+            return self.centre + self.unit * x
         return x[:n] - x[n:] if len(x) > n else x
 
     def _watch(self, is_last: bool = False) -> dict[str, Any]:

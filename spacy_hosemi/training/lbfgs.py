@@ -203,7 +203,12 @@ class Lbfgs:
     log (Optional[FitLog]), checkpoint (Optional[Checkpoint]): Its files.
     is_trial (bool): There are many of these fits, and one that is kept: it says
         nothing, and one iteration of little gain ends it.
+    centre (Optional[float64 [N]]): The weights that l2 holds; None: all are 0.
+    known (Union[float64 [N], float]): What is added to the l2 of each weight.
     """
+
+    centre: Floats | None = None
+    known: Floats | float = 0.0
 
     def __init__(
         self, l2: Mapping[str, float] | None, settings: Mapping[str, Any]
@@ -239,10 +244,18 @@ class Lbfgs:
             fit.settings = {**self.settings, **more}
         return fit
 
+    def around(self, centre: Floats, known: Floats) -> Lbfgs:
+        """Returns the same fit, near weights that are known from other documents. It
+        says nothing, and raises KeyboardInterrupt where others end."""
+        fit = copy(self)
+        fit.centre, fit.known, fit.is_trial = centre, known, True
+        return fit
+
     def __call__(self, batch: Trainable) -> FitReport:
         """Minimizes the loss with both penalties, from the present weights.
 
-            sum of losses + sum_k l2[k] / 2 * w[k]^2 + l1 * sum_k |w[k]|
+            sum of losses + sum_k (l2[k] + known[k]) / 2 * (w[k] - centre[k])^2
+                          + l1 * sum_k |w[k]|
 
         With l1, w is the difference of two vectors that are bounded below by 0, so that
         the objective is smooth. Where w must be 0 or more, the second one is 0.
@@ -257,6 +270,8 @@ class Lbfgs:
             raise ValueError(Errors.HS290)
         began = time.process_time()
         progress = self._minimize(batch, self.l2)
+        if self.centre is not None and progress.reason == "interrupted":
+            raise KeyboardInterrupt
         batch.weights.set_vector(progress.to_weights(progress.best), copy=False)
         batch.weights.round()  # a saved model predicts the same
         report = FitReport(
@@ -291,8 +306,7 @@ class Lbfgs:
         n_small = 1 if self.is_trial or l1 or nonnegative else 2
         files, limits = (self.log, self.checkpoint), (settings["max_iter"], n_small)
         progress = FitProgress(batch, *files, about, *limits)
-        penalty, start = weights.vector_values(l2), progress.best
-        n = len(start)
+        penalty, start = weights.vector_values(l2) + self.known, progress.best
         if l1 or nonnegative:
             import scipy.optimize  # noqa: F401 - its BLAS is limited below, too
         # The vectors are added up in less time than threads need to meet, and while
@@ -304,18 +318,25 @@ class Lbfgs:
         with one_thread, bar, shared, progress.running(bar):
 
             def value_and_gradient(x: Floats) -> tuple[float, Floats]:
-                w = x[:n] - x[n:] if l1 else x
+                w = progress.to_weights(x)
                 weights.set_vector(w, copy=False)
                 value, gradient = progress.evaluate()
-                pull = penalty * w
+                if self.centre is None:
+                    pull = penalty * w
+                    value += 0.5 * float(pull @ w)
+                else:
+                    gradient *= progress.unit
+                    pull, value = x, value + 0.5 * float(x @ x)
                 gradient += pull
-                value += 0.5 * float(pull @ w)
                 if l1:
                     value += l1 * float(x.sum())
                     gradient = np.concatenate([gradient, -gradient]) + l1
                 progress.evaluated(value, gradient)
                 return value, gradient
 
+            if self.centre is not None:
+                progress.centre, progress.unit = self.centre, penalty**-0.5
+                start = (start - self.centre) / progress.unit
             if l1:
                 start = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
             progress.best = start

@@ -57,6 +57,8 @@ RUNS = [
     f"settings DATA --kind names --max-train 6 --tune .02 {TRIALS}",
     "dirty_text DATA --only ligatures",
     "tokenizers DATA --passes 1",
+    "adapt SETS --model MODEL --old DATA/test.jsonl --sizes 2 --draws 1 --max-docs 5 "
+    "--ways before update adapt",
     "references SETS --lines 12 --seeds 1 2 --test",
     "estimates DATA",
     "faults DATA --kills 2 --corruptions 20",
@@ -200,7 +202,7 @@ def in_this_process(monkeypatch):
 EXACT = {"accuracy", "ablation", "calibration", "hierarchy", "learning_curves"}
 EXACT |= {"neural", "partial_annotation", "patterns", "dirty_text", "settings"}
 EXACT |= {"clauses", "fields", "running_time", "orders", "guarantee", "updates"}
-EXACT |= {"round_trip", "references"}
+EXACT |= {"round_trip", "references", "adapt"}
 
 # What the extra "bench" has and "dev" has not, by a word of the lines that need it.
 NEEDED = {

@@ -296,7 +296,7 @@ def test_trials_only():
     only = trials_only([1.0, 0.5])
     blank_nlp = blank()
     blank_nlp.get_pipe("hosemi").fit(TRAIN, nlp=blank_nlp, fit=only)
-    assert [x.l2 for x in only.trials] == [1.0, 0.5]
+    assert [x.value for x in only.trials] == [1.0, 0.5]
     for trial in only.trials:
         assert trial.counts[:, 2].tolist() == [len(spans) for _, spans in TRAIN]
     other = trials_only([1.0], seed=7)

@@ -1,0 +1,104 @@
+"""python -m spacy hosemi adapt: a pipeline that has learnt corrections."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from . import options as shared
+from .common import hosemi_cli, load_component, print_json, print_table, save_pipeline
+from .options import argument, corpus_option, folder_option, option
+from .streams import failing, say
+
+# Of corrections, and of old documents.
+SCORES = "ents_f", "ents_record_accuracy"
+
+
+@hosemi_cli.command("adapt", no_args_is_help=True)
+def adapt_cli(
+    model: shared.Model,
+    corrections: str = argument(
+        "CORRECTIONS",
+        "Documents with gold, twenty or so: a .spacy file, a folder, or what convert "
+        "reads. Tokens without annotation are unknown.",
+    ),
+    output: Path = folder_option(
+        "Where to save the pipeline; with --overwrite DIR may be MODEL."
+    ),
+    old: Path | None = corpus_option(
+        "--old FILE",
+        ".spacy file like those that MODEL was trained on: shows what is kept.",
+        None,
+    ),
+    strength: float | None = option(
+        "--strength K 0..",
+        "How firmly old weights are held: 0.3 firmly, 0 hardly.",
+        None,
+        show_default="chosen by predicting each correction from the others",
+    ),
+    labels: list[str] = option("--label NAME", "A label that is new. Repeatable.", []),
+    trim: bool = option(
+        "--trim", "Give spans the separators at their ends that MODEL's have.", False
+    ),
+    overwrite: shared.Overwrite = False,
+    encoding: shared.Encoding = None,
+    component: shared.Component = None,
+    as_json: shared.AsJson = False,
+    code_path: shared.CodePath = None,
+) -> None:
+    """
+    Learn corrections in seconds, without the data that MODEL was trained on.
+
+    What many old documents have taught is held firmly, what few have taught is not, and
+    what is new is free. The table says how well the corrections are predicted from each
+    other: of the strengths that are not worse than the best but for chance, the largest
+    is taken. With --old it says what is left of the old.
+
+    \b
+    Examples:
+      python -m spacy hosemi adapt model/model-last corrected.jsonl -o adapted
+      python -m spacy hosemi adapt model/model-last corrected.spacy -o adapted --trim
+      python -m spacy hosemi adapt m corrected.spacy -o m -f --old test.spacy
+    """
+    from spacy.training import Corpus
+
+    from ..inspection.corpus import read_part
+
+    nlp, pipe = load_component(model, component)
+    with failing(f"Cannot read {corrections!r}"):
+        part = read_part(corrections, nlp, encoding=encoding)
+    for fault in part.faults:
+        say(str(fault))
+    settings: Any = {"nlp": nlp, "labels": labels, "trim": trim}
+    examples = [] if old is None else [*Corpus(old)(nlp)]
+    whole, kept = pipe.to_bytes(), dict[float, Any]()
+    if examples:
+        kept[math.inf] = nlp.evaluate(examples)
+    with failing(f"Cannot adapt {model!r}"):
+        result = pipe.adapt(part.docs, strength, **settings)
+    chosen, trials = result.strength or 0.0, {x["strength"]: x for x in result.trials}
+    for value in [*sorted({*trials} - {*kept, chosen}), chosen] if examples else []:
+        pipe.from_bytes(whole)
+        pipe.adapt(part.docs, value, **settings)
+        kept[value] = nlp.evaluate(examples)
+    if pipe.guarantee is not None or pipe.temperature != 1.0:
+        say("Note: run calibrate and guarantee anew: they were for other weights")
+    save_pipeline(nlp, output)
+    rows = [
+        [x, *(y.get(x, {}).get(name) for y in (trials, kept) for name in SCORES)]
+        for x in sorted({*trials, *kept, chosen}, reverse=True)
+    ]
+    if as_json:
+        names = "strength", *SCORES, *(f"old_{name}" for name in SCORES)
+        report = {"component": pipe.name, "strength": chosen}
+        print_json({**report, "rows": [dict(zip(names, row)) for row in rows]})
+        return
+    cells = [
+        ["*" if x == chosen else "", "before" if x == math.inf else f"{x:g}"]
+        + ["-" if y is None else f"{100 * y:.1f}" for y in scores]
+        for x, *scores in rows
+    ]
+    title = f"{result.n_documents:,} corrections, {result.n_spans:,} spans"
+    header = ("", "strength", "F1", "records", "old F1", "old records")
+    print_table(title, header, cells, "lrrrrr")
