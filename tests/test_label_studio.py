@@ -267,10 +267,10 @@ def test_it_learns_only_where_it_can(client, make, tmp_path):
 @pytest.mark.parametrize(
     "changed, said",
     [
-        ({"dev": None}, ", BACKEND_DEV is empty or not set; expected BACKEND_CONFIG"),
-        ({"dev": ""}, ", BACKEND_DEV is empty or not set; expected BACKEND_CONFIG"),
+        ({"dev": None}, ", BACKEND_DEV is empty or not set; expected BACKEND_DEV"),
+        ({"dev": ""}, ", BACKEND_DEV is empty or not set; expected BACKEND_DEV"),
         ({"config": None}, ", BACKEND_CONFIG is empty or not set; expected"),
-        ({"config": None, "dev": None}, ", BACKEND_CONFIG is empty or not set, BACK"),
+        ({"config": None, "dev": None}, ", BACKEND_DEV is empty or not set; expected"),
         ({"dev": "no.spacy"}, "BACKEND_DEV: expected a .spacy file, found no file: "),
         ({"train": "no.spacy"}, "BACKEND_TRAIN: expected a .spacy file, found no file"),
         ({"config": "."}, "BACKEND_CONFIG: expected a config of spaCy, found a folder"),
@@ -292,8 +292,11 @@ def test_each_fault_of_settings_has_a_line(make, tmp_path):
     assert repr(str(tmp_path / "no.cfg")) in str(refused.value)
 
 
-def test_annotations_are_learned(make, training, tmp_path):
+@pytest.mark.parametrize("is_adapted", [False, True])
+def test_annotations_are_learned(make, training, tmp_path, is_adapted):
     training["wait_seconds"] = 0.5  # for all of them: one training
+    if is_adapted:
+        training |= {"config": "", "train": "", "most_lost": 0.5}
     text = "Mary Somerville bought the Z3 ."
     with TestClient(make(**training).app) as client:
         before = predict(client, text)

@@ -46,9 +46,10 @@ class Settings:
     """Each is an environment variable: BACKEND_MODEL, BACKEND_PORT etc."""
 
     model: str = "model"  # folder of a saved pipeline
-    config: str = ""  # to train with; empty: it predicts, and never learns
-    train: str = ""  # .spacy file to train on beside the annotations; may be empty
-    dev: str = ""  # .spacy file to choose settings by; goes with `config`
+    config: str = ""  # to train anew with; empty: `model` is adapted
+    train: str = ""  # .spacy file to train on beside the annotations, with `config`
+    dev: str = ""  # .spacy file to score on; empty: it predicts, and never learns
+    most_lost: float = 0.01  # of F1 on `dev`, 0 to 1, that a new model may lose
     folder: str = "label-studio"  # where annotations and trained models are kept
     host: str = "127.0.0.1"
     port: int = 9090
@@ -79,23 +80,22 @@ def _faults_of_user(given: Settings) -> list[str]:
 
 
 def _faults_of_files(given: Settings) -> list[str]:
-    """A training needs a config and a .spacy file to score on; without a training
-    there is no use for files."""
-    names = "BACKEND_CONFIG", "BACKEND_DEV", "BACKEND_TRAIN"
-    files = dict(zip(names, (given.config, given.dev, given.train)))
+    """Each needs those before it: a .spacy file to score on, a config, a file."""
+    names = "BACKEND_DEV", "BACKEND_CONFIG", "BACKEND_TRAIN"
+    files = dict(zip(names, (given.dev, given.config, given.train)))
     there = {name: path for name, path in files.items() if path}
-    missing = [name for name in names[:2] if name not in there]
+    missing = [name for name in names[: len(there)] if name not in there]
     faults = []
-    if there and missing:
+    if missing:
         found = [f"{name} is {path!r}" for name, path in there.items()]
         found += [f"{name} is empty or not set" for name in missing]
         faults.append(
-            f"{', '.join(found)}; expected {names[0]} and {names[1]} to learn from "
-            f"annotations, or neither, nor {names[2]}, to predict alone."
+            f"{', '.join(found)}; expected {names[0]} to learn from annotations, with "
+            f"it {names[1]} to train anew, with both {names[2]}; none to predict alone."
         )
     for name, path in there.items():
         if not Path(path).is_file():
-            expected = "config of spaCy" if name == names[0] else ".spacy file"
+            expected = "config of spaCy" if name == names[1] else ".spacy file"
             kind = "a folder" if Path(path).is_dir() else "no file"
             where = str(Path(path).absolute())
             faults.append(f"{name}: expected a {expected}, found {kind}: {where!r}.")
@@ -134,9 +134,11 @@ class Backend:
     def __init__(self) -> None:
         self.pipeline = ServedPipeline(Path(settings.model))
         self.answers = Answers(Path(settings.folder) / "answers")
-        files = Path(settings.config), settings.train, Path(settings.dev)
-        self.training = Training(*files, settings.max_train_seconds)
         folders = Path(settings.model), Path(settings.folder)
+        config = Path(settings.config) if settings.config else None
+        files = folders[0], config, settings.train, Path(settings.dev)
+        limits = settings.max_train_seconds, settings.most_lost
+        self.training = Training(*files, *limits)
         args = self.answers, self.training, *folders, settings.wait_seconds
         self.learner = Learner(*args, self.use)
         self.registry = prometheus.CollectorRegistry()
@@ -331,8 +333,8 @@ async def predict_tasks(
 async def webhook(event: Event, authorization: Authorization = "") -> dict[str, str]:
     """Keep annotations that were made, changed or deleted, and learn from them."""
     check_user(authorization)
-    if not settings.config:
-        return {"status": "no BACKEND_CONFIG: nothing is learned"}
+    if not settings.dev:
+        return {"status": "no BACKEND_DEV: nothing is learned"}
     if event.action in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED"):
         pairs = [(event.annotation, event.task)]
     elif event.action == "ANNOTATIONS_CREATED":

@@ -73,11 +73,13 @@ class Converted:
 
     n_used, n_left_out (int): How many can be used to train, and how many cannot.
     reasons (List[str]): Why the first of the latter cannot; these quote texts.
+    labels (List[str]): Of the spans.
     """
 
     n_used: int
     n_left_out: int
     reasons: list[str]
+    labels: list[str]
 
     def without_quotes(self) -> list[str]:
         """Returns the reasons, for anybody to read."""
@@ -96,18 +98,23 @@ def _reasons_of(faults: Iterable[dict[str, Any]]) -> list[str]:
 
 @dataclass(frozen=True)
 class Training:
-    """How models are trained: by `spacy train`, in a process of its own.
+    """How models are trained: by `hosemi adapt`, or where there is a config by `spacy
+    train`, in a process of its own.
 
-    config (Path): The config.
+    first (Path): The model that is adapted.
+    config (Optional[Path]): The config.
     train (str): A .spacy file to train on beside the annotations; empty: none.
     dev (Path): A .spacy file to choose settings by, and to score on.
     max_seconds (float): Of a training.
+    most_lost (float): What F1 on `dev` may lose, 0 to 1.
     """
 
-    config: Path
+    first: Path
+    config: Path | None
     train: str
     dev: Path
     max_seconds: float
+    most_lost: float
 
     async def convert(self, answers: Path, folder: Path) -> Converted:
         """Make a corpus of the annotations that can be used, within a new folder.
@@ -117,7 +124,8 @@ class Training:
         """
         made, faults = folder / "train" / "answers.spacy", folder / "faults.jsonl"
         words = "hosemi", "convert", str(answers), str(made), "--faults", str(faults)
-        options = "--config", str(self.config), "--format", "label-studio", "--json"
+        options = ["--format", "label-studio", "--json"]
+        options += ["--config", str(self.config)] if self.config else []
         # 1: some annotations have faults; the others are converted.
         summary = json.loads(await self._spacy(*words, *options, fine=(0, 1)))
         n_used = sum(file["texts"] for file in summary["files"])
@@ -125,12 +133,19 @@ class Training:
             reasons = _reasons_of(map(json.loads, lines))
         reasons += [f"{n} {reason}" for reason, n in summary["skipped"].items()]
         n_left_out = len([*answers.iterdir()]) - n_used
-        return Converted(n_used, n_left_out, reasons[:MOST_REASONS])
+        labels = [*summary["labels"]]
+        return Converted(n_used, n_left_out, reasons[:MOST_REASONS], labels)
 
-    async def run(self, folder: Path) -> Path:
-        """Returns the trained model, within the folder given to `convert`. Raises
-        RuntimeError if it has failed, or is late."""
+    async def run(self, folder: Path, labels: Sequence[str]) -> Path:
+        """Returns the trained model, within the folder given to `convert`, with these
+        labels, too. Raises RuntimeError if it has failed, or is late."""
         corpus = folder / "train"
+        if self.config is None:
+            model = folder / "model-last"
+            words = "hosemi", "adapt", str(self.first), str(corpus), "-o", str(model)
+            options = [word for label in labels for word in ("--label", label)]
+            await self._spacy(*words, *options)
+            return model
         if self.train:
             shutil.copy(self.train, corpus / "given.spacy")
         paths = "--paths.train", str(corpus), "--paths.dev", str(self.dev)
@@ -239,11 +254,11 @@ class Learner:
             what = f"0 of {n_answers} annotations can be used"
             first = f"{what}: {'; '.join(made.without_quotes())}"
             raise RuntimeError("\n".join((first, *made.reasons)))
-        trained = await self._training.run(work)
+        trained = await self._training.run(work, made.labels)
         before = self.newest()
         pair, file = (before or self._first, trained), work / "scores.json"
         old, new = [await self._training.score(model, file) for model in pair]
-        if new < old:
+        if new < old - self._training.most_lost:
             raise RuntimeError(
                 f"the model in use stays: F1 {100 * old:.1f} on {self._training.dev}; "
                 f"trained with {made.n_used} annotations it was {100 * new:.1f}"
