@@ -17,7 +17,6 @@ from ..helpers import (
     fit_pairs,
     hide,
     in_a_tree,
-    initialize,
     interrupt_at,
     make_examples,
     make_nlp,
@@ -57,19 +56,15 @@ def named(pipe):
     """Weights and counts by the name of a feature and label, or a pattern or length."""
     state, names = pipe.weights, pipe.automaton.labels
     columns = [*names, *(" ".join(z) for z in pipe.automaton.observed)]
-    row, column, slot = state.slots(np.arange(len(state.names), dtype=np.int32))
+    row, column, _ = state.slots(np.arange(len(state.names), dtype=np.int32))
     keys = [(state.names[r], columns[c]) for r, c in zip(row, column)]
-    counts = state.counts[row].tolist()
-    for k, pattern in enumerate(pipe.automaton.patterns):
-        if np.isfinite(state.pattern[k]):
-            keys.append(pattern)
-            counts.append(state.n_docs)
+    is_learnt = np.isfinite(state.pattern)
+    keys += [z for z, x in zip(pipe.automaton.patterns, is_learnt) if x]
     if state.learn_length:
         keys += [(names[y], d) for y, d in np.argwhere(np.isfinite(state.length))]
-        counts += [state.n_docs] * (len(keys) - len(counts))
-    weights = pipe.get_weights().tolist()
-    assert len(keys) == len(weights) == len(counts)
-    return dict(zip(keys, zip(weights, counts)))
+    weights, counts = pipe.get_weights().tolist(), state.counts[row].tolist()
+    counts += [state.n_docs] * (len(keys) - len(counts))
+    return dict(zip(keys, zip(weights, counts, strict=True), strict=True))
 
 
 @QUIET
@@ -87,8 +82,7 @@ def test_the_penalty_is_centred_on_the_old_weights(name, strength, below, monkey
         pipe.prune(below)
     before, n_docs = named(pipe), pipe.weights.n_docs
     adapt(nlp, strength=strength)
-    examples = make_examples(nlp, NEW)
-    _, gradient = pipe.value_and_gradient(examples)
+    _, gradient = pipe.value_and_gradient(make_examples(nlp, NEW))
     after = named(pipe)
     assert {*before} <= {*after} and len(after) > len(before)
     assert pipe.weights.n_docs == n_docs + len(NEW)
@@ -104,8 +98,8 @@ def test_the_penalty_is_centred_on_the_old_weights(name, strength, below, monkey
 
 @QUIET
 def test_strong_and_weak():
-    old, nlp = make_trained(), make_trained()
-    before = named(old.get_pipe("hosemi"))
+    nlp = make_trained()
+    before = named(nlp.get_pipe("hosemi"))
     adapt(nlp, strength=1e9)
     moved = named(nlp.get_pipe("hosemi"))
     for key, (weight, _) in before.items():
@@ -131,18 +125,14 @@ def test_corrections_are_learnt_and_the_rest_is_kept():
     assert find(nlp, UNSEEN) == WANTED
     for text, spans in map(parse, TRAIN):
         assert find(nlp, text) == [(text[i:j], y) for i, j, y in spans]
-    assert (result.n_documents, result.n_spans) == (4, 8) == (len(NEW), 2 * len(NEW))
-    assert result.labels == pipe.labels and result.is_converged
+    assert (result.n_documents, result.n_spans) == (4, 8) and result.is_converged
     strengths = [x["strength"] for x in result.trials]
     assert strengths == [np.inf, *STRENGTHS][: len(strengths)]
-    assert result.strength in STRENGTHS
-    assert all(0.0 <= x["ents_f"] <= 1.0 for x in result.trials)
+    assert result.strength in STRENGTHS and result.labels == pipe.labels
     assert pipe.training_texts.has(parse(NEW[0])[0])
     loaded = make_nlp().from_bytes(nlp.to_bytes())
     assert find(loaded, UNSEEN) == WANTED
-    # One alone cannot be predicted from others.
-    alone = make_trained()
-    assert adapt(alone, NEW[:1]).trials == ()
+    assert adapt(make_trained(), NEW[:1]).trials == ()  # predicted from no other
     # The next one knows the documents of the last one.
     counts = pipe.weights.counts.sum()
     adapt(nlp, TRAIN[:2], strength=0.1)
@@ -151,9 +141,7 @@ def test_corrections_are_learnt_and_the_rest_is_kept():
 
 def test_partial_annotation_and_documents():
     nlp = make_trained()
-    examples = make_examples(nlp, NEW)
-    for eg in examples:
-        hide([eg])
+    examples = [hide([eg])[0] for eg in make_examples(nlp, NEW)]
     pipe = nlp.get_pipe("hosemi")
     result = pipe.adapt([eg.reference for eg in examples], nlp=nlp)
     assert result.n_spans == len(NEW) and ("Hopper", "PER") in find(nlp, UNSEEN)
@@ -170,10 +158,7 @@ def test_new_labels():
         adapt(nlp, marked)
     adapt(nlp, marked, labels=["NUMBER"])
     assert find(nlp, "no. 7 at Berlin") == [("7", "NUMBER"), ("Berlin", "LOC")]
-    assert find(nlp, parse(TRAIN[1])[0]) == [
-        ("Charles Babbage", "PER"),
-        ("London", "LOC"),
-    ]
+    assert find(nlp, parse(TRAIN[1])[0])[0] == ("Charles Babbage", "PER")
 
 
 COMMAS = [x.replace("] at", "], at") for x in NEW]
@@ -209,16 +194,10 @@ def test_equal_texts():
     adapt(twice, [*NEW[:2], *NEW], 0.1)
     weights = [x.get_pipe("hosemi").get_weights() for x in (once, twice)]
     assert np.allclose(*weights, atol=1e-3)
-    other = make_trained()
-    wrong = "[LOC by] Lovelace at London"
+    other, wrong = make_trained(), "[LOC by] Lovelace at London"
     with pytest.warns(UserWarning, match="HSW97] 1 of 5"):
         adapt(other, [wrong, *NEW], 0.1)
     assert np.allclose(weights[0], other.get_pipe("hosemi").get_weights(), atol=1e-3)
-
-
-def untrained(**config):
-    initialize(nlp := make_nlp(**config))
-    return nlp
 
 
 def tree():
@@ -243,7 +222,6 @@ PERCEPTRON = {"@misc": "spacy_hosemi.perceptron.v1"}
         ("HS182.*0, 9", make_trained, {"examples": [("Ada", [(0, 9, "PER")])]}),
         ("HS231.*3", make_trained, {"examples": 3}),
         ("HS369.*hosemi.*not trained", make_nlp, {}),
-        ("HS369.*not trained", untrained, {}),
         ("HS369.*tree", tree, {}),
         ("HS053.*adapt", partial(make_nlp, model={"tok2vec": embedding()}), {}),
         ("HS121", partial(make_nlp, objective=PERCEPTRON), {}),
@@ -262,16 +240,14 @@ def test_what_cannot_be_adapted(code, make, given):
 
 @pytest.mark.parametrize("n", [1, 30, 200, -1])
 def test_ctrl_c_leaves_all_as_it_was(n):
-    nlp = make_trained()
-    pipe = nlp.get_pipe("hosemi")
-    before, n_calls = nlp.to_bytes(exclude=["vocab"]), [0]
+    nlp, n_calls = make_trained(), []
+    before, pipe = nlp.to_bytes(exclude=["vocab"]), nlp.get_pipe("hosemi")
     if n < 0:  # in the last fit
         objective = pipe.objective
         pipe.objective = lambda *args: n_calls.append(0) or objective(*args)
-        adapt(nlp, labels=["X"])
+        adapt(nlp)
         n, nlp = len(n_calls) - 3, make_trained()
-        pipe = nlp.get_pipe("hosemi")
-    interrupt_at(pipe, n)
+    interrupt_at(nlp.get_pipe("hosemi"), n)
     with pytest.raises(KeyboardInterrupt):
         adapt(nlp)
     assert nlp.to_bytes(exclude=["vocab"]) == before
