@@ -100,5 +100,6 @@ def adapt_cli(
         for x, *scores in rows
     ]
     title = f"{result.n_documents:,} corrections, {result.n_spans:,} spans"
-    header = ("", "strength", "F1", "records", "old F1", "old records")
-    print_table(title, header, cells, "lrrrrr")
+    header = ["", "strength", "F1", "records", "old F1", "old records"]
+    n = 6 if kept else 4
+    print_table(title, header[:n], [row[:n] for row in cells], "lrrrrr"[:n])
