@@ -168,12 +168,11 @@ def read_corrections(
 ) -> tuple[list[Example], list[PartialLabels]]:
     """Returns the last of the examples with the same words, and their annotation, for
     `adapt`; see there."""
-    last: dict[bytes, tuple[Example, PartialLabels]] = {}
-    known, n_other = [*pipe.labels, *labels], 0
-    for pair in zip(examples, read_annotations(examples, pipe.incorrect_spans_key)):
-        before = last.pop(words := words_of(pair[0].predicted), None)
-        n_other += before is not None and before[1].required != pair[1].required
-        last[words] = pair
+    known, key = [*pipe.labels, *labels], pipe.incorrect_spans_key
+    pairs = [*zip(examples, read_annotations(examples, key))]
+    last = {words_of(x.predicted): (x, annotation) for x, annotation in pairs}
+    counted = [last[words_of(x.predicted)][1] for x in examples]
+    n_other = sum(x.required != y.required for x, (_, y) in zip(counted, pairs))
     items, annotations = [x for x, _ in last.values()], [x for _, x in last.values()]
     docs = [x.predicted for x in items]
     if all(x.unknown(len(doc)).all() for x, doc in zip(annotations, docs)):
