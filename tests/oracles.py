@@ -600,9 +600,7 @@ class Enumerated:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        permits: Callable[[tuple[int, ...]], bool] | None = None,
+        self, problem: Problem, permits: Callable[[tuple[int, ...]], bool] | None = None
     ):
         self.problem, self.every = problem, scored(problem)
         self.scores = filtered(self.every, permits) if permits else self.every

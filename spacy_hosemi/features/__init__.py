@@ -3,13 +3,7 @@
 from .attributes import Extensions
 from .crfsuite import from_word2features
 from .extractor import Extractor, Reading
-from .feature_set import (
-    ROLES,
-    TOKEN_ROLES,
-    TRANSITION_ROLES,
-    FeatureSet,
-    make_features,
-)
+from .feature_set import ROLES, TOKEN_ROLES, TRANSITION_ROLES, FeatureSet, make_features
 from .functions import Functions, Listed
 from .gazetteers.gazetteers import Gazetteer, Gazetteers, make_gazetteer
 from .segment_features import Segments

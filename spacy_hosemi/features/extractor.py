@@ -190,10 +190,7 @@ class Extractor:
         return keys
 
     def read(
-        self,
-        docs: Sequence[Doc],
-        is_train: bool = False,
-        subset: Subset | None = None,
+        self, docs: Sequence[Doc], is_train: bool = False, subset: Subset | None = None
     ) -> Reading:
         """Returns what is read of instances of one vocabulary; tokens are numbered
         through all of them. is_train: read lists as in training, see

@@ -11,13 +11,7 @@ from ..errors import Errors
 from ..values import FLAG, TEXT, Setting, choice, integer, list_of, read, read_all
 from .attributes import KNOWN, is_extension
 from .functions import Functions
-from .gazetteers.matches import (
-    FUZZY_MATCH,
-    FUZZY_ON_TOKEN,
-    MATCH,
-    SIMILARITY,
-    names_of,
-)
+from .gazetteers.matches import FUZZY_MATCH, FUZZY_ON_TOKEN, MATCH, SIMILARITY, names_of
 from .presets import FUZZY_LISTS, LISTS, PIECES, PRESETS, TABLES, TRANSITION
 from .segment_attributes import SEGMENT_ATTRIBUTES
 from .segment_features import reads_list, segment_attribute

@@ -18,22 +18,9 @@ from spacy.tokens import Doc
 
 from ..errors import Errors
 from .functions import Functions
-from .gazetteers.matches import (
-    FUZZY_MATCH,
-    MATCH,
-    SIMILARITY,
-    FuzzyMatches,
-    Matches,
-)
+from .gazetteers.matches import FUZZY_MATCH, MATCH, SIMILARITY, FuzzyMatches, Matches
 from .instances import doc_of
-from .kernels.segment_keys import (
-    ALL,
-    AT,
-    OF_SEGMENT,
-    RUNS,
-    match_keys,
-    segment_keys,
-)
+from .kernels.segment_keys import ALL, AT, OF_SEGMENT, RUNS, match_keys, segment_keys
 from .segment_attributes import SEGMENT_ATTRIBUTES, Ints, Keys
 from .templates import Atom, Template
 

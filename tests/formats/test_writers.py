@@ -282,11 +282,7 @@ def test_csl():
         "id": "ref1",
         "type": "paper-conference",
         "author": [
-            {
-                "family": "Beethoven",
-                "given": "Ludwig",
-                "non-dropping-particle": "van",
-            },
+            {"family": "Beethoven", "given": "Ludwig", "non-dropping-particle": "van"},
             {"literal": "World Health Organization"},
         ],
         "editor": [{"literal": "?"}],

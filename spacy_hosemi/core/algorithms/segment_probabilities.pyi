@@ -26,9 +26,7 @@ def probability_steps(
     constraints: list[Constraints | None],
 ) -> Steps[tuple[list[list[float]], list[float | None]]]: ...
 def log_partition_as_asked(
-    automaton: PatternAutomaton,
-    potentials: Potentials,
-    constraints: Constraints | None,
+    automaton: PatternAutomaton, potentials: Potentials, constraints: Constraints | None
 ) -> float: ...
 def probable_segments(
     automaton: PatternAutomaton,

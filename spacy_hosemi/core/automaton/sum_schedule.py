@@ -34,13 +34,7 @@ class SumSchedule:
     """
 
     def __init__(
-        self,
-        output: Any,
-        first: Any,
-        input: Any,
-        arc: Any,
-        n_slots: int,
-        n_arcs: int,
+        self, output: Any, first: Any, input: Any, arc: Any, n_slots: int, n_arcs: int
     ) -> None:
         output, first = np.asarray(output, np.int32), np.asarray(first, np.int32)
         input, arc = np.asarray(input, np.int32), np.asarray(arc, np.int32)

@@ -22,9 +22,7 @@ N_OPEN = 4
 
 
 def in_order(
-    stream: Iterable[Batch],
-    work: Callable[[Batch], Steps[Result]],
-    n_threads: int,
+    stream: Iterable[Batch], work: Callable[[Batch], Steps[Result]], n_threads: int
 ) -> Iterator[tuple[Batch, Callable[[], Result]]]:
     """Yields each batch and a function that returns its result, or raises what was
     raised in the work, in order; several threads read a little ahead, one does nothing

@@ -102,10 +102,7 @@ def no_entries() -> Iterator[str]:
 
 
 def make_table_reader(
-    path: str | Path,
-    word: str | int = 0,
-    value: str | int = 1,
-    encoding: str = "utf8",
+    path: str | Path, word: str | int = 0, value: str | int = 1, encoding: str = "utf8"
 ) -> Callable[[], Iterator[tuple[str, str]]]:
     """A reader of a table of words; it opens the file when it is called.
 
