@@ -146,9 +146,10 @@ def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
         return
     breaking = [gold for gold in golds if _breaks_rules(automaton, gold)]
     if breaking:
-        values = {"rules": [*automaton.grammar.rules], "text": breaking[0].text}
-        values |= {"found": len(breaking), "total": len(golds)}
-        warnings.warn(Warnings.HSW05.format(**values), stacklevel=3)
+        counts = {"found": len(breaking), "total": len(golds)}
+        rules, text = [*automaton.grammar.rules], breaking[0].text
+        message = Warnings.HSW05.format(rules=rules, text=text, **counts)
+        warnings.warn(message, stacklevel=3)
 
 
 def _breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
