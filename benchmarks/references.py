@@ -5,7 +5,7 @@
 
 DATA has the folders cora, anystyle, grobid_citation and linkedbooks, which nothing is
 trained on. --models have the labels of corpus/README.md; without, one is trained for
-each seed on lines of `corpus/grammar.py`, order 2 with Viterbi, and keeps --keep of its
+each seed on lines of `corpus/grammar.py`, order 4 with Viterbi, and keeps --keep of its
 weights. Without --test, 600 references of train are read, and none of LinkedBooks.
 
 Ten core labels are compared, see `MAPS`. Spans are compared without separators and cue
@@ -159,8 +159,8 @@ def train(seed: int, args: argparse.Namespace) -> tuple[Language, float]:
     use_field_tokenizer(nlp)
     features = {"@misc": "spacy_hosemi.features.v1", "pieces": True, "one_dash": True}
     model = {"@architectures": "spacy_hosemi.SpanScorer.v1", "features": features}
-    config = {"max_order": 2, "decoding": "viterbi", "threads": 1, "model": model}
-    pipe = nlp.add_pipe("hosemi", config=config)
+    patterns = {"max_order": 4, "pattern_min_count": 5, "decoding": "viterbi"}
+    pipe = nlp.add_pipe("hosemi", config={**patterns, "model": model})
     lines = grammar.make_lines(args.lines, seed)
     began = time.process_time()
     pipe.fit([(x["text"], x["spans"]) for x in lines], nlp=nlp, progress=False, l2=0.1)
