@@ -222,15 +222,16 @@ def choose_for_spans(
     this module. `record` has for each span the number of its record, from 0;
     `n_records` counts those that have no spans, too."""
     values, order = _descending(confidence)
-    spans = _Spans(record[order], values, is_wrong[order], n_records).possible()
+    spans = _Spans(record[order], values, is_wrong[order], n_records)
     is_scout = np.zeros(n_records, bool)
     n_scouts = int(np.ceil(_SCOUTS * n_records))
     is_scout[np.random.default_rng(seed).permutation(n_records)[:n_scouts]] = True
-    scouts, tested = spans.of_records(is_scout), spans.of_records(~is_scout)
+    scouts, tested = spans.of_records(is_scout).possible(), spans.of_records(~is_scout)
     if not len(scouts.record) or not len(tested.record):
         return Chosen(None, len(tested.record))
     most = int(scouts.ranks().max()) + 1
     scouts, tested = scouts.first(most), tested.first(most)
+    n_tested, tested = len(tested.record), tested.possible()
     game = error, np.array([0.99 / ((1 - error) * most) / 2**j for j in range(_N_BETS)])
     none_is_wrong = replace(scouts, is_wrong=np.zeros_like(scouts.is_wrong))
     expected = _log_capitals(scouts, *game), _log_capitals(none_is_wrong, *game)
@@ -241,10 +242,10 @@ def choose_for_spans(
     last = int(np.argmin(passes)) - 1 if not passes.all() else len(grid) - 1
     if last < 0:
         needed = _records_needed_for_spans(scouts, expected, tested, of_spans, delta)
-        return Chosen(None, len(tested.record), most=most, n_needed=needed)
+        return Chosen(None, n_tested, most=most, n_needed=needed)
     k = int(n_accepted[last])
     n_wrong = int(tested.is_wrong[:k].sum())
-    return Chosen(float(grid[last]), len(tested.record), k, n_wrong, most)
+    return Chosen(float(grid[last]), n_tested, k, n_wrong, most)
 
 
 def _thresholds(
