@@ -11,7 +11,6 @@ from .common import hosemi_cli, load_component, print_json, print_table, save_pi
 from .options import argument, corpus_option, folder_option, option
 from .streams import failing, say
 
-# Of corrections, and of old documents.
 SCORES = "ents_f", "ents_record_accuracy"
 
 
@@ -50,10 +49,10 @@ def adapt_cli(
     """
     Learn corrections in seconds, without the data that MODEL was trained on.
 
-    What many old documents have taught is held firmly, what few have taught is not, and
-    what is new is free. The table says how well the corrections are predicted from each
-    other: of the strengths that are not worse than the best but for chance, the largest
-    is taken. With --old it says what is left of the old.
+    What many old documents have taught is held firmly, what is new is free. The table
+    says how well the corrections are predicted from each other: of the strengths that
+    are not worse than the best but for chance, the largest is taken; "learnt": those
+    that are then read as corrected; and with --old what is left of the old.
 
     \b
     Examples:
@@ -78,19 +77,26 @@ def adapt_cli(
     with failing(f"Cannot adapt {model!r}"):
         result = pipe.adapt(part.docs, strength, **settings)
     chosen, trials = result.strength or 0.0, {x["strength"]: x for x in result.trials}
-    for value in [*sorted({*trials} - {*kept, chosen}), chosen] if examples else []:
+    learnt = {chosen: result.learnt}
+    for value in [*sorted({*trials} - {math.inf, chosen}), chosen]:
         pipe.from_bytes(whole)
-        pipe.adapt(part.docs, value, **settings)
-        kept[value] = nlp.evaluate(examples)
+        learnt[value] = pipe.adapt(part.docs, value, **settings).learnt
+        kept |= {value: nlp.evaluate(examples)} if examples else {}
+    nlp.meta.pop("performance", None)  # of other weights
+    best = max(learnt, key=lambda x: (learnt[x] or 0.0, x))
+    shares = [f"{100 * (learnt[x] or 0.0):.0f} %" for x in (chosen, best)]
+    if learnt[best] != learnt[chosen]:
+        say(f"Note: {shares[0]} are learnt; with --strength {best:g} {shares[1]} are")
     if pipe.guarantee is not None or pipe.temperature != 1.0:
         say("Note: run calibrate and guarantee anew: they were for other weights")
     save_pipeline(nlp, output)
     rows = [
-        [x, *(y.get(x, {}).get(name) for y in (trials, kept) for name in SCORES)]
+        [x, learnt.get(x)]
+        + [y.get(x, {}).get(name) for y in (trials, kept) for name in SCORES]
         for x in sorted({*trials, *kept, chosen}, reverse=True)
     ]
     if as_json:
-        names = "strength", *SCORES, *(f"old_{name}" for name in SCORES)
+        names = "strength", "learnt", *SCORES, *(f"old_{name}" for name in SCORES)
         report = {"component": pipe.name, "strength": chosen}
         print_json({**report, "rows": [dict(zip(names, row)) for row in rows]})
         return
@@ -99,7 +105,7 @@ def adapt_cli(
         + ["-" if y is None else f"{100 * y:.1f}" for y in scores]
         for x, *scores in rows
     ]
+    header = ["", "strength", "learnt", "F1", "records", "old F1", "old records"]
+    n = 7 if kept else 5
     title = f"{result.n_documents:,} corrections, {result.n_spans:,} spans"
-    header = ["", "strength", "F1", "records", "old F1", "old records"]
-    n = 6 if kept else 4
-    print_table(title, header[:n], [row[:n] for row in cells], "lrrrrr"[:n])
+    print_table(title, header[:n], [row[:n] for row in cells], "lrrrrrr"[:n])

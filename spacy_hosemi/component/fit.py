@@ -30,7 +30,7 @@ from .examples import (
 )
 from .folds import make_folds
 from .initialize import check_initialization, fitted, learn, read_scored
-from .judging import only_spans, scores_of
+from .judging import only_spans, scores_of, watching
 from .parameters import check_sparse
 from .penalty_search import DEFAULT, N_ADAPTED, Trial, choose_strength
 from .prediction_warnings import PredictionWarnings
@@ -51,7 +51,8 @@ class FitResult:
         tree one for each level; none for a fit that makes no report.
     trials (Tuple[Mapping[str, Any], ...]): What l2 = "auto" has tried: l2, decoding,
         expected_f1, ents_f, ents_record_accuracy, is_chosen.
-    strength (Optional[float]): Of `adapt`, see there.
+    strength, learnt (Optional[float]): Of `adapt`, see there, and the share of its
+        documents that are predicted as they are annotated.
     """
 
     n_documents: int
@@ -60,6 +61,7 @@ class FitResult:
     reports: tuple[FitReport, ...]
     trials: tuple[Mapping[str, Any], ...] = ()
     strength: float | None = None
+    learnt: float | None = None
 
     @property
     def n_iterations(self) -> int:
@@ -199,22 +201,23 @@ def adapt(
         corpus = read_corpus([x.predicted for x in clean], *args)
         adaptation = Adaptation(pipe.trainer, corpus, settings.cfg, old)
         batch, trials = pipe.trainer.batch(corpus, pipe.objective), list[Trial]()
+        options = only_spans(decoding_options(settings, pipe.name, None))
+        scored = read_scored(pipe, corrections, annotations)
         if strength is None:
-            options = only_spans(decoding_options(settings, pipe.name, None))
-            scored = read_scored(pipe, corrections, annotations)
             folds = make_folds(batch, scored, settings.scope, N_ADAPTED, 0)
             tried = adaptation, minimize.at(l2), folds, options
             strength, trials = choose_strength(*tried)
             batch.weights.set_vector(adaptation.centre)
         report = adaptation.fit(minimize, strength)(batch)
         adaptation.finish()
+        learnt = watching(pipe.trainer, options, scored)(0)["ents_record_accuracy"]
         fitted.discard(pipe)
         pipe.prediction_warnings = PredictionWarnings()
         pipe.note_seen(corrections)
     n_spans = sum(len(x.required) for x in annotations)
     rows = tuple({"strength": x.value, **scores_of(x.counts)} for x in trials)
     found = len(corrections), n_spans, pipe.labels, (report,), rows
-    return FitResult(*found, strength)
+    return FitResult(*found, strength, learnt)
 
 
 def update(

@@ -41,6 +41,8 @@ def test_what_it_learns_and_what_it_keeps(model, dev, corrections, tmp_path):
     # the same weights as without the table of old documents
     printed = said("adapt", model, corrections, "-o", tmp_path / "other")
     assert "4 corrections, 8 spans" in printed and "before" in printed
+    assert all(0 <= x["learnt"] <= 1 for x in rows) and chosen["learnt"] == 1.0
+    assert "performance" not in spacy.load(out).meta
     pipes = [spacy.load(tmp_path / x).get_pipe("hosemi") for x in ("out", "other")]
     assert (pipes[0].get_weights() == pipes[1].get_weights()).all()
 
@@ -52,7 +54,7 @@ def test_in_place_with_a_strength(corrections, dev, tmp_path):
     args = "adapt", folder, corrections, "-o", folder
     assert "exists" in said(*args, code=2)
     printed = said(*args, "-f", "--strength", "0.05", "--old", dev)
-    assert "before - - 100.0 100.0 * 0.05 - - 100.0 100.0" in printed
+    assert "before - - - 100.0 100.0 * 0.05 100.0 - - 100.0 100.0" in printed
     assert "calibrate and guarantee anew" in printed
     assert find(spacy.load(folder), UNSEEN) == WANTED
 
