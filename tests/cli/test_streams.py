@@ -28,6 +28,7 @@ from ..helpers import hit_ctrl_c, hosemi, make_trained, part_of, references, sai
 CORPUS = ["CORPUS.spacy"]
 # Each command with what it needs beside MODEL.
 ARGUMENTS = {
+    ("adapt",): ["lines.txt", "-o", "out"],
     ("weights",): [],
     ("calibrate",): CORPUS,
     ("compare",): ["second", *CORPUS],
@@ -177,6 +178,7 @@ EXISTING = (
     "explain MODEL Ada --html y.txt",
     "calibrate MODEL x.spacy -o .",
     "guarantee MODEL x.spacy --record-error .1 -o .",
+    "adapt MODEL x.spacy -o .",
     "prune MODEL . --keep .1",
     "gazetteer replace MODEL cities x.txt -o .",
 )
