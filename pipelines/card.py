@@ -2,9 +2,8 @@
 
     python ../card.py build/model          in the folder of the pipeline
 
-Reads about.yml, the trained pipeline, build/scores.json of `spacy evaluate`, and
-corpus/train, promise and test.spacy; all figures are of test. Writes README.md,
-LICENSE, LICENSES_SOURCES and meta.json beside the weights, for `spacy package`.
+Reads about.yml, the pipeline, build/scores.json of `spacy evaluate`, and corpus/; all
+figures are of test. Writes README.md, licences and meta.json beside the weights.
 """
 
 from __future__ import annotations
@@ -47,10 +46,6 @@ def spans_of(doc: Doc) -> list[Span]:
     return [(x.start_char, x.end_char, x.label_) for x in doc.ents]
 
 
-def is_unusual(pipe: Any, doc: Doc) -> bool:
-    return bool(pipe.facts.is_unusual([x.label_ for x in doc.ents], doc.text))
-
-
 def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f}" if whole else "-"
 
@@ -85,7 +80,8 @@ def describe_accepted(
         pairs = [(x._.confidence, y in spans) for x, y in zip(doc.ents, spans_of(doc))]
         if kind == "record":
             pairs = [(doc._.record_confidence, spans_of(doc) == spans)]
-        answers += [(0.0 if is_unusual(pipe, doc) else p, right) for p, right in pairs]
+        is_odd = pipe.facts.is_unusual([x.label_ for x in doc.ents], doc.text)
+        answers += [(0.0 if is_odd else p, right) for p, right in pairs]
     rows = []
     for error in ERRORS:
         command = "guarantee", model, "corpus/promise.spacy", f"--{kind}-error", error
@@ -152,17 +148,14 @@ def describe_mistakes(model: Path) -> str:
 def bad_input(texts: Sequence[str], about: About) -> dict[str, list[str]]:
     """Returns lines that are no clean single record, by what is wrong with them."""
     draw = random.Random(0)
-
-    def misread(text: str) -> str:
-        return "".join(
-            c.translate(CONFUSED) if draw.random() < 0.1 else c for c in text
-        )
-
+    misread = [
+        [(c, c.translate(CONFUSED))[draw.random() < 0.1] for c in x] for x in texts
+    ]
     return {
         "test, as it is": [*texts],
         "two records in a line": [f"{x} {y}" for x, y in zip(texts[::2], texts[1::2])],
         "half a record": [x[: len(x) // 2] for x in texts],
-        "misread letters, as by OCR": [misread(x) for x in texts],
+        "misread letters, as by OCR": ["".join(x) for x in misread],
         **{kind: x.split(" / ") for kind, x in about["bad_input"].items()},
     }
 
@@ -171,7 +164,8 @@ def describe_bad_input(nlp: Language, pipe: Any, kinds: dict[str, list[str]]) ->
     rows = []
     for kind, texts in kinds.items():
         docs = [*nlp.pipe(texts)]
-        n_odd = sum(is_unusual(pipe, doc) for doc in docs)
+        shapes = [([x.label_ for x in doc.ents], doc.text) for doc in docs]
+        n_odd = sum(pipe.facts.is_unusual(*shape) for shape in shapes)
         verdicts = [{*pipe.verdicts(doc)} for doc in docs]
         middle = f"{median(doc._.record_confidence for doc in docs):.2f}"
         n_taken = sum(x == {"accept"} for x in verdicts)

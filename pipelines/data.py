@@ -95,8 +95,9 @@ def main() -> int:
     known = {"".join(x["text"].split()) for x in (*parts["train"], *parts["dev"])}
     parts["promise"] = [x for x in rest if "".join(x["text"].split()) not in known]
     for part, records in parts.items():
-        texts = (json.dumps(x, ensure_ascii=False) for x in records)
-        write_lines(f"{part}.jsonl", texts)
+        write_lines(
+            f"{part}.jsonl", (json.dumps(x, ensure_ascii=False) for x in records)
+        )
     for name, names in read_places().items() if about.get("lists") else ():
         write_lines(f"lists/{name}.txt", names)
     for path in source.glob("upstream-licence/*"):

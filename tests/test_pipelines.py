@@ -43,6 +43,9 @@ NUMBERS = """
 2: - 2 2; ½: - .5 .5; 1 ½: - 1.5 1.5; 1½ to 2: - 1.5 2; 4-5: - 4 5; 3 or 4: - 3 4
 1 1/2: - 1.5 1.5; 3⁄4: - .75 .75; 21/2: - 2.5 2.5; 10/2: - 5 5; 1/0: - 1 1
 1,5: - 1.5 1.5; 1,000: - 1000 1000; Two: - 2 2; half a dozen: - 6 6; few: - - -; : - - -
+15/16: - .9375 .9375; 1 11/16: - 1.6875 1.6875; 1 and 1/2: - 1.5 1.5; 3 to 2: - 2 3
+one and a half: - 1.5 1.5; three-quarters: - .75 .75; one-half: - .5 .5; ⅒: - .1 .1
+twenty-one: - 21 21; ten-twelve: - 10 12; 2 twelve: 2 12 12; often: - - -
 1-2 dozen: - 12 24; one 9- to 10: 1 9 10; 2 x 400: 2 400 400; 2 x 12: 2 12 12
 """
 
@@ -52,6 +55,7 @@ def test_numbers(line):
     text, *numbers = re.fullmatch(r"(.*): (\S+) (\S+) (\S+)", line).groups()
     expected = tuple(None if x == "-" else float(x) for x in numbers)
     assert ingredients.read_numbers(text) == expected
+    assert ingredients.read_numbers("1" * 9000 + "/1") == (None, None, None)
 
 
 def shown(x) -> str:

@@ -53,8 +53,8 @@ def read_affiliation(doc: Doc) -> Affiliation:
     """Returns what `doc.ents` say. Registered as `doc._.affiliation`."""
     texts: dict[str, dict[str, None]] = {}
     for span in doc.ents:
-        text = " ".join(span.text.split()).strip(" ,;")
-        texts.setdefault(span.label_, {})[text] = None
+        if text := " ".join(span.text.split()).strip(" ,;"):
+            texts.setdefault(span.label_, {})[text] = None
     lists = [[*texts.get(x, ())] for x in ("institution", "department", "laboratory")]
     said = {label: ", ".join(texts.get(label, ())) for label in ("marker", *ADDRESS)}
     return Affiliation(*lists, **said)

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Optional
 from unicodedata import numeric
 
@@ -21,13 +21,16 @@ UNIT_CODES = dict(
 ALIASES = {"c": "cup", "tb": "tbsp", "tbs": "tbsp", "floz": "fluid_ounce"}
 ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen "
-    "fourteen fifteen sixteen seventeen eighteen nineteen twenty"
+    "fourteen fifteen sixteen seventeen eighteen nineteen"
 ).split()
-WORDS = {x: n for n, x in enumerate(ONES)} | {"half": 0.5, "couple": 2, "dozen": 12}
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+PARTS = dict(half=1 / 2, third=1 / 3, thirds=1 / 3, quarter=1 / 4, quarters=1 / 4)
+WORDS = PARTS | {x: n for n, x in enumerate(ONES)} | {"couple": 2, "dozen": 12}
+WORDS |= {x: 10 * n for n, x in enumerate(TENS, 2)}
 NUMBER = re.compile(
-    r"(?P<whole>\d+)?[ -]?(?P<sign>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])"
+    r"(?P<whole>\d+)?[ -]?(?P<sign>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒])"
     r"|((?P<mixed>\d+)[ -])?(?P<above>\d+)/(?P<below>\d+)"
-    rf"|(?P<decimal>\d+(,\d{{3}})+|\d*[.,]?\d+)|(?P<word>{'|'.join(WORDS)})\b",
+    rf"|(?P<decimal>\d+(,\d{{3}})+|\d*[.,]?\d+)|\b(?P<word>{'|'.join(WORDS)})\b",
     re.IGNORECASE,
 )
 RANGE = re.compile(r"[ -]*([-–—]|\bto\b|\bor\b)[ -]*", re.IGNORECASE)
@@ -106,18 +109,27 @@ def read_numbers(text: str) -> Numbers:
     """Returns how many there are of how much, from least to most: (2, 14, 14) of "two
     14", (None, 1, 1.5) of "1 to 1½", three times None of "few"."""
     text = text.replace("⁄", "/")
-    matches = [*NUMBER.finditer(text)]
-    values = [_value(x) for x in matches]
-    if len(values) > 1 and values[-1] == 12 and matches[-1]["word"]:  # 2 dozen
-        values = [12 * x for x in values[:-1]]
-    if not values:
-        return None, None, None
-    count = None
-    if len(values) > 1:
-        between = text[matches[0].end() : matches[1].start()]
-        if not RANGE.fullmatch(between):  # one 14, 2 x 400
-            count, *values = values
-    return count, values[0], values[min(1, len(values) - 1)]
+    values, places, before = list[float](), list[tuple[int, int]](), ""
+    for match in NUMBER.finditer(text) if len(text) <= 40 else ():
+        value, word = _value(match), (match["word"] or "").lower()
+        between = text[places[-1][1] : match.start()].strip(" -") if values else "none"
+        is_part = word in PARTS and (word != "half" or values[-1:] == [1])
+        if values and word == "dozen":
+            values = [12 * x for x in values]
+        elif not between and is_part:  # three-quarters
+            values[-1] *= value
+        elif (between in ("and", "and a") and value < 1) or (  # 1 and 1/2, twenty-one
+            not between and before in TENS and word in ONES
+        ):
+            values[-1] += value
+        else:
+            values.append(value)
+            places.append(match.span())
+        places[-1], before = (places[-1][0], match.end()), word
+    count: float | None = None
+    if len(values) > 1 and not RANGE.fullmatch(text[places[0][1] : places[1][0]]):
+        count, *values = values  # one 14, 2 x 400
+    return (count, min(values[:2]), max(values[:2])) if values else (None, None, None)
 
 
 def _value(match: re.Match[str]) -> float:
@@ -129,20 +141,20 @@ def _value(match: re.Match[str]) -> float:
         is_thousands = re.fullmatch(r"\d+(,\d{3})+", text)
         return float(text.replace(",", "" if is_thousands else "."))
     whole, above, below = match["mixed"] or "0", match["above"], int(match["below"])
-    if len(above) > 1 and 0 < int(above[-1]) < below:  # "21/2" is 2½ without its space
+    is_glued = len(above) > 1 and 0 < int(above[-1]) < below < int(above)
+    if is_glued and not match["mixed"]:  # "21/2" is 2½ without its space
         whole, above = above[:-1], above[-1]
     return int(whole) + int(above) / (below or 1)
 
 
 @cache
 def units() -> Any:
-    """Returns Pint's registry of units."""
     from pint import UnitRegistry
 
     return UnitRegistry()
 
 
-@cache
+@lru_cache(4096)
 def read_unit(text: str) -> tuple[str | None, str]:
     """Returns the unit of UNIT_CODES in a text, and the words around it: None and
     "large can", "fluid_ounce" and "can", "teaspoon" and "heaped"."""
@@ -156,8 +168,8 @@ def read_unit(text: str) -> tuple[str | None, str]:
 
 
 def _name_of_unit(word: str) -> str | None:
-    try:
-        name = str(units().parse_units(ALIASES.get(word, word)))
+    try:  # of letters alone: Pint would work out 9**9**9
+        name = str(units().parse_units(ALIASES.get(word, word * word.isalpha())))
     except Exception:  # whatever Pint makes of a word that is no unit
         return None
     return name if name in UNIT_CODES else None
