@@ -19,16 +19,13 @@ def adapt_cli(
     model: shared.Model,
     corrections: str = argument(
         "CORRECTIONS",
-        "Documents with gold, twenty or so: a .spacy file, a folder, or what convert "
-        "reads. Tokens without annotation are unknown.",
+        "Documents with gold, some twenty: a .spacy file, or what convert reads.",
     ),
     output: Path = folder_option(
         "Where to save the pipeline; with --overwrite DIR may be MODEL."
     ),
     old: Path | None = corpus_option(
-        "--old FILE",
-        ".spacy file like those that MODEL was trained on: shows what is kept.",
-        None,
+        "--old FILE", ".spacy file as in training: shows what is kept.", None
     ),
     strength: float | None = option(
         "--strength K 0..",

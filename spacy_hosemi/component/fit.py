@@ -17,6 +17,7 @@ from ..labels.alignment import labels_of, read_annotations
 from ..training import lbfgs
 from ..training.adaptation import Adaptation
 from ..training.corpus import read_corpus
+from ..training.data_checks import warn_rules
 from ..training.lbfgs import Fit, FitReport
 from ..values import number, or_null, read
 from .configure import as_a_whole, use_labels
@@ -180,7 +181,7 @@ def adapt(
         annotation; HS369 what cannot be adapted; HS370 an unknown label. The component
         is as it was then, and after Ctrl-C.
     RAISES (TypeError): HS231 examples.
-    WARNS (UserWarning): HSW96 separators are others; HSW97 equal texts.
+    WARNS (UserWarning): HSW05 rules; HSW96 separators are others; HSW97 equal texts.
     """
     check_sparse(pipe, "adapt")
     strength = read("strength", or_null(number(least=0.0)), strength)
@@ -199,6 +200,7 @@ def adapt(
         clean, known = by_clean_words(pipe, corrections, annotations)
         args = known, pipe.schema, settings.scope, pipe.name
         corpus = read_corpus([x.predicted for x in clean], *args)
+        warn_rules(pipe.schema.automaton, corpus.golds)
         adaptation = Adaptation(pipe.trainer, corpus, settings.cfg, old)
         batch, trials = pipe.trainer.batch(corpus, pipe.objective), list[Trial]()
         options = only_spans(decoding_options(settings, pipe.name, None))

@@ -198,6 +198,9 @@ def test_equal_texts():
     with pytest.warns(UserWarning, match="HSW97] 1 of 5"):
         adapt(other, [wrong, *NEW], 0.1)
     assert np.allclose(weights[0], other.get_pipe("hosemi").get_weights(), atol=1e-3)
+    other.get_pipe("hosemi").label_rules = ["PER never before LOC"]
+    with pytest.warns(UserWarning, match="HSW05"):
+        adapt(other, NEW, 0.1)
 
 
 def tree():
