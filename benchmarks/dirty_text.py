@@ -10,7 +10,7 @@ with the gold character by character, in per cent. "glued" are references as Van
 style has them, 1950;59(236):433-460, made of the corpus of this project: publications
 that no training document has; "spaced" are the same before spaces were taken out. us is
 the CPU time of a document with the tokenizer, words met before: the least of five
-passes. --sizes: how many other records are unusual after training on so many.
+passes. --sizes: the share of unusual ones among other records, after training on N.
 
 --raw: clean_text = false; --tokenizer spacy: with both and --no-pieces as in 0.1.0.
 """

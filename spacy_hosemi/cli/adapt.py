@@ -68,17 +68,18 @@ def adapt_cli(
         say(str(fault))
     settings: Any = {"nlp": nlp, "labels": labels, "trim": trim}
     examples = [] if old is None else [*Corpus(old)(nlp)]
-    whole, kept = pipe.to_bytes(), dict[float, Any]()
-    if examples:
-        kept[math.inf] = nlp.evaluate(examples)
+    kept: dict[float, Any] = {math.inf: nlp.evaluate(examples)} if examples else {}
+    whole = pipe.to_bytes()
     with failing(f"Cannot adapt {model!r}"):
         result = pipe.adapt(part.docs, strength, **settings)
     chosen, trials = result.strength or 0.0, {x["strength"]: x for x in result.trials}
-    learnt = {chosen: result.learnt}
-    for value in [*sorted({*trials} - {math.inf, chosen}), chosen]:
-        pipe.from_bytes(whole)
-        learnt[value] = pipe.adapt(part.docs, value, **settings).learnt
+    learnt, adapted = {chosen: result.learnt}, pipe.to_bytes()
+    for value in [chosen, *sorted({*trials} - {math.inf, chosen})]:
+        if value != chosen:
+            pipe.from_bytes(whole)
+            learnt[value] = pipe.adapt(part.docs, value, **settings).learnt
         kept |= {value: nlp.evaluate(examples)} if examples else {}
+    pipe.from_bytes(adapted)
     nlp.meta.pop("performance", None)  # of other weights
     best = max(learnt, key=lambda x: (learnt[x] or 0.0, x))
     shares = [f"{100 * (learnt[x] or 0.0):.0f} %" for x in (chosen, best)]

@@ -269,7 +269,7 @@ def _say_notes(
     if n := summary["spans_ambiguous"]:
         first = next(f"{x.path}:{x.line}" for x in texts if x.n_ambiguous)
         what = "stood more than once in a text; the first free place was taken"
-        say(f"{count(n, 'value')} {what} (first: {first}); tagged lines say which")
+        say(f"{count(n, 'value')} {what} (first: {first}); parse -F xml shows where")
     for reason, times in sorted(annotations.skipped.items()):
         say(f"left out: {times:,} {reason}")
     if not texts:

@@ -52,7 +52,7 @@ class TrainingSummary:
         those of the training: two in a line, a heading, the number of a page. The
         shares of training documents that have as many spans of each label, and as long
         a text, are multiplied; this is unusual if it is less than that of 99 of 100
-        training documents; of further ones it is more, up to 3 % of few documents."""
+        training documents: 1 to 3 % of new ones, the more the fewer were trained on."""
         return self._log_share(_shape(labels, text)) < self.least_log_share
 
     def _log_share(self, numbers: Counter[str]) -> float:
