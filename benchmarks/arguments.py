@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 import tempfile
@@ -27,8 +28,9 @@ def at_least(least: float, kind: type = int) -> Callable[[str], Any]:
     """Returns what reads a number of the command line that has a lower bound."""
 
     def number(text: str) -> Any:
-        if (value := kind(text)) < least:
-            raise argparse.ArgumentTypeError(f"at least {least} is needed, got {text}")
+        if not least <= (value := kind(text)) < math.inf:  # nan is not, either
+            expected = f"a number of at least {least} is needed"
+            raise argparse.ArgumentTypeError(f"{expected}, got {text}")
         return value
 
     return number
@@ -101,7 +103,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--passes": number(N_PASSES, "after a first one"),
     "--peer-settings": dict(
         nargs=2,
-        type=float,
+        type=at_least(0.0, float),
         metavar=("C1", "C2"),
         help="penalties of CRFsuite (default: the best on dev, or by 3-fold "
         "cross-validation on train)",

@@ -115,6 +115,8 @@ def main() -> int:
         help="keep the converted corpus and the model there (default: keep nothing)",
     )
     args = parser.parse_args()
+    if args.output and args.output.exists() and not args.output.is_dir():
+        parser.error(f"argument --output: {args.output} is no folder")
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.output or Path(temporary)
         model = train(folder)

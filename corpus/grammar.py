@@ -472,7 +472,7 @@ def main() -> int:
         description="Write references in random styles, with their fields.",
         epilog="Example: python corpus/grammar.py --lines 3000 --output train.jsonl",
     )
-    parser.add_argument("--lines", type=int, default=3000, metavar="N")
+    parser.add_argument("--lines", type=make.positive, default=3000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, help="seed of all draws")
     parser.add_argument(
         "--split", choices=list(make.SHARES), default="train", help="whose publications"

@@ -1036,6 +1036,13 @@ def report(splits: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
         yield "  styles: " + ", ".join(f"{k} {v}" for k, v in sorted(styles.items()))
 
 
+def positive(text: str) -> int:
+    """Read a whole number of the command line that is at least 1."""
+    if (value := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"at least 1 is needed, got {text}")
+    return value
+
+
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
@@ -1063,7 +1070,10 @@ def arguments() -> argparse.Namespace:
         help="write nothing; make the files again in memory, compare them with those "
         "on disk and exit with 1 where they differ",
     )
-    return parser.parse_args()
+    args = parser.parse_args()
+    if not (args.dir / "publications.jsonl").is_file():
+        parser.error(f"argument --dir: no publications.jsonl in {args.dir}")
+    return args
 
 
 def main() -> int:

@@ -257,6 +257,24 @@ STAND_FOR = {"KIND": "fields", "N": "9", "...": "", "..": "", "pool": ""}  # it 
 OF_OTHERS = "fuzz_reader", "spark_worker"  # which have no options
 
 
+@pytest.mark.parametrize(
+    "line",
+    """
+    grammar --output x --lines -5, grammar --output x --lines 0, make --dir no/folder,
+    demo --output Makefile, adapt . --old . --model x --strength nan, fuzz --runs -1,
+    annotator . --share inf, annotator . --seeds 0, adapt . --strength -1,
+    settings . --peer-settings nan 1, settings . --peer-settings 1 -1
+    """.split(","),
+)
+def test_numbers_and_paths_that_make_no_sense(line, monkeypatch, capsys):
+    script, *argv = line.split()
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", [script, *argv])
+    pytest.raises(SystemExit, import_module(script).main).match("^2$")
+    *_, option = (word for word in argv if word.startswith("--"))
+    assert f"argument {option}: " in capsys.readouterr().err
+
+
 def test_quoted_commands_can_be_read(monkeypatch):
     arguments, read = import_module("arguments"), []
     monkeypatch.setattr(arguments, "run", lambda args, _: read.append(args) or 0)
