@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from spacy.language import Language
 
 from .component.chunks import ResultSink, own_components, read_chunks
+from .component.extraction import ReviewMarks
+from .component.fingerprint import guarantee_in_force
 from .component.text_decoder import obstacle
 from .core.arguments import MOST_THREADS, check_flag, check_whole
 from .errors import Errors
 from .formats.lines import Line
-from .formats.records import ExtractedField, Fields
+from .formats.records import ExtractedField, ExtractedRecord, Fields, Segmentation
 from .values import shown
 
 try:
@@ -22,8 +27,9 @@ try:
 except ImportError as error:
     raise ImportError(Errors.HS309) from error
 
-# Keys of the schema's metadata: how a table was made, and if as by `nlp.pipe`, why.
-WAY, WHY = b"spacy_hosemi.way", b"spacy_hosemi.why"
+# Keys of the schema's metadata: how a table was made, if as by `nlp.pipe`, why, and
+# what a guarantee says of its texts.
+WAY, WHY, REPORT = (b"spacy_hosemi." + x for x in (b"way", b"why", b"report"))
 
 # Rows, and characters of their texts, that are turned into columns together: a column
 # of Arrow holds at most 2**31 - 1 bytes of text.
@@ -92,7 +98,9 @@ def extract(
         The metadata of the schema has "spacy_hosemi.way": "direct" if texts were read
         without annotated documents, which is faster; "pipeline" if they were read as by
         `nlp.pipe`, and then in "spacy_hosemi.why" what needs documents. Rows are the
-        same bits either way
+        same bits either way. With one component and a guarantee that holds,
+        "spacy_hosemi.report" is JSON, as by `parse --report`: what is accepted, and
+        whether texts are unlike those of the guarantee; its lines are rows, from 0
     RAISES (ValueError): HS183 texts; HS310 no component; HS311, HS312 ids.
     RAISES (TypeError, ValueError): HS026 threads, explode; HS232 nlp.
     """
@@ -100,8 +108,12 @@ def extract(
         raise TypeError(Errors.HS232.format(found=shown(nlp)))
     threads = check_whole("threads", threads, 1, MOST_THREADS)
     check_flag("explode", explode)
-    if not own_components(nlp):
+    if not (names := own_components(nlp)):
         raise ValueError(Errors.HS310.format(found=nlp.pipe_names))
+    pipe: Any = nlp.get_pipe(names[0])
+    marks = None
+    if len(names) == 1 and (guarantee := guarantee_in_force(pipe)) is not None:
+        marks = ReviewMarks(guarantee, facts=pipe.facts)
     why = obstacle(nlp)
     way = {WAY: "direct"} if why is None else {WAY: "pipeline", WHY: why}
     source, texts = texts, _read_texts(texts)
@@ -111,7 +123,7 @@ def extract(
         if n_texts not in (None, len(ids)):
             raise ValueError(Errors.HS312.format(found=len(ids), expected=n_texts))
         texts = _counted(iter(texts), len(ids))
-    columns = _Columns()
+    columns = _Columns(marks)
     batches = []
     for _ in read_chunks(nlp, columns.lines(texts), columns, threads=threads):
         if columns.are_full:
@@ -123,6 +135,8 @@ def extract(
     if ids is not None:
         of_rows = _ids_of_rows(ids, table.column("doc_id")) if explode else ids
         table = table.set_column(0, "doc_id", of_rows)
+    if marks is not None:
+        way[REPORT] = json.dumps(marks.report())
     return table.replace_schema_metadata(way)
 
 
@@ -132,11 +146,13 @@ class _Columns(ResultSink):
 
     needs_docs = False
 
-    def __init__(self) -> None:
+    def __init__(self, marks: ReviewMarks | None) -> None:
+        self._marks = marks
         self._clear()
 
     def _clear(self) -> None:
         self._numbers: list[int] = []
+        self._texts: list[str] = []
         self._probabilities: list[float | None] = []
         self._n_spans: list[int] = []
         self._errors: list[str | None] = []
@@ -175,6 +191,7 @@ class _Columns(ResultSink):
     def add_many(self, lines: Sequence[Line], fields: Fields) -> None:
         """See `ResultSink`."""
         self._numbers += [line.number for line in lines]
+        self._texts += [line.text for line in lines]
         self._n_chars += sum([len(line.text) for line in lines])
         self._probabilities += fields.probabilities
         self._n_spans += fields.n_fields
@@ -190,12 +207,15 @@ class _Columns(ResultSink):
         self, line: Line, n_spans: int, probability: float | None, error: str | None
     ) -> None:
         self._numbers.append(line.number)
+        self._texts.append(line.text)
         self._probabilities.append(probability)
         self._n_spans.append(n_spans)
         self._errors.append(error)
 
     def take(self) -> pa.RecordBatch:
-        """Returns all rows, in order; from then on there are none."""
+        """Returns all rows, in order, and marks them; from then on there are none."""
+        if self._marks is not None:
+            self._mark(self._marks)
         arrays = [pa.array(x, y.type) for x, y in zip(self._spans, _SPAN)]
         spans = pa.StructArray.from_arrays(arrays, fields=[*_SPAN])
         borders = np.cumsum([0, *self._n_spans])
@@ -211,6 +231,18 @@ class _Columns(ResultSink):
         order = np.argsort(self._numbers, kind="stable")
         self._clear()
         return batch if (np.diff(order) == 1).all() else batch.take(pa.array(order))
+
+    def _mark(self, marks: ReviewMarks) -> None:
+        fields = Fields(
+            self._n_spans, self._probabilities, tuple(self._spans)
+        ).by_text()
+        rows = zip(self._numbers, self._texts, fields, self._errors)
+        records = (
+            ExtractedRecord(number, text, Segmentation(*of_text))
+            for number, text, of_text, error in sorted(rows, key=itemgetter(0))
+            if error is None
+        )
+        deque(marks.mark(records), maxlen=0)
 
 
 def _exploded(batch: pa.RecordBatch) -> pa.RecordBatch:

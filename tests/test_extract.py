@@ -1,5 +1,6 @@
 """spacy_hosemi.extract: texts in, a table of Arrow out."""
 
+import json
 import sys
 import tracemalloc
 from itertools import count, islice
@@ -14,6 +15,10 @@ from spacy.tokens import Doc
 import spacy_hosemi
 from spacy_hosemi import use_field_tokenizer
 from spacy_hosemi.component import chunks
+from spacy_hosemi.component.extraction import ReviewMarks, extract_records
+from spacy_hosemi.component.fingerprint import fingerprint
+from spacy_hosemi.formats.lines import Line
+from spacy_hosemi.prediction.guarantee import Guarantee, Usual
 from spacy_hosemi.training import row_store
 
 from .cli.test_parse import fails_on_nobody
@@ -90,6 +95,34 @@ def test_the_way_without_documents(monkeypatch):
     assert without_ids(table) == rows
     monkeypatch.setattr(chunks, "obstacle", lambda nlp: "a test")
     assert extract(nlp, TEXTS).equals(table)
+
+
+@pytest.mark.parametrize("way", ["direct", "pipeline"])
+def test_a_guarantee_reports_of_the_texts(way, monkeypatch):
+    nlp = make_trained(nlp=use_field_tokenizer(spacy.blank("en")))
+    if way == "pipeline":
+        monkeypatch.setattr(chunks, "obstacle", lambda nlp: "a test")
+    assert arrow.REPORT not in extract(nlp, TEXTS).schema.metadata
+    pipe, texts = nlp.get_pipe("hosemi"), [*TEXTS, None] * 20
+    digest = fingerprint(pipe)
+    for limit, has_drifted in ((0.0, False), (1.0, True)):
+        usual = Usual(limit, 25 - 25 * (limit == 0), 100)
+        pipe.guarantee = Guarantee(0.1, 0.1, digest, 100, 50, 0.01, usual=usual)
+        report = json.loads(
+            extract(nlp, texts, explode=True).schema.metadata[b"spacy_hosemi.report"]
+        )
+        lines = (Line("", 0, x, k) for k, x in enumerate(texts) if x is not None)
+        marks = ReviewMarks(pipe.guarantee, facts=pipe.facts)
+        verdicts = [
+            x.verdict
+            for x in marks.mark(extract_records(nlp, pipe, lines, fails_on_nobody))
+        ]
+        assert report == marks.report() and report["texts"] == 100
+        assert report["n_accepted"] == verdicts.count("accept")
+        assert report["drift"]["has_drifted"] == has_drifted
+    pipe.decoding = "mbr"
+    with pytest.warns(UserWarning, match="HSW73"):
+        assert arrow.REPORT not in extract(nlp, TEXTS).schema.metadata
 
 
 @pytest.mark.parametrize("config", [{"decoding": "mbr"}, {"min_confidence": 0.9}])
