@@ -35,6 +35,7 @@ COMMAND = "python docs/make_reference.py"
 SECTIONS = {
     "FieldTokenizer.v1": ("nlp.tokenizer", "The tokenizer"),
     "SpanScorer.v1": ("components.hosemi.model", "The span scorer"),
+    "WordVectors.v1": ("components.hosemi.model.tok2vec", "Word vectors"),
     "features.v1": ("components.hosemi.model.features", "Features"),
     "gazetteer.v1": ("components.hosemi.model.gazetteers.NAME", "A gazetteer"),
     "table.v1": ("components.hosemi.model.tables.NAME", "A table of words"),
@@ -155,8 +156,8 @@ BLOCKS_WITHIN = {
     "by default inside.",
     "segment_functions": "[Functions of segments](features.md#of-whole-segments), by "
     "the name that templates read.",
-    "tok2vec": "Vectors of tokens, or a listener to those of another component: "
-    "[scores from them](choosing-a-config.md#encoders) are added, online.",
+    "tok2vec": "[Word vectors](#word-vectors), another frozen encoder, or one that is "
+    "trained online: [scores from them](choosing-a-config.md#encoders) are added.",
 }
 
 

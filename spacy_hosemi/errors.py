@@ -285,6 +285,32 @@ class Errors(metaclass=_Coded):
         "was called again for the same documents, to name them; expected the same each "
         "time."
     )
+    HS384 = (
+        "the vocabulary has no vectors, which spacy_hosemi.WordVectors.v1 reads. Name "
+        "some as [initialize] vectors, such as en_core_web_md or a folder of `python "
+        "-m spacy init vectors`, or load a pipeline that has them."
+    )
+    HS385 = (
+        "a fit takes vectors as they are, and {found!r}, in the tok2vec of {name!r}, "
+        "has parameters of its own. Train online: leave out "
+        "[initialize.components.{name}.fit], see configs/neural.cfg; or use "
+        "spacy_hosemi.WordVectors.v1, spacy_hosemi.OnnxEncoder.v1, or a listener to a "
+        "frozen component."
+    )
+    HS386 = (
+        "a fit takes vectors as they are, and the tok2vec listens to {found!r}, which "
+        "is going to change, or has no vectors of the training documents. Put it into "
+        "training.frozen_components and training.annotating_components; both have "
+        "{expected}."
+    )
+    HS389 = (
+        "the tok2vec gives {found} for the document {text!r}; expected numbers, of the "
+        "shape {expected}. Mend the vectors, or the component that it listens to."
+    )
+    HS390 = (
+        "{name!r} was trained with other word vectors than those of this vocabulary, "
+        "{found}. Load it with the vocabulary that it was saved with, or train it anew."
+    )
     HS393 = (
         "features.segment_functions has {name!r}: {found}; expected a function "
         "f(doc, starts, ends), under a name of capital letters, digits and '_' that no "

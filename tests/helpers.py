@@ -342,8 +342,7 @@ def make_batch(pipe, examples) -> TrainingSet:
     docs = [eg.predicted for eg in examples]
     known = read_annotations(examples)
     corpus = read_corpus(docs, known, pipe.schema, pipe.scope, pipe.name)
-    args = pipe.automaton, pipe.objective, corpus.docs, corpus.golds
-    return TrainingSet(weights_of(pipe.model), *args)
+    return pipe.trainer.batch(corpus, pipe.objective)
 
 
 def first_batch(**config) -> TrainingSet:

@@ -24,6 +24,7 @@ from ..labels.alignment import (
     read_annotations,
 )
 from ..labels.partial import PartialLabels
+from ..model.tok2vec import check_frozen, keeping_vectors
 from ..model.weights.storage import unread
 from ..prediction.decodings import DECODINGS
 from ..training.corpus import annotate, read_corpus
@@ -199,7 +200,10 @@ def learn(
         lbfgs.check(pipe.objective)
         is_watched = bool(lbfgs.log or lbfgs.settings["patience"])
     if fit is not None:
-        check_sparse(pipe, "a fit")
+        if lbfgs is None:
+            check_sparse(pipe, "this fit")
+        elif pipe.model.layers:
+            check_frozen(pipe.model, pipe.name, _frozen(nlp, is_from_config))
         check_fit(examples, bool(present))
         if is_from_config:
             check_corpus_ends(nlp, pipe.name)
@@ -253,12 +257,24 @@ def learn(
             reports.append(report)
 
     args = pipe.settings.cfg, pipe.objective, None if fit is None else fit_and_note
-    pipe.trainer.initialize(corpus, docs, *args)
+    with keeping_vectors():
+        pipe.trainer.initialize(corpus, docs, *args)
+    pipe.trainer.finish_vectors()
     pipe.facts, pipe.prediction_warnings = summary, PredictionWarnings()
     pipe.training_texts = texts
     if search is not None:
         _use_choice(pipe, search)
     return None if fit is None else reports
+
+
+def _frozen(nlp: Language | None, is_from_config: bool) -> list[str]:
+    """Returns the components whose vectors stay as they are; all, where nothing else is
+    trained."""
+    if nlp is None or not is_from_config:
+        return ["*"]
+    config = nlp.config["training"]
+    annotating = config.get("annotating_components", [])
+    return [x for x in config.get("frozen_components", []) if x in annotating]
 
 
 def read_scored(

@@ -31,9 +31,8 @@ from ..labels.alignment import (
 )
 from ..labels.inventory import Span as LabeledTokens
 from ..labels.partial import PartialLabels
-from ..model.active_features import Rows, read_docs
+from ..model.active_features import Rows
 from ..model.weights.doc_scorer import DocScorer
-from ..model.weights.state import WeightState
 from ..prediction.decoder import Decoder, DecodingOptions
 from ..prediction.existing_entities import entities_by_origin
 from ..prediction.flat_decoder import FlatDecoder
@@ -231,10 +230,10 @@ class HeldOut(NamedTuple):
             yield [*preset, *prediction.spans]
 
 
-def read_held_out(state: WeightState, docs: Sequence[GoldDoc], scope: str) -> HeldOut:
-    """Reads the features of documents that these weights know."""
-    parts = [part for gold in docs for part in divide(gold.doc, scope)]
-    return HeldOut(docs, [read_docs(state, [part.tokens]) for part in parts])
+def read_held_out(trainer: Trainer, docs: Sequence[GoldDoc], scope: str) -> HeldOut:
+    """Reads the features of documents that the present weights know."""
+    parts = [part.tokens for gold in docs for part in divide(gold.doc, scope)]
+    return HeldOut(docs, trainer.read(parts))
 
 
 def only_spans(options: DecodingOptions) -> DecodingOptions:
@@ -248,7 +247,7 @@ def watching(
 ) -> Watch:
     """Returns what scores the present weights on other documents, whose features it
     reads now."""
-    held_out = read_held_out(trainer.weights.state, docs, options.scope)
+    held_out = read_held_out(trainer, docs, options.scope)
     return lambda _: scores_of(held_out.counts(trainer, only_spans(options)))
 
 

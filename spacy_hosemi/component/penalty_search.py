@@ -201,7 +201,7 @@ class PenaltySearch:
             return self._fit_last(batch)
         scope = self._options.scope
         if self._dev:
-            held_out = read_held_out(self._trainer.weights.state, self._dev, scope)
+            held_out = read_held_out(self._trainer, self._dev, scope)
             places = [*range(len(self._dev))]
             folds = [Fold(batch, held_out, places, [batch.weights.vector()])]
         else:

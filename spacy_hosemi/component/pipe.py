@@ -21,6 +21,7 @@ from ..hierarchy.tree_trainer import make_trainer
 from ..labels.inventory import LabelInventory
 from ..labels.label_schema import LabelSchema
 from ..model.state import ModelState, Published
+from ..model.tok2vec import reads_words
 from ..model.weights.state import WeightState
 from ..prediction.posterior_cache import register_extensions
 from ..training.objectives import Objective
@@ -149,8 +150,9 @@ class HighOrderSemiCRF(TrainablePipe):
 
     @property
     def reads_clean(self) -> bool:
-        """Whether features read documents of clean words; a tok2vec reads tokens."""
-        return self.settings.clean_text and not self.model.layers
+        """Whether features read documents of clean words; most tok2vecs read tokens."""
+        is_sparse = not self.model.layers
+        return self.settings.clean_text and (is_sparse or reads_words(self.model))
 
     __repr__ = description.to_line
     _repr_html_ = description.to_html

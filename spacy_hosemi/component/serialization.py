@@ -16,6 +16,7 @@ from ..errors import Errors
 from ..model.tok2vec import set_output
 from ..model.weights.packing import truncated
 from ..model.weights.storage import beside
+from ..model.word_vectors import check_vectors
 from ..msgpack import collecting, read_msgpack
 from .configure import (
     as_a_whole,
@@ -191,6 +192,7 @@ def _restore(
         if shapes != expected:
             found = f"{shapes} patterns, labels and observed patterns of weights"
             raise ValueError(Errors.HS064.format(found=f"{found}, {expected} in cfg"))
+    check_vectors(pipe.model, pipe.vocab, pipe.name)
     if pipe.trainer.is_initialized:
         settings = Settings(**{**saved, **changes})
         check_learnt(pipe, settings, cfg.get("features"))

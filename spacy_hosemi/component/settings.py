@@ -97,7 +97,7 @@ class Settings:
         True,
         "Whether features read the clean form of each word (NFKC, without invisible "
         "characters and hyphens at line ends) and step over whitespace. Not with a "
-        "tok2vec, which reads all tokens as they are.",
+        "tok2vec but frozen vectors of words: others read all tokens as they are.",
         WEIGHTS,
     )
     encoding: str = _key(

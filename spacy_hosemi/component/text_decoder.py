@@ -19,6 +19,7 @@ from spacy.vocab import Vocab
 from ..features.clean_docs import are_clean_texts
 from ..features.instances import Instances, Keys
 from ..formats.records import Fields
+from ..model.tok2vec import knows_words
 from ..prediction.decoder import BATCH_TOKENS, batches
 from ..prediction.predictions import Predictions
 from ..text.pieces import read_texts
@@ -40,7 +41,7 @@ def obstacle(nlp: Language) -> str | None:
         return "the pipeline makes documents in its own way"
     pipe = cast(HighOrderSemiCRF, nlp.pipeline[0][1])
     state, settings = pipe.state, pipe.settings
-    if pipe.model.layers:
+    if pipe.model.layers and not knows_words(pipe.model):
         return "features read a tok2vec"
     if state.levels is not None:
         return "labels are in a tree"

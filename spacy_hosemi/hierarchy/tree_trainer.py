@@ -96,7 +96,7 @@ class TreeTrainer(Trainer):
         self._levels.mined.update(self._keys(corpus))
         if fit is not None:
             informative = _part(corpus, _informative(corpus))
-            self._fit_levels(fit, informative, self._rows(informative.docs))
+            self._fit_levels(fit, informative, self.read(informative.docs, True))
 
     def _mined(self, corpus: Corpus) -> LevelState:
         """Returns the weights of the levels below the top, which are 0."""
@@ -123,7 +123,7 @@ class TreeTrainer(Trainer):
         """Returns what fits the levels to parts of a corpus; features are read once."""
         if not self.has_levels:
             return None
-        rows = cache(lambda: self._rows(corpus.docs))
+        rows = cache(lambda: self.read(corpus.docs, is_train=True))
         mined = cache(lambda: self._mined(corpus))
         informative = {*_informative(corpus)}
 

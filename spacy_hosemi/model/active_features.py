@@ -79,11 +79,13 @@ class Rows:
     tokens (Dict[str, RoleRows]): By role.
     segments (SegmentRows): In the role "whole".
     places (PlaceRows): In the roles of transitions.
+    vectors (Optional[float32 [n, d]]): Of its tokens, in a fit that reads them.
     """
 
     tokens: dict[str, RoleRows]
     segments: SegmentRows
     places: PlaceRows
+    vectors: NDArray[np.float32] | None = None
 
     @property
     def active(self) -> list[Ints]:

@@ -62,7 +62,8 @@ def build_span_scorer(
     """Registered as "spacy_hosemi.SpanScorer.v1" in `architectures`.
 
     tok2vec (Optional[Model]): Vectors of tokens, or a listener to those of another
-        component: scores from them are added, see `neural`. Online training only.
+        component: scores from them are added, see the module `tok2vec`. A fit takes
+        frozen vectors; others are trained online.
     features (Optional[FeatureSet]): What is read; by default the default preset.
     gazetteers (Dict[str, Gazetteer]): Lists of names, and how they are used.
     tables (Dict[str, Table]): Tables of words, and how they are used.
@@ -103,7 +104,11 @@ def init_layers(
     """Initializes the tok2vec, and the layer that makes scores of its vectors."""
     tok2vec, output = model.layers
     tok2vec.initialize(X=X or None)
-    output.initialize(X=output.ops.flatten(tok2vec.predict(X)) if X else None)
+    if tok2vec.has_dim("nO"):
+        output.set_dim("nI", tok2vec.get_dim("nO"), force=True)
+        output.initialize()
+    else:
+        output.initialize(X=output.ops.flatten(tok2vec.predict(X)) if X else None)
 
 
 def _check_named(

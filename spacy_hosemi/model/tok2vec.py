@@ -3,7 +3,9 @@
     inside[i, y], start[i, y], end[i, y] += W tok2vec[i] + b
 
 They are added to those of the sparse features, and both are trained by the same
-gradient. W and b begin with 0: without a step, nothing is changed.
+gradient. W and b begin with 0: without a step, nothing is changed. A fit reads the
+vectors once and finds W and b with the other weights, see `VectorWeights`; the tok2vec
+stays as it is.
 
 Sparse weights are published as states that never change. The parameters of a tok2vec
 are not: training and prediction take turns, see `taking_turns`.
@@ -11,22 +13,39 @@ are not: training and prediction take turns, see `taking_turns`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import replace_model_node
+from spacy.vocab import Vocab
 from thinc.api import Linear, Model, zero_init
 
 from ..core import Potentials
+from ..errors import Errors
 from ..features.instances import documents
+from .word_vectors import vectors_of_words
 
 ROLES = ("inside", "start", "end")
 
 Tok2Vec = Model[list[Doc], list[Any]]
+Floats = NDArray[np.float64]
+Vectors = NDArray[np.float32]
+
+# (vocab, ORTH of K words) -> scores [K, 3 L].
+WordScores = Callable[[Vocab, NDArray[np.uint64]], Floats]
+
+# Documents that are encoded by one call.
+_N_TOGETHER = 256
+
+# While a fit goes on: the vectors of documents that were encoded, by encoder and words.
+_KEPT: ContextVar[dict[Any, Vectors] | None] = ContextVar("_KEPT", default=None)
 
 # One for all models, because a lock in a model could not be copied.
 _TURNS = RLock()
@@ -113,3 +132,141 @@ def add_scores(
         backprop_vectors(ops.unflatten(d_vectors, lengths))
 
     return backprop
+
+
+# fits
+
+
+@dataclass(frozen=True, eq=False)
+class VectorWeights:
+    """The weights of frozen vectors x [d] of tokens, for L labels, while a fit finds
+    them.
+
+        score[role, y] = sum over k of W[k, role, y] (x[k] - mean[k]) / scale[k]
+
+    matrix (float64 [d, 3 L]): W, of the roles inside, start and end.
+    mean, scale (float64 [d]): Of the vectors of all training tokens: penalties do not
+        depend on their units.
+    """
+
+    matrix: Floats
+    mean: Floats
+    scale: Floats
+
+    @property
+    def layer(self) -> tuple[Floats, Floats]:
+        """Weights of vectors as they are, [d, 3 L], and what is added, [3 L]."""
+        weights = self.matrix / self.scale[:, None]
+        return weights, -self.mean @ weights
+
+    def add_scores(self, vectors: Vectors, scores: Mapping[str, Floats]) -> None:
+        """Adds the scores of n vectors to scores by role, [n, L] of each."""
+        weights, offset = self.layer
+        of_roles = np.split(vectors @ weights + offset, len(ROLES), axis=1)
+        for role, of_role in zip(ROLES, of_roles):
+            scores[role][:] += of_role
+
+    def gradient(self, vectors: Vectors, d_scores: Mapping[str, Floats]) -> Floats:
+        """Transposes `add_scores`: returns derivatives in the shape of the matrix."""
+        d_rows = np.hstack([d_scores[role] for role in ROLES])
+        of_mean = np.outer(self.mean, d_rows.sum(axis=0))
+        d_matrix: Floats = (vectors.T @ d_rows - of_mean) / self.scale[:, None]
+        return d_matrix
+
+
+def no_weights(vectors: Vectors, n_labels: int) -> VectorWeights:
+    """Returns weights of 0 for vectors [N, d] of training tokens."""
+    mean, scale = np.zeros((2, vectors.shape[1]))
+    if len(vectors):
+        mean = vectors.mean(axis=0, dtype=np.float64)
+        scale = vectors.std(axis=0, dtype=np.float64)
+    matrix = np.zeros((vectors.shape[1], len(ROLES) * n_labels))
+    return VectorWeights(matrix, mean, np.where(scale > 0.0, scale, 1.0))
+
+
+def write_output(model: Model[Any, Any], weights: VectorWeights) -> None:
+    """Gives a span scorer an output layer with the weights that a fit has found."""
+    matrix, offset = weights.layer
+    output: Any = model.get_ref("output")
+    output.set_param("W", output.ops.asarray2f(matrix.T))
+    output.set_param("b", output.ops.asarray1f(offset))
+
+
+def knows_words(model: Model[Any, Any]) -> bool:
+    """Whether a span scorer has a tok2vec that has one vector for each word."""
+    return bool(model.layers) and "knows_words" in model.get_ref("tok2vec").attrs
+
+
+def scores_of_words(model: Model[Any, Any] | None) -> WordScores | None:
+    """Returns what gives the scores of words, with the present output layer; None if
+    there is no tok2vec that `knows_words`."""
+    if model is None or not knows_words(model):
+        return None
+    with taking_turns(model):
+        output: Any = model.get_ref("output")
+        matrix, offset = (output.get_param(x).astype(np.float64) for x in ("W", "b"))
+    return lambda vocab, orths: vectors_of_words(vocab, orths) @ matrix.T + offset
+
+
+def reads_words(model: Model[Any, Any]) -> bool:
+    """Whether the tok2vec of a span scorer reads nothing but words, of any document."""
+    return "reads_words" in model.get_ref("tok2vec").attrs
+
+
+def check_frozen(model: Model[Any, Any], name: str, frozen: Sequence[str]) -> None:
+    """Raises ValueError for a tok2vec that a fit would have to train: HS385 it has
+    parameters of its own, HS386 it listens to a component that is not `frozen`."""
+    for node in model.get_ref("tok2vec").walk():
+        if node.param_names:
+            raise ValueError(Errors.HS385.format(found=node.name, name=name))
+        upstream = getattr(node, "upstream_name", None)
+        is_any = upstream == "*" and frozen
+        if upstream is not None and not (is_any or {upstream, "*"} & {*frozen}):
+            raise ValueError(Errors.HS386.format(found=upstream, expected=[*frozen]))
+
+
+@contextmanager
+def keeping_vectors() -> Iterator[None]:
+    """Keeps the vectors of documents that are encoded within, by their words."""
+    token = _KEPT.set({} if (kept := _KEPT.get()) is None else kept)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def vectors_of(model: Model[Any, Any], parts: Sequence[Doc]) -> list[Vectors]:
+    """Returns the vectors of parts, which are documents, or all sentences of documents.
+    Raises ValueError HS389 if these are no vectors, or of another width."""
+    docs, borders = documents(parts)
+    tok2vec, width = model.get_ref("tok2vec"), model.get_ref("output").get_dim("nI")
+    kept, encoder = _KEPT.get(), tok2vec.attrs.get("digest")
+    if kept is None or encoder is None:
+        kept = {}
+    keys = [(encoder, doc.text, doc.to_array("ORTH").tobytes()) for doc in docs]
+    missing = {key: doc for key, doc in zip(keys, docs) if key not in kept}
+    for together in _in_parts([*missing.items()]):
+        vectors = tok2vec.predict([doc for _, doc in together])
+        for (key, doc), of_doc in zip(together, vectors):
+            kept[key] = _checked(tok2vec.ops.to_numpy(of_doc), doc, width, tok2vec)
+    rows = np.concatenate([np.zeros((0, width), np.float32), *(kept[x] for x in keys)])
+    return [rows[i:j] for i, j in zip(borders, borders[1:])]
+
+
+def _in_parts(items: list[Any]) -> list[list[Any]]:
+    starts = range(0, len(items), _N_TOGETHER)
+    return [items[i : i + _N_TOGETHER] for i in starts]
+
+
+def _checked(vectors: Any, doc: Doc, width: int, tok2vec: Tok2Vec) -> Vectors:
+    """Returns the vectors of a document, or raises HS389."""
+    listens = any(hasattr(node, "upstream_name") for node in tok2vec.walk())
+    if (found := vectors.shape) == (len(doc), width):
+        if not np.isfinite(vectors).all():
+            found = "NaN or infinity"
+        elif listens and len(doc) and not vectors.any():
+            found = "nothing but 0, as before its component has annotated the document"
+        else:
+            return np.asarray(vectors, np.float32)
+    args = {"text": doc.text[:80], "expected": (len(doc), width)}
+    raise ValueError(Errors.HS389.format(found=found, **args))

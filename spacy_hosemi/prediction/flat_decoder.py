@@ -60,8 +60,8 @@ class FlatDecoder(Decoder):
             not (self._matches or options.collective or self.inventory.on_tokens)
             and options.temperature == 1.0
         )
-        # A tok2vec reads tokens as they are.
-        self._reads_clean = options.clean_text and not scorer.has_encoder
+        # Most tok2vecs read tokens as they are.
+        self._reads_clean = options.clean_text and scorer.reads_words
         # Whether arrays have all that is predicted.
         self._has_arrays = not (tree or options.chooses_by_probability)
 

@@ -93,6 +93,12 @@ SETTINGS = (
         True,
         'With l2 = "auto": choose decoding and expected_f1, too.',
     ),
+    Setting(
+        "encoder_factor",
+        number(least=0.0),
+        10.0,
+        "Multiplies l2 for the weights of frozen vectors.",
+    ),
     Setting("l1", number(least=0.0), 0.0, "Weight of the sum of absolute values."),
     Setting("max_iter", integer(1), 1000, "At most this many iterations."),
     Setting(
@@ -160,6 +166,7 @@ def make_lbfgs(
     checkpoint_every: float = 60.0,
     choose_decoding: bool = True,
     border_factor: float = 1.0,
+    encoder_factor: float = 10.0,
     threads: int = 1,
     patience: int | None = None,
     spark_partitions: Any = None,
@@ -190,6 +197,7 @@ def _penalty(
     penalty = by_penalty_group("l2", l2)
     for role in ("start", "end"):
         penalty[role] *= settings["border_factor"]
+    penalty["encoder"] *= settings["encoder_factor"]
     return penalty
 
 

@@ -18,6 +18,7 @@ from ..labels.inventory import possible_lengths
 from ..labels.label_schema import LabelSchema
 from ..labels.patterns import learn_patterns, with_label
 from ..model import tok2vec
+from ..model.active_features import Rows, read_docs
 from ..model.span_scorer import weights_of
 from ..model.state import ModelState
 from ..model.weights import edits
@@ -136,9 +137,32 @@ class Trainer:
         self.weights.replace(state)
 
     def batch(self, corpus: Corpus, objective: Objective) -> TrainingSet:
-        """Returns a corpus with its features read."""
+        """Returns a corpus with its features read, and its vectors, if a tok2vec makes
+        some: they have weights from then on, see `finish_vectors`."""
         args = self.schema.automaton, objective, corpus.docs, corpus.golds
-        return TrainingSet(self.weights, *args, self._levels_of(corpus))
+        vectors = None
+        if self.model.layers:
+            vectors = tok2vec.vectors_of(self.model, corpus.docs)
+            every, n_labels = np.concatenate(vectors), len(self.weights.state.tail)
+            of_vectors = tok2vec.no_weights(every, n_labels)
+            self.weights.replace(replace(self.weights.state, of_vectors=of_vectors))
+        return TrainingSet(self.weights, *args, self._levels_of(corpus), vectors)
+
+    def read(self, docs: Sequence[Doc], is_train: bool = False) -> list[Rows]:
+        """Returns the known features of instances, and in a fit their vectors."""
+        state = self.weights.state
+        rows = [read_docs(state, [doc], is_train) for doc in docs]
+        if state.of_vectors is None:
+            return rows
+        vectors = tok2vec.vectors_of(self.model, docs)
+        return [replace(x, vectors=of_doc) for x, of_doc in zip(rows, vectors)]
+
+    def finish_vectors(self) -> None:
+        """Makes the weights of frozen vectors, if a fit has found some, those of the
+        output layer."""
+        if (of_vectors := self.weights.state.of_vectors) is not None:
+            tok2vec.write_output(self.model, of_vectors)
+            self.weights.replace(replace(self.weights.state, of_vectors=None))
 
     def _levels_of(self, corpus: Corpus) -> Levels | None:
         """Returns what fits the levels of a tree below: there are none."""

@@ -19,6 +19,7 @@ from ..core.parallel.team import ALONE, Team, team_of
 from ..labels.gold import Gold
 from ..model.active_features import PlaceRows, Rows, SegmentRows, cut_rows, read_docs
 from ..model.kernels.sparse_steps import Freedom
+from ..model.tok2vec import Vectors
 from ..model.weights.potentials import (
     add_cell_gradient,
     add_entry_gradient,
@@ -31,6 +32,7 @@ from ..model.weights.state import WeightState
 from ..model.weights.vector import (
     empty_gradient,
     of_long_patterns,
+    size_of_vectors,
     write_dense_gradient,
 )
 from ..model.weights.weights import Weights
@@ -91,6 +93,8 @@ class TrainingSet:
         Features of tokens of all documents by role, of segments, and of transitions by
         document.
     levels (Optional[Levels]): What fits the levels of a tree below, if there are some.
+    vectors (Optional[Sequence[float32 [n, d]]]): Frozen vectors of the tokens of each
+        document, whose weights the state has.
 
     watch (Optional[Callable]): Called by a fit with a log or patience, such as for
         scores on other documents.
@@ -107,12 +111,14 @@ class TrainingSet:
         docs: Sequence[Doc],
         golds: Sequence[Gold],
         levels: Levels | None = None,
+        vectors: Sequence[Vectors] | None = None,
     ) -> None:
         self.weights, self.automaton, self.objective = weights, automaton, objective
         self.golds, self.sizes = golds, [len(doc) for doc in docs]
         self.watch: Watch | None = None
         self.team = ALONE
         self._levels = levels
+        self._vectors = None if vectors is None else np.concatenate(vectors)
         self._chosen: Sequence[int] = range(len(docs))
         state = weights.state
         stores = {role: RowStore() for role in state.extractor.features.scored_roles}
@@ -159,7 +165,10 @@ class TrainingSet:
             role: part._replace(first=part.first[at])
             for role, part in self.tokens.items()
         }
-        return Rows(tokens, self.segments.of(k, k + 1), self.places[k])
+        vectors = (
+            None if self._vectors is None else self._vectors[at.start : at.stop - 1]
+        )
+        return Rows(tokens, self.segments.of(k, k + 1), self.places[k], vectors)
 
     def part(self, chosen: Sequence[int]) -> TrainingSet:
         """Returns some of the documents, and the same weights."""
@@ -172,6 +181,8 @@ class TrainingSet:
             role: join_rows(cut_rows(rows, i, j) for i, j in spans)
             for role, rows in self.tokens.items()
         }
+        if self._vectors is not None:
+            part._vectors = np.concatenate([self._vectors[i:j] for i, j in spans])
         part.segments = self.segments.part(chosen)
         part.places = [self.places[k] for k in chosen]
         part._cut()
@@ -198,7 +209,10 @@ class TrainingSet:
             keys += [state.pairs.first, state.pairs.columns]
         patterns = [*automaton.patterns, *automaton.observed]
         of_patterns = digest(repr(patterns), repr(state.length.shape))
-        return {
+        vectors = {}
+        if self._vectors is not None:
+            vectors = {"vectors": digest(self._vectors)}
+        return vectors | {
             "labels": ", ".join(automaton.labels),
             "features": f"{len(state.names)} ({digest(*keys)})",
             "label patterns": f"{len(patterns)} ({of_patterns})",
@@ -215,9 +229,11 @@ class TrainingSet:
         pattern = np.zeros(len(state.pattern))
         length = np.zeros(state.length.shape)
         vector, d_matrix = empty_gradient(state)
+        d_vectors = vector[len(vector) - size_of_vectors(state) :]
         losses = np.zeros(len(self))
         for begin, end in self._chunks:
-            self._add_chunk(state, begin, end, losses, d_matrix, pattern, length)
+            args = losses, d_matrix, pattern, length, d_vectors
+            self._add_chunk(state, begin, end, *args)
         write_dense_gradient(state, vector, pattern, length)
         # rounded at each document
         return float(np.cumsum(losses)[-1]) if len(losses) else 0.0, vector
@@ -283,6 +299,7 @@ class TrainingSet:
         d_matrix: Floats,
         pattern: Floats,
         length: Floats,
+        d_vectors: Floats,
     ) -> None:
         """Adds the gradients of blocks `begin` to `end` - 1, and sets their losses."""
         docs = range(self._blocks[begin], self._blocks[end])
@@ -295,6 +312,10 @@ class TrainingSet:
         shape = self._borders[docs.stop] - at, len(state.tail)
         scores = {role: np.zeros(shape) for role in rows_of}
         add_tokens(state, rows_of, scores, state.matrix, False, self.team)
+        of_vectors, vectors = state.of_vectors, self._vectors
+        if of_vectors is not None and vectors is not None:
+            vectors = vectors[at : self._borders[docs.stop]]
+            of_vectors.add_scores(vectors, scores)
         segments = self.segments.of(docs.start, docs.stop)
         cells = cells_of(state, segments)
         of_all = losses, pattern, length
@@ -322,6 +343,8 @@ class TrainingSet:
             add_entry_gradient(state, places, gradient.entries, d_matrix)
         add_cell_gradient(state, segments, cells, d_matrix)
         add_tokens(state, rows_of, scores, d_matrix, True, self.team)
+        if of_vectors is not None and vectors is not None:
+            d_vectors += of_vectors.gradient(vectors, scores).ravel()
 
 
 @contextmanager

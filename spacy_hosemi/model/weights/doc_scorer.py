@@ -30,6 +30,7 @@ from ..active_features import (
 )
 from ..kernels.gather import gather_merged_cells
 from ..kernels.token_scores import BlockScores, ListScores, TemplateScores, TokenScoring
+from ..tok2vec import ROLES
 from .packing import to_single
 from .pairs import WeightPairs
 from .potentials import add_scores, dense_rows, pair_arrays, score_rows, split, zeros
@@ -54,9 +55,14 @@ class DocScorer:
     state (WeightState): The weights.
     is_single (bool): Whether a saved model has these weights. If they are sums of what
         it has, only those of tokens are in single precision.
-    model (Optional[Model]): A span scorer, whose tok2vec adds its scores if it has one.
+    model (Optional[Model]): A span scorer, whose tok2vec adds its scores if it has one;
+        one that knows a word's vector adds them to those of the word.
     rows (Optional[Iterable[Rows]]): The features of all documents to come, if they have
         been read.
+
+    has_encoder (bool): Whether there is a tok2vec.
+    reads_words (bool): Whether nothing but the words of a document is read, so that a
+        document of clean words will do.
     """
 
     def __init__(
@@ -68,10 +74,20 @@ class DocScorer:
     ) -> None:
         self._rows = None if rows is None else iter(rows)
         sums_words = state.is_trained and rows is None
-        self._of_tokens = state.cached(_token_scores) if sums_words else None
         self._is_single = is_single
         self._neural = model if model is not None and model.layers else None
         self.has_encoder = self._neural is not None
+        self.reads_words = self._neural is None or tok2vec.reads_words(self._neural)
+        self._of_tokens: TokenScores | None = None
+        # Whether the scores of words have those of their vectors.
+        self._has_vectors = False
+        if sums_words:
+            of_words = tok2vec.scores_of_words(self._neural)
+            self._has_vectors = of_words is not None
+            if of_words is None:
+                self._of_tokens = state.cached(_token_scores)
+            else:
+                self._of_tokens = _token_scores(state, of_words)
         if is_single:
             names = "pattern", "length", "tail"
             single: dict[str, Any] = {x: to_single(getattr(state, x)) for x in names}
@@ -111,7 +127,9 @@ class DocScorer:
             potentials: Sequence[Potentials] = split(*args, place_rows(rows_by_role))
         else:
             potentials = _together(*args)
-        return self._add_neural(docs, potentials) if self.has_encoder else potentials
+        if self.has_encoder and not self._has_vectors:
+            return self._add_neural(docs, potentials)
+        return potentials
 
     def _add_neural(
         self, docs: Sequence[Doc], potentials: Sequence[Potentials]
@@ -119,6 +137,10 @@ class DocScorer:
         """Adds the scores of the tok2vec; returns the potentials of each document."""
         assert self._neural is not None
         each = [*potentials]
+        if (of_vectors := self.state.of_vectors) is not None:  # a fit goes on
+            for vectors, of_doc in zip(tok2vec.vectors_of(self._neural, docs), each):
+                of_vectors.add_scores(vectors, {x: getattr(of_doc, x) for x in ROLES})
+            return each
         with tok2vec.taking_turns(self._neural):
             tok2vec.add_scores(self._neural, docs, each, is_train=False)
         return each
@@ -135,13 +157,16 @@ class DocScorer:
         return self._add_neural(docs, [zeros(self.state, len(doc)) for doc in docs])
 
 
-def _token_scores(state: WeightState) -> TokenScores:
+def _token_scores(
+    state: WeightState, of_words: tok2vec.WordScores | None = None
+) -> TokenScores:
     weights, pairs = state.of_features, state.pairs
     dense = dense_rows(state, weights)
     if dense is not None:
         weights, pairs = dense, None
     n_labels = len(state.tail)
-    return TokenScores(state.extractor, state.table, weights, pairs, n_labels)
+    args = state.extractor, state.table, weights, pairs, n_labels
+    return TokenScores(*args, of_words=of_words)
 
 
 def _together(
@@ -183,6 +208,8 @@ class TokenScores:
 
     matrix (float [R, L] or [N, 1]): Weights, with `pairs` of some columns; in single
         precision they are read as they lie, of others a copy is made.
+    of_words (Optional[Callable]): (vocab, ORTH of K words) -> scores [K, 3 L] from the
+        vectors of words, which the block of the word itself has, too.
 
     roles (Tuple[str, ...]): Roles that have templates or functions.
     has_templates (bool): Whether there is anything to sum.
@@ -197,6 +224,7 @@ class TokenScores:
         pairs: WeightPairs | None,
         n_labels: int,
         n_bytes: int = CACHE_BYTES,  # of scores of words
+        of_words: tok2vec.WordScores | None = None,
     ) -> None:
         self._n_labels = n_labels
         places = (_NONE, _NONE) if pairs is None else (pairs.first, pairs.columns)
@@ -204,7 +232,7 @@ class TokenScores:
         features = extractor.features
         self.roles = features.scored_roles
         templates = [(r, t) for r in self.roles for t in features.roles[r]]
-        self.has_templates = bool(templates)
+        self.has_templates = bool(templates or of_words)
         is_lexical = [
             len(template.atoms) == 1
             and extractor.columns[template.atoms[0].attribute] < extractor.n_lexical
@@ -231,6 +259,8 @@ class TokenScores:
         self._templates = TemplateScores(*plan, self._indices(rest), *weights)
         # Where each is read, and whose scores are read there.
         reads = dict.fromkeys((r, t.atoms[0].offset, _block(t)) for r, t in lexical)
+        if of_words is not None:
+            reads |= dict.fromkeys((role, 0, 0) for role in ROLES)
         blocks = list(dict.fromkeys((role, block) for role, _, block in reads))
         in_block = {(r, str(t)): (r, t) for r, t in lexical}  # a bag once
         of_block = [blocks.index((r, _block(t))) for r, t in in_block.values()]
@@ -252,12 +282,17 @@ class TokenScores:
             extractor.lexical_values if self.subset is None else extractor.word_values
         )
         self._n_columns = len(columns)
+        own_blocks = [blocks.index((x, 0)) for x in ROLES if (x, 0) in blocks]
 
         # Without a reference to self: weights are to be freed at once after an update.
         def make(vocab: Vocab, orths: Keys) -> NDArray[Any]:
             values, rows = read(vocab, orths), np.empty(len(orths), dtype)
             rows["values"] = values.take(columns, axis=1)
-            rows["scores"] = _block_scores(in_blocks, shape, values)
+            scores = _block_scores(in_blocks, shape, values)
+            if of_words is not None:
+                of_roles = of_words(vocab, orths).reshape(-1, len(ROLES), n_labels)
+                scores[:, own_blocks] += of_roles
+            rows["scores"] = scores
             return rows
 
         # The scores of blocks of each word, and the attributes of `subset`.

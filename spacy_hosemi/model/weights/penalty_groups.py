@@ -12,7 +12,7 @@ from ...features import ROLES, TRANSITION_ROLES
 
 # Both roles of transitions are one group.
 _OF_ROLE = dict(zip(ROLES, ROLES)) | dict.fromkeys(TRANSITION_ROLES, "transition")
-PENALTY_GROUPS = (*dict.fromkeys(_OF_ROLE.values()), "pattern", "length")
+PENALTY_GROUPS = (*dict.fromkeys(_OF_ROLE.values()), "pattern", "length", "encoder")
 TRANSITIONS = PENALTY_GROUPS.index("transition")
 
 

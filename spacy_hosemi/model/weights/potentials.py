@@ -112,6 +112,8 @@ def _scores_by_role(state: WeightState, rows: Rows, n_tokens: int) -> dict[str, 
     scores = {role: np.zeros((n_tokens, len(state.tail))) for role in rows.tokens}
     for role, of_role in rows.tokens.items():
         add_scores(state, of_role, scores[role])
+    if rows.vectors is not None and state.of_vectors is not None:
+        state.of_vectors.add_scores(rows.vectors, scores)
     return scores
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ...features import Extractor
 from ...features.kernels.key_table import RowTable
+from ..tok2vec import VectorWeights
 from .packing import Names
 from .pairs import WeightPairs
 from .penalty_groups import TRANSITIONS, penalty_groups_of
@@ -78,6 +79,8 @@ class WeightState(Cached):
     grows (bool): Whether updates may add features.
     n_whole (int): The first rows that have all L weights in order, if all other rows
         are those of transitions; else 0. Only with `pairs`.
+    of_vectors (Optional[VectorWeights]): Those of frozen vectors, while a fit finds
+        them; no file has them.
     """
 
     extractor: Extractor
@@ -96,6 +99,7 @@ class WeightState(Cached):
     is_trained: bool = False
     grows: bool = True
     n_whole: int = 0
+    of_vectors: VectorWeights | None = None
 
     @property
     def matrix(self) -> Floats:
@@ -186,6 +190,8 @@ def freeze(state: WeightState) -> WeightState:
     arrays += [state.tail, state.counts, state.group]
     if state.pairs is not None:
         arrays += [state.pairs.first, state.pairs.columns]
+    if state.of_vectors is not None:
+        arrays.append(state.of_vectors.matrix)
     for array in arrays:
         array.setflags(write=False)
     return state

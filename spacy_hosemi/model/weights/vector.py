@@ -1,4 +1,5 @@
-"""All trained weights as one vector: the matrix, then patterns and lengths.
+"""All trained weights as one vector: the matrix, then patterns and lengths, and in a
+fit with frozen vectors the weights of these.
 
 Of the weights of patterns and lengths, those that are not finite are not trained and
 not in the vector.
@@ -28,7 +29,14 @@ def is_learnt(state: WeightState) -> NDArray[np.bool_]:
 
 def as_vector(state: WeightState) -> Floats:
     """Returns the weights in a new array [N]."""
-    return np.concatenate([state.matrix.ravel(), dense(state)[is_learnt(state)]])
+    of_vectors = np.zeros(0) if state.of_vectors is None else state.of_vectors.matrix
+    of_dense = dense(state)[is_learnt(state)]
+    return np.concatenate([state.matrix.ravel(), of_dense, of_vectors.ravel()])
+
+
+def size_of_vectors(state: WeightState) -> int:
+    """Returns how many weights frozen vectors have: the last ones."""
+    return 0 if state.of_vectors is None else state.of_vectors.matrix.size
 
 
 def with_vector(
@@ -37,19 +45,24 @@ def with_vector(
     """Inverts `as_vector`; without a copy the weights of features are a view of the
     vector. Raises ValueError HS055 if it has another length."""
     size = state.matrix.size
-    expected = size + int(is_learnt(state).sum())
+    end = size + int(is_learnt(state).sum())
+    expected = end + size_of_vectors(state)
     if vector.shape != (expected,):
         raise ValueError(Errors.HS055.format(found=vector.shape, expected=expected))
     matrix = vector[:size].reshape(state.matrix.shape)
     if copy:
         matrix = matrix.copy()
     state = replace(state, of_features=matrix, is_trained=True)
-    return with_learnt(state, vector[size:])
+    if (of_vectors := state.of_vectors) is not None:
+        matrix = vector[end:].reshape(of_vectors.matrix.shape)
+        of_vectors = replace(of_vectors, matrix=matrix.copy() if copy else matrix)
+        state = replace(state, of_vectors=of_vectors)
+    return with_learnt(state, vector[size:end])
 
 
 def with_learnt(state: WeightState, values: Floats) -> WeightState:
-    """Returns a state with other weights of patterns and lengths: the end of what
-    `as_vector` returns."""
+    """Returns a state with other weights of patterns and lengths, as `as_vector` has
+    them behind those of features."""
     learnt = is_learnt(state)
     all_values = np.zeros(len(learnt))
     all_values[learnt] = values
@@ -58,8 +71,12 @@ def with_learnt(state: WeightState, values: Floats) -> WeightState:
 
 def rounded(state: WeightState) -> WeightState:
     """Returns a state with the weights that a saved model will have."""
+    of_vectors = state.of_vectors
+    if of_vectors is not None:
+        of_vectors = replace(of_vectors, matrix=to_single(of_vectors.matrix))
     return replace(
         state,
+        of_vectors=of_vectors,
         of_features=to_single(state.matrix),
         pattern=to_single(state.pattern),
         length=to_single(state.length),
@@ -114,7 +131,9 @@ def by_weight(state: WeightState, of_row: NDArray[Any]) -> NDArray[Any]:
 def vector_values(state: WeightState, values: Mapping[str, float]) -> Floats:
     """Returns for each weight the value of its penalty group [N]."""
     rows = by_weight(state, row_values(state, values))
-    return np.concatenate([rows, dense_values(state, values)[is_learnt(state)]])
+    of_vectors = np.full(size_of_vectors(state), values["encoder"])
+    of_dense = dense_values(state, values)[is_learnt(state)]
+    return np.concatenate([rows, of_dense, of_vectors])
 
 
 def of_long_patterns(
@@ -130,7 +149,8 @@ def of_long_patterns(
         is_long = np.array(of_column, bool)[state.pairs.columns]
     of_length = np.zeros(state.length.size, bool)
     of_dense = np.concatenate([automaton.pattern_length > 2, of_length])
-    return np.concatenate([is_long, of_dense[is_learnt(state)]])
+    of_vectors = np.zeros(size_of_vectors(state), bool)
+    return np.concatenate([is_long, of_dense[is_learnt(state)], of_vectors])
 
 
 # gradients
@@ -140,7 +160,7 @@ def empty_gradient(state: WeightState) -> tuple[Floats, Floats]:
     """Returns zeros in the order of `as_vector`, and a view of their part that has the
     shape of `matrix`."""
     size = state.matrix.size
-    vector = np.zeros(size + int(is_learnt(state).sum()))
+    vector = np.zeros(size + int(is_learnt(state).sum()) + size_of_vectors(state))
     return vector, vector[:size].reshape(state.matrix.shape)
 
 
@@ -148,5 +168,6 @@ def write_dense_gradient(
     state: WeightState, vector: Floats, pattern: Floats, length: Floats
 ) -> None:
     """Writes derivatives by patterns and lengths into an `empty_gradient`."""
-    derivatives = np.concatenate([pattern, length.ravel()])
-    vector[state.matrix.size :] = derivatives[is_learnt(state)]
+    derivatives = np.concatenate([pattern, length.ravel()])[is_learnt(state)]
+    begin = state.matrix.size
+    vector[begin : begin + len(derivatives)] = derivatives

@@ -1,0 +1,90 @@
+"""A tok2vec of word vectors, as the vocabulary has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import ORTH  # type: ignore[import-not-found]
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+from thinc.api import Model
+
+from ..errors import Errors
+
+Vectors = NDArray[np.float32]
+Keys = NDArray[np.uint64]
+
+# Of a large table not all rows are digested.
+_N_DIGESTED = 20_000
+
+
+def build_word_vectors() -> Model[list[Doc], list[Any]]:
+    """Registered as "spacy_hosemi.WordVectors.v1" in `architectures`: the vector of
+    each word in `nlp.vocab.vectors`, by ORTH, else by LOWER, else 0; of a floret table
+    its own. They are never trained. A model loads with the same vectors only.
+
+    RETURNS (Model[List[Doc], List[Floats2d]]): To be initialized; `initialize` raises
+        ValueError HS384 where the vocabulary has no vectors.
+    """
+    attrs = {"reads_words": True, "knows_words": True, "digest": ""}
+    return Model("word_vectors", forward, init=init, dims={"nO": None}, attrs=attrs)
+
+
+def init(
+    model: Model[list[Doc], list[Any]], X: list[Doc] | None = None, Y: Any = None
+) -> None:
+    """Takes the width of the vocabulary of the documents, and notes its vectors."""
+    if X:
+        model.attrs["digest"] = digest_of_vectors(X[0].vocab)
+        model.set_dim("nO", X[0].vocab.vectors.shape[1], force=True)
+
+
+def forward(
+    model: Model[list[Doc], list[Any]], docs: Sequence[Doc], is_train: bool
+) -> tuple[list[Any], Callable[[Any], Sequence[Doc]]]:
+    """Returns the vectors of each document [n, d]; nothing is trained."""
+    ops: Any = model.ops
+    vectors = []
+    for doc in docs:
+        orths: Any = doc.to_array(ORTH)
+        vectors.append(ops.asarray2f(vectors_of_words(doc.vocab, orths)))
+    return vectors, lambda d_vectors: docs
+
+
+def vectors_of_words(vocab: Vocab, orths: Keys) -> Vectors:
+    """Returns the vectors of words, float32 [K, d]."""
+    table, keys = vocab.vectors, orths.tolist()
+    if str(table.mode) == "floret":
+        return np.asarray(table.get_batch(keys), np.float32)
+    rows = table.find(keys=keys)
+    unknown = np.flatnonzero(rows < 0)
+    if len(unknown):
+        lower = [vocab[keys[k]].lower for k in unknown]
+        rows[unknown] = table.find(keys=lower)
+    vectors = np.zeros((len(keys), table.shape[1]), np.float32)
+    vectors[rows >= 0] = table.data[rows[rows >= 0]]
+    return vectors
+
+
+def digest_of_vectors(vocab: Vocab) -> str:
+    """Returns what tells vectors apart. Raises ValueError HS384 if there are none."""
+    table = vocab.vectors
+    if not (table.shape[0] and table.shape[1]):
+        raise ValueError(Errors.HS384)
+    rows = np.linspace(0, len(table.data) - 1, _N_DIGESTED).astype(np.int64)
+    known = f"{table.mode} {table.shape} {len(table)} {table.n_keys}"
+    digest = blake2b(known.encode("utf8"), digest_size=16)
+    digest.update(np.ascontiguousarray(table.data[np.unique(rows)]).tobytes())
+    return digest.hexdigest()
+
+
+def check_vectors(model: Model[Any, Any], vocab: Vocab, name: str) -> None:
+    """Raises ValueError HS390 if a model was trained with other word vectors."""
+    for node in model.walk():
+        digest = node.attrs.get("digest") if "knows_words" in node.attrs else None
+        if digest and digest != digest_of_vectors(vocab):
+            raise ValueError(Errors.HS390.format(name=name, found=vocab.vectors.shape))
