@@ -148,14 +148,13 @@ def describe_mistakes(model: Path) -> str:
 def bad_input(texts: Sequence[str], about: About) -> dict[str, list[str]]:
     """Returns lines that are no clean single record, by what is wrong with them."""
     draw = random.Random(0)
-    misread = [
-        [(c, c.translate(CONFUSED))[draw.random() < 0.1] for c in x] for x in texts
-    ]
+    letters = (((c, c.translate(CONFUSED)) for c in text) for text in texts)
+    misread = ["".join(x[draw.random() < 0.1] for x in pairs) for pairs in letters]
     return {
         "test, as it is": [*texts],
         "two records in a line": [f"{x} {y}" for x, y in zip(texts[::2], texts[1::2])],
         "half a record": [x[: len(x) // 2] for x in texts],
-        "misread letters, as by OCR": ["".join(x) for x in misread],
+        "misread letters, as by OCR": misread,
         **{kind: x.split(" / ") for kind, x in about["bad_input"].items()},
     }
 
@@ -231,8 +230,8 @@ def main() -> int:
     shutil.copy(ROOT / "LICENSE", model / "LICENSE")
     meta = srsly.read_json(model / "meta.json")
     meta |= {key: about[key] for key in ("description", "license")}
-    meta |= {"author": "The spacy_hosemi authors"}
-    meta["requirements"] = about.get("requirements", [])
+    requirements = about.get("requirements", [])
+    meta |= {"author": "The spacy_hosemi authors", "requirements": requirements}
     keys = "name", "url", "license"
     meta["sources"] = [{key: x[key] for key in keys} for x in about["sources"]]
     srsly.write_json(model / "meta.json", meta)

@@ -41,12 +41,19 @@ ingredients = load("ingredients/values.py")
 # What a text says: how many of, the least, the most. Some sites write 2½ as 21/2.
 NUMBERS = """
 2: - 2 2; ½: - .5 .5; 1 ½: - 1.5 1.5; 1½ to 2: - 1.5 2; 4-5: - 4 5; 3 or 4: - 3 4
-1 1/2: - 1.5 1.5; 3⁄4: - .75 .75; 21/2: - 2.5 2.5; 10/2: - 5 5; 1/0: - 1 1
+1 1/2: - 1.5 1.5; 3⁄4: - .75 .75; 21/2: - 2.5 2.5; 10/2: - 5 5; 1/0: - - -
 1,5: - 1.5 1.5; 1,000: - 1000 1000; Two: - 2 2; half a dozen: - 6 6; few: - - -; : - - -
 15/16: - .9375 .9375; 1 11/16: - 1.6875 1.6875; 1 and 1/2: - 1.5 1.5; 3 to 2: - 2 3
 one and a half: - 1.5 1.5; three-quarters: - .75 .75; one-half: - .5 .5; ⅒: - .1 .1
 twenty-one: - 21 21; ten-twelve: - 10 12; 2 twelve: 2 12 12; often: - - -
 1-2 dozen: - 12 24; one 9- to 10: 1 9 10; 2 x 400: 2 400 400; 2 x 12: 2 12 12
+1 000: - 1000 1000; 2 400: 2 400 400; 12 000: - 12000 12000; 1,000.5: - 1000.5 1000.5
+0,125: - .125 .125; 1 / 2: - .5 .5; 1+1/2: - 1.5 1.5; one and one-half: - 1.5 1.5
+one hundred: - 100 100; a hundred and fifty: - 150 150; three eighths: - .375 .375
+half a: - .5 .5; a dozen: - 12 12; one dozen to two dozen: - 12 24; 1½-2: - 1.5 2
+between 2 and 3: - 2 3; 2-3: - 2 3; ¼-½: - .25 .5; 1,2,3: - - -; 1. 5: - - -
+1 -½: - - -; 1-2-3: - - -; 4 or 5 350: - - -; 400/14: - - -; 1 11/2: - - -
+2 and 3: - - -; two thousand five hundred: - - -; 10%: - - -; 1st: - - -; 1e3: - - -
 """
 
 

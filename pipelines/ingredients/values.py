@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from math import isfinite, nan
 from typing import Any, Optional
 from unicodedata import numeric
 
@@ -24,16 +25,22 @@ ONES = (
     "fourteen fifteen sixteen seventeen eighteen nineteen"
 ).split()
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-PARTS = dict(half=1 / 2, third=1 / 3, thirds=1 / 3, quarter=1 / 4, quarters=1 / 4)
-WORDS = PARTS | {x: n for n, x in enumerate(ONES)} | {"couple": 2, "dozen": 12}
+FRACTIONS = "half third quarter fifth sixth seventh eighth".split()
+PARTS = {x: 1 / n for n, x in enumerate(FRACTIONS, 2)}
+PARTS |= {f"{x}s": part for x, part in PARTS.items()}
+SCALES = dict(dozen=12, hundred=100, thousand=1000)
+WORDS = PARTS | SCALES | {x: n for n, x in enumerate(ONES)} | {"couple": 2}
 WORDS |= {x: 10 * n for n, x in enumerate(TENS, 2)}
 NUMBER = re.compile(
-    r"(?P<whole>\d+)?[ -]?(?P<sign>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒])"
+    r"((?P<whole>\d+)[ -]?)?(?P<sign>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒])"
     r"|((?P<mixed>\d+)[ -])?(?P<above>\d+)/(?P<below>\d+)"
-    rf"|(?P<decimal>\d+(,\d{{3}})+|\d*[.,]?\d+)|\b(?P<word>{'|'.join(WORDS)})\b",
-    re.IGNORECASE,
+    r"|(?P<thousands>[1-9]\d{0,2}([,'’]\d{3}| 000)+(\.\d+)?(?!\d))"
+    rf"|(?P<decimal>\d*[.,]?\d+)|\b(?P<word>{'|'.join(WORDS)})\b"
 )
-RANGE = re.compile(r"[ -]*([-–—]|\bto\b|\bor\b)[ -]*", re.IGNORECASE)
+RANGE = re.compile(r"[ -]*([-–—]|\bto\b|\bor\b)[ -]*")
+AND = re.compile(r" ?(and|and a|&|\+|plus) ?")
+TIMES = re.compile(r"[ -]*([x×*(]|\bof\b| )[ -]*")
+NO_AMOUNT = re.compile(r"[%#№]|\d(st|nd|rd|th)\b|million")
 Numbers = tuple[float | None, float | None, float | None]
 
 
@@ -107,44 +114,54 @@ def read_ingredient(doc: Doc) -> Ingredient:
 
 def read_numbers(text: str) -> Numbers:
     """Returns how many there are of how much, from least to most: (2, 14, 14) of "two
-    14", (None, 1, 1.5) of "1 to 1½", three times None of "few"."""
-    text = text.replace("⁄", "/")
-    values, places, before = list[float](), list[tuple[int, int]](), ""
-    for match in NUMBER.finditer(text) if len(text) <= 40 else ():
-        value, word = _value(match), (match["word"] or "").lower()
-        between = text[places[-1][1] : match.start()].strip(" -") if values else "none"
-        is_part = word in PARTS and (word != "half" or values[-1:] == [1])
-        if values and word == "dozen":
-            values = [12 * x for x in values]
-        elif not between and is_part:  # three-quarters
-            values[-1] *= value
-        elif (between in ("and", "and a") and value < 1) or (  # 1 and 1/2, twenty-one
-            not between and before in TENS and word in ONES
+    14", (None, 1, 1.5) of "1 to 1½"; three times None of "few" and what is unclear."""
+    text = re.sub("^between (.*) and ", r"\1 to ", " ".join(text.lower().split()))
+    text = re.sub(" ?[/⁄] ?", "/", text)
+    values, gaps, n_scaled, end, before = list[float](), list[str](), 0, 0, ""
+    is_odd = len(text) > 40 or NO_AMOUNT.search(text)
+    for match in () if is_odd else NUMBER.finditer(text):
+        gap = text[end : match.start()] if values else "^"
+        value, word, bare = _value(match), match["word"] or "", gap.strip(" -")
+        if word in SCALES and bare in ("", "a", "of"):  # 1-2 dozen
+            values[n_scaled:] = [value * x for x in values[n_scaled:]] or [nan]
+        elif not bare and word in PARTS and (word != "half" or values[-1] == 1):
+            values[-1] *= value  # three-quarters
+        elif (not bare and before in TENS and word in ONES) or (  # twenty-one
+            bare in ("", "and") and before in SCALES and word in (*ONES, *TENS)
         ):
             values[-1] += value
         else:
-            values.append(value)
-            places.append(match.span())
-        places[-1], before = (places[-1][0], match.end()), word
+            values, gaps = [*values, value], [*gaps, gap]
+        if AND.fullmatch(gaps[-1]) and values[-1] < 1:  # 1 and 1/2
+            values[-2:], gaps = [sum(values[-2:])], gaps[:-1]
+        n_scaled = len(values) if word in SCALES else n_scaled
+        end, before = match.end(), word
     count: float | None = None
-    if len(values) > 1 and not RANGE.fullmatch(text[places[0][1] : places[1][0]]):
-        count, *values = values  # one 14, 2 x 400
-    return (count, min(values[:2]), max(values[:2])) if values else (None, None, None)
+    if gaps[1:] and not RANGE.fullmatch(gaps[1]) and TIMES.fullmatch(gaps[1]):
+        (count, *values), gaps = values, gaps[1:]  # one 14, 2 x 400
+    is_range = len(values) == len(gaps) == 2 and RANGE.fullmatch(gaps[1])
+    is_clear = is_range and (values[0] <= values[1] or "o" in gaps[1])  # 3 to 2, no 3-2
+    if (is_clear or len(values) == 1) and isfinite(sum(values, count or 0)):
+        return count, min(values), max(values)
+    return None, None, None
 
 
 def _value(match: re.Match[str]) -> float:
+    """Returns a number, or NaN for what is none, such as 1/0 and 400/14 (g/oz)."""
     if match["sign"]:
         return float(match["whole"] or 0) + numeric(match["sign"])
     if match["word"]:
-        return float(WORDS[match["word"].lower()])
+        return float(WORDS[match["word"]])
+    if text := match["thousands"]:
+        return float(re.sub(r"[^\d.]", "", text))
     if text := match["decimal"]:
-        is_thousands = re.fullmatch(r"\d+(,\d{3})+", text)
-        return float(text.replace(",", "" if is_thousands else "."))
+        return float(text.replace(",", "."))
     whole, above, below = match["mixed"] or "0", match["above"], int(match["below"])
     is_glued = len(above) > 1 and 0 < int(above[-1]) < below < int(above)
     if is_glued and not match["mixed"]:  # "21/2" is 2½ without its space
         whole, above = above[:-1], above[-1]
-    return int(whole) + int(above) / (below or 1)
+    is_odd = below < 2 or int(above) >= below * (1 if match["mixed"] else 10)
+    return nan if is_odd else int(whole) + int(above) / below
 
 
 @cache
@@ -191,11 +208,11 @@ def read_amounts(doc: Doc) -> list[Amount]:
     """Returns the amounts that spans of quantities and units make together."""
     measures: list[_Measure] = []
     container, n_inside, end = "", 1, 0
-    for span in doc.ents:
+    for span in (x for x in doc.ents if x.label_ in ("quantity", "unit")):
         between = doc.text[end : span.start_char].strip(" -").lower()
         if span.label_ == "quantity":
             measures.append(_Measure(between, read_numbers(span.text)))
-        elif span.label_ == "unit":
+        else:
             unit, words = read_unit(span.text)
             is_open = measures and not (measures[-1].unit or measures[-1].words)
             if measures and not is_open and unit is None:  # "garlic cloves", "(..) can"
@@ -205,8 +222,6 @@ def read_amounts(doc: Doc) -> list[Amount]:
                 measures.append(_Measure(between))
             measures[-1].unit, measures[-1].words = unit, words
             measures[-1].is_container = bool(unit and span.text.endswith(words or " "))
-        else:
-            continue
         end = span.end_char
     return _assemble(measures, container, n_inside) if measures else []
 
@@ -222,9 +237,7 @@ def _assemble(measures: list[_Measure], container: str, n_inside: int) -> list[A
         first, *others = others
     amount = first.amount()
     container = first.words if first.is_container else container
-    if outer is None and container and first.unit:
-        outer = 1.0, 1.0
-    if outer is not None:
+    if outer := outer or ((1.0, 1.0) if container and first.unit else None):
         amount = Amount(*outer, container or None, amount)
         others = others[max(0, n_inside - 1) :] if container else others
     elif container:  # "6 large garlic cloves"
