@@ -577,9 +577,8 @@ class Errors(metaclass=_Coded):
         "Leave {option} out."
     )
     HS180 = (
-        "{found} is a document, or a text with spans, and the argument nlp of "
-        "hosemi.fit is None; expected the pipeline, which tokenizes and annotates it. "
-        "Call hosemi.fit(examples, nlp=nlp)."
+        "{found} is a document, or a text with spans, and the argument nlp is None; "
+        "expected the pipeline, which tokenizes and annotates it. Pass nlp=nlp."
     )
     HS181 = (
         "hosemi.fit got {found}; expected settings among {expected}, or a fit function "

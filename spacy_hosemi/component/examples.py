@@ -27,7 +27,7 @@ from ..labels.alignment import (
 )
 from ..labels.partial import PartialLabels
 from ..training.corpus import Corpus, read_corpus
-from ..values import shown
+from ..values import choice, read, shown
 from .folds import words_of
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _triple(span: Any) -> Any:
 
 
 def read_corrections(
-    pipe: HighOrderSemiCRF, examples: list[Example], labels: Iterable[str], trim: bool
+    pipe: HighOrderSemiCRF, examples: list[Example], labels: Sequence[str], trim: bool
 ) -> tuple[list[Example], list[PartialLabels]]:
     """Returns the last of the examples with the same words, and their annotation, for
     `adapt`; see there."""
@@ -177,11 +177,14 @@ def read_corrections(
     docs = [x.predicted for x in items]
     if all(x.unknown(len(doc)).all() for x, doc in zip(annotations, docs)):
         raise ValueError(Errors.HS368.format(found=len(examples)))
-    if unknown := sorted(labels_of(annotations).difference(known)):
+    found = labels_of(annotations)
+    if unknown := sorted(found.difference(known)):
         by_lower = {label.lower(): label for label in known}
         near = get_close_matches(unknown[0].lower(), by_lower, 1) or by_lower
         args = {"found": unknown, "near": [by_lower[x] for x in near]}
         raise ValueError(Errors.HS370.format(name=pipe.name, **args))
+    for k, label in enumerate(labels):
+        read(f"labels[{k}]", choice(tuple(sorted({*found, *pipe.labels}))), label)
     if n_other:
         message = Warnings.HSW97.format(found=n_other, total=len(examples))
         warnings.warn(message, stacklevel=3)

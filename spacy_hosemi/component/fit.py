@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from ..training.adaptation import Adaptation
 from ..training.corpus import read_corpus
 from ..training.data_checks import warn_rules
 from ..training.lbfgs import Fit, FitReport
-from ..values import number, or_null, read
+from ..values import MANY, TEXT, list_of, number, or_null, read
 from .configure import as_a_whole, use_labels
 from .examples import (
     Annotated,
@@ -162,7 +162,7 @@ def adapt(
     strength: float | None = None,
     *,
     nlp: Language | None = None,
-    labels: Iterable[str] = (),
+    labels: Sequence[str] = (),
     trim: bool = False,
 ) -> FitResult:
     """Learn corrections without the documents that the component was trained on, and
@@ -170,20 +170,21 @@ def adapt(
 
     examples, nlp: As for `fit`; of equal texts the last one counts, and tokens without
         annotation are unknown.
-    strength (Optional[float]): How firmly old weights are held. None: the largest of
-        STRENGTHS that predicts each example (of many: each tenth) from the others not
-        worse than the best of these but for chance.
-    labels (Iterable[str]): New labels; no others may be in the examples.
+    strength (Optional[float]): How firmly old weights are held, from 0 to 1e9. None:
+        the largest of STRENGTHS that predicts each example (of many: each tenth) from
+        the others not worse than the best of these but for chance.
+    labels (Sequence[str]): Those in the examples that are new; no others may be.
     trim (bool): Give spans the separators at their ends that predicted spans have.
     RETURNS (FitResult): Its trials have a strength; the first is the old component.
-    RAISES (ValueError): HS053, HS121, HS180, HS182 as `fit`; HS043 strength; HS368 no
-        annotation; HS369 what cannot be adapted; HS370 an unknown label. The component
-        is as it was then, and after Ctrl-C.
+    RAISES (ValueError): HS053, HS121, HS180, HS182 as `fit`; HS042 labels that are not
+        in the examples; HS043 strength, labels; HS368 no annotation; HS369 what cannot
+        be adapted; HS370 a label. The component is as it was then, and after Ctrl-C.
     RAISES (TypeError): HS231 examples.
     WARNS (UserWarning): HSW05 rules; HSW96 separators are others; HSW97 equal texts.
     """
     check_sparse(pipe, "adapt")
-    strength = read("strength", or_null(number(least=0.0)), strength)
+    strength = read("strength", or_null(number(0.0, MANY)), strength)
+    labels = read("labels", list_of(TEXT), labels)
     before: Any = pipe.facts.trials if pipe.facts else []
     l2 = next((trial["l2"] for trial in before if trial["is_chosen"]), DEFAULT)
     minimize = lbfgs.make_lbfgs(l2, progress=False)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..component.pipe import HighOrderSemiCRF
 from ..model.weights.state import Floats, WeightState
-from ..values import choice, read
+from ..values import TEXT, choice, list_of, read
 
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -268,7 +268,7 @@ def _columns(
 def _top_columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[int]:
     """Returns columns of the top level; raises ValueError HS042 for unknown labels."""
     inventory, levels = pipe.inventory, pipe.level_weights
-    if not labels:
+    if not read("labels", list_of(TEXT), labels):
         return list(range(len(inventory.names)))
     below = levels.tree.names if levels else []
     names = choice(tuple(dict.fromkeys([*inventory.names, *inventory.labels, *below])))

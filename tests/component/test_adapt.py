@@ -1,5 +1,6 @@
 """`adapt` learns corrections without the documents of the training."""
 
+import re
 from functools import partial
 
 import numpy as np
@@ -145,7 +146,7 @@ def test_partial_annotation_and_documents():
     pipe = nlp.get_pipe("hosemi")
     result = pipe.adapt([eg.reference for eg in examples], nlp=nlp)
     assert result.n_spans == len(NEW) and ("Hopper", "PER") in find(nlp, UNSEEN)
-    with pytest.raises(ValueError, match="HS180"):
+    with pytest.raises(ValueError, match="HS180.*Pass nlp=nlp"):
         pipe.adapt([examples[0].reference])
     pipe.adapt(examples, 0.1)
 
@@ -215,9 +216,16 @@ PERCEPTRON = {"@misc": "spacy_hosemi.perceptron.v1"}
 @pytest.mark.parametrize(
     "code, make, given",
     [
-        ("HS043.*strength is -1", make_trained, {"strength": -1}),
         ("HS043.*strength is 'auto'", make_trained, {"strength": "auto"}),
-        ("HS043.*strength is nan", make_trained, {"strength": float("nan")}),
+        *(
+            (f"HS043.*strength is {x}; .* 0 to 1e.09", make_trained, {"strength": x})
+            for x in (float("nan"), float("inf"), 10**10, -1)
+        ),
+        *(
+            (f"HS043.*labels is {re.escape(repr(x))};", make_trained, {"labels": x})
+            for x in ("edition", None, 3, [3], [""], {"PER"}, b"PER")
+        ),
+        (r"HS042.*labels.1. is 'X'.*'PER'", make_trained, {"labels": ["PER", "X"]}),
         ("HS368.*0 documents", make_trained, {"examples": []}),
         ("HS368.*1 documents", make_trained, {"examples": [Doc(Vocab(), ["a"])]}),
         ("HS370.*'Per'.*one of .'PER'", make_trained, {"label": "Per"}),

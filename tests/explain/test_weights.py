@@ -9,6 +9,7 @@ from spacy_hosemi.explain import (
     find_features,
     strongest_features,
     strongest_patterns,
+    strongest_transitions,
     weight_families,
 )
 from spacy_hosemi.model.active_features import RoleRows
@@ -228,5 +229,10 @@ def test_errors(pipe):
             function(pipe, role="LOWER")
     with pytest.raises(ValueError, match="HS042"):
         strongest_patterns(pipe, labels=["loc"])
+    functions = strongest_features, strongest_patterns, strongest_transitions
+    for function in (*functions, find_features, weight_families):
+        for labels in ("PER", None, [3]):  # a text is no list of letters
+            with pytest.raises(ValueError, match="HS043.*labels is .*a list"):
+                function(pipe, labels=labels)
     with pytest.raises(ValueError, match="HS042"):
         count_features(pipe, role="")
