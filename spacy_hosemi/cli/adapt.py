@@ -9,7 +9,7 @@ from typing import Any
 from . import options as shared
 from .common import hosemi_cli, load_component, print_json, print_table, save_pipeline
 from .options import argument, corpus_option, folder_option, option
-from .streams import failing, say
+from .streams import fail, failing, say
 
 SCORES = "ents_f", "ents_record_accuracy"
 
@@ -61,13 +61,18 @@ def adapt_cli(
 
     from ..inspection.corpus import read_part
 
-    nlp, pipe = load_component(model, component)
+    nlp, pipe = load_component(model, component, output)
     with failing(f"Cannot read {corrections!r}"):
         part = read_part(corrections, nlp, encoding=encoding)
     for fault in part.faults:
         say(str(fault))
     settings: Any = {"nlp": nlp, "labels": labels, "trim": trim}
     examples = [] if old is None else [*Corpus(old)(nlp)]
+    if old is not None and not any(x.reference.ents for x in examples):
+        title = (
+            f"None of the {len(examples):,} documents of {str(old)!r} has a gold span"
+        )
+        fail(title, "Expected documents as in training, or no --old.")
     kept: dict[float, Any] = {math.inf: nlp.evaluate(examples)} if examples else {}
     whole = pipe.to_bytes()
     with failing(f"Cannot adapt {model!r}"):

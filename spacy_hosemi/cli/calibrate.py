@@ -111,7 +111,7 @@ def calibrate_cli(
         fail(f"{options[0]} goes with a min_confidence", text)
     if plot is not None and plot.suffix.lower() not in ENDINGS:
         fail(f"Cannot draw {str(plot)!r}", f"Expected one of: {', '.join(ENDINGS)}.")
-    nlp, pipe = load_component(model, component)
+    nlp, pipe = load_component(model, component, output)
     is_read = DECODINGS[pipe.decoding].reads_expected_f1
     if with_expected_f1 and not is_read:
         fail(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from functools import partial
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -196,13 +197,23 @@ def _say_what_gold_is(
         )
     labels = {label for pipe in pipes for label in labels_of(nlp, pipe)}
     labels_of_gold = {label for answer in answers for *_, label in answer.gold}
+    if answers and not labels_of_gold:
+        say(f"Note: the {len(answers):,} documents have no gold: all spans are wrong")
     if pipes and (unknown := sorted(labels_of_gold - labels)):
         say(f"Note: {model} does not know these labels of gold: {', '.join(unknown)}")
 
 
-def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:
-    """Returns a saved pipeline and its trained component, see `component_of`."""
+def load_component(
+    model: str, name: str | None, output: Path | None = None
+) -> tuple[Language, HighOrderSemiCRF]:
+    """Returns a saved pipeline and its trained component, see `component_of`; exits if
+    the output is in its folder, or that in the output: they would overwrite parts."""
     nlp = load_pipeline(model)
+    if output is not None and nlp.path is not None:
+        folders = {output.resolve(), nlp.path.resolve()}
+        if any(x.is_relative_to(y) for x, y in permutations(folders, 2)):
+            title = f"One of {str(output)!r} and {model!r} is in the other"
+            fail(title, "Expected folders apart; or, with --overwrite, the same one.")
     return nlp, component_of(nlp, model, name)
 
 

@@ -104,7 +104,7 @@ def gazetteer_replace_cli(
     from ..explain.gazetteers import compare_entries
     from ..features.gazetteers.readers import make_gazetteer_reader
 
-    nlp, pipe, lists = _load_lists(model, component, name)
+    nlp, pipe, lists = _load_lists(model, component, name, output)
     path = as_file(path, ".txt")
     place = int(column) if column and column.isdecimal() else column
     read = make_gazetteer_reader(path, place, label, encoding)
@@ -158,11 +158,10 @@ def gazetteer_find_cli(
 
 
 def _load_lists(
-    model: str, component: str | None, name: str | None = None
+    model: str, component: str | None, name: str = "", output: Path | None = None
 ) -> tuple[Language, HighOrderSemiCRF, Gazetteers]:
-    """Returns a pipeline, its component and its lists; exits if there is no such
-    list."""
-    nlp, pipe = load_component(model, component)
+    """Returns a pipeline, its component and its lists; exits if one is not there."""
+    nlp, pipe = load_component(model, component, output)
     lists = pipe.weights.extractor.gazetteers
     if not lists:
         fail(
@@ -170,7 +169,7 @@ def _load_lists(
             "Expected a pipeline whose config has [components."
             f"{pipe.name}.model.gazetteers.NAME].",
         )
-    if name is not None and name not in lists.settings:
+    if name and name not in lists.settings:
         fail(
             f"No list {name!r} in the component {pipe.name!r} of {model!r}",
             f"Its lists are: {', '.join(lists.settings)}.",

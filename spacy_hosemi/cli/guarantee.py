@@ -96,7 +96,7 @@ def guarantee_cli(
     bound = _read_bound(record_error, span_error, delta)
     if per_label and span_error is None:
         fail("--per-label goes with --span-error", "A record has no label.")
-    nlp, pipe = load_component(model, component)
+    nlp, pipe = load_component(model, component, output)
     with_copies = read_answers(nlp, data, has_confidence=True, group=group)
     answers = without_copies(with_copies)
     if (facts := pipe.facts) is not None:  # `parse` judges them so, too

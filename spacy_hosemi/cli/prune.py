@@ -72,7 +72,7 @@ def prune_cli(
         fail("No strength is given", f"To save a pipeline, give one of {options}.")
     if max_loss is not None and data is None:
         fail("--max-loss needs --data", "Give a .spacy file on which F1 is measured.")
-    nlp, pipe = load_component(model, component)
+    nlp, pipe = load_component(model, component, output)
     threshold = below if keep is None else find_threshold(pipe, keep)
     thresholds = {find_threshold(pipe, share) for share in SHARES}
     thresholds |= set() if threshold is None else {threshold}

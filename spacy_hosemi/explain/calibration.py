@@ -155,8 +155,7 @@ def calibrate(
     predicted (HS092), or none is in the gold (HS320)."""
     judge_with = partial(judge_component, pipe, examples, progress)
     judged, notes = judge_with(), []
-    has_gold = judged.n_gold.total() > 0 or judged.is_right.any()
-    if len(judged.labels) and not has_gold:
+    if not (judged.n_gold.total() > 0 or judged.is_right.any()):
         raise ValueError(Errors.HS320.format(name=pipe.name, found=len(examples)))
     measured = [(judged, pipe.temperature)]
     chosen: dict[str, Any] = {}

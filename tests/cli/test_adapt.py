@@ -1,16 +1,27 @@
 """hosemi adapt: corrections in, a pipeline out."""
 
 import re
+from pathlib import Path
 
 import pytest
 import spacy
 import srsly
+from spacy.tokens import DocBin
 
 from spacy_hosemi.prediction.guarantee import Guarantee
 from spacy_hosemi.training.lbfgs import Lbfgs
 
 from ..component.test_adapt import NEW, UNSEEN, WANTED
-from ..helpers import as_json, find, hit_ctrl_c, hosemi, make_trained, parse, said
+from ..helpers import (
+    TRAIN,
+    as_json,
+    find,
+    hit_ctrl_c,
+    hosemi,
+    make_trained,
+    parse,
+    said,
+)
 from .test_gazetteer import contents
 
 
@@ -45,6 +56,52 @@ def test_what_it_learns_and_what_it_keeps(model, dev, corrections, tmp_path):
     assert "performance" not in spacy.load(out).meta
     pipes = [spacy.load(tmp_path / x).get_pipe("hosemi") for x in ("out", "other")]
     assert (pipes[0].get_weights() == pipes[1].get_weights()).all()
+
+
+APART = """
+adapt {} {corrections}; calibrate {} {dev} -o; guarantee {} {dev} --span-error .5 -o;
+prune {} --keep .5; gazetteer replace {} loc {corrections} -o
+"""
+
+
+@pytest.mark.parametrize("out", ["m/new", "m/hosemi", "link/a/b", ".", "new/../m/x"])
+@pytest.mark.parametrize("line", APART.replace("tions};", "tions} -o;").split(";"))
+def test_one_folder_in_the_other(line, out, dev, corrections, tmp_path, monkeypatch):
+    """Parts of the one would overwrite those of the other."""
+    monkeypatch.chdir(tmp_path)
+    make_trained().to_disk("m")
+    Path("link").symlink_to("m")
+    args = line.format("m", dev=dev, corrections=corrections).split()
+    before = contents(tmp_path)
+    assert "is in the other" in said(*args, out, "-f", code=2)
+    assert contents(tmp_path) == before
+
+
+WITHOUT_GOLD = """
+adapt {} {corrections} -o x --old: None of the 5 .* has a gold span: a gold span
+errors {}: nothing to look at: Note: the 5 documents have no gold
+compare {} {}: HS350: Note: the 5 documents have no gold
+calibrate {}: HS320: HS320
+guarantee {} --record-error .5: HS355: HS355
+prune {} --data: HS120: HS120
+tune: HS331: HS331
+suspicious: 5 of 5 documents: No document has a span
+"""
+
+
+@pytest.mark.parametrize("is_annotated", [False, True])
+@pytest.mark.parametrize("line", WITHOUT_GOLD.strip().split("\n"))
+def test_files_without_gold(line, is_annotated, model, corrections, tmp_path):
+    """Nothing can be measured, be the annotation missing or there are no spans."""
+    docs = [make_trained().make_doc(parse(x)[0]) for x in TRAIN[:5]]
+    for doc in docs if is_annotated else ():
+        doc.set_ents([])
+    DocBin(docs=docs).to_disk(tmp_path / "gold.spacy")
+    command, *texts = line.split(": ")
+    args = command.format(*[model] * 2, corrections=corrections).split()
+    code = 0 if texts[is_annotated].startswith("Note") else 2
+    shown = said(*args, tmp_path / "gold.spacy", code=code)
+    assert re.search(texts[is_annotated], shown)
 
 
 def test_in_place_with_a_strength(corrections, dev, tmp_path):

@@ -143,4 +143,4 @@ def test_what_is_refused(unsure, dev, args, message):
 
 def test_a_corpus_without_documents(unsure, tmp_path):
     DocBin().to_disk(tmp_path / "dev.spacy")
-    assert "HS092" in said("calibrate", unsure, tmp_path / "dev.spacy", code=2)
+    assert "HS320" in said("calibrate", unsure, tmp_path / "dev.spacy", code=2)

@@ -221,9 +221,9 @@ def test_a_fuzzy_list(tmp_path):
     printed = said("gazetteer", "find", tmp_path, "x", "by Ada Byrn")
     assert "1 3 0.55 ada byron Ada Byrn" in printed
     (tmp_path / "new.txt").write_text("Ａda\xa0By\xadrn", "utf8")
-    args = "x", tmp_path / "new.txt", "--output", tmp_path / "new"
+    args = "x", tmp_path / "new.txt", "--output", tmp_path.with_name("newer")
     hosemi("gazetteer", "replace", tmp_path, *args)
-    answer = find(tmp_path / "new", "x", "by Ada Byrn")
+    answer = find(tmp_path.with_name("newer"), "x", "by Ada Byrn")
     assert {x["entry"] for x in answer["similar"]} == {"ada byrn"}
 
 
