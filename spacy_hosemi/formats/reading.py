@@ -51,7 +51,7 @@ def read_annotations(
         source = read_source(file, settings.encoding)
         if isinstance(source, Fault):
             annotations.faults.append(source)
-        elif not source.text.strip() and not file.endswith(".ann"):
+        elif source.text.strip() in ("", "[]", "{}") and not file.endswith(".ann"):
             message = "is empty; expected annotated texts"
             annotations.faults.append(Fault(source.path, None, message))
         else:
@@ -119,6 +119,8 @@ def recognize(source: SourceText) -> FormatReader:
     readers = [reader for reader in READERS.values() if reader.recognizes(source)]
     if len(readers) == 1:
         return readers[0]
+    if not readers and source.path.lower().endswith((".csv", ".tsv")):
+        return READERS["csv"]  # which says what is missing
     if readers:
         what = f"may be {' or '.join(reader.name for reader in readers)}"
     else:

@@ -123,13 +123,23 @@ def test_every_reader_on_every_other_format(tmp_path, name):
 
 @ALL
 def test_empty_files(tmp_path, name):
-    for text in ("", "\n \n"):
+    for text in ("", "\n \n", " [] \n", "{}"):
         found = read(tmp_path, text, format=WRITERS[name][0])
         assert "is empty; expected annotated texts" in messages(found)[0]
 
 
-def test_an_empty_list_has_no_text(tmp_path):
-    assert "has no text" in messages(read(tmp_path, "[]", format="label-studio"))[0]
+def test_a_table_of_a_header_alone(tmp_path):
+    for name in ("x.csv", "x.txt"):
+        for text in ("text,date", "text\tdate\n", "\ufeffText;date\n", "line,raw\n,\n"):
+            (tmp_path / name).write_text(text, "utf8")
+            assert "has no text" in messages(read_annotations(tmp_path / name))[0]
+    for text in ("date,title\n", "date,title\n1987,x\n", "x"):
+        (tmp_path / "x.TSV").write_text(text, "utf8")
+        with pytest.raises(ValueError, match="HS162.*no column 'text'.*Rename or"):
+            read_annotations(tmp_path / "x.TSV")
+
+
+def test_an_xml_file_without_texts(tmp_path):
     empty = read(tmp_path, "<dataset></dataset>", format="xml")
     assert "has no element <sequence> or <bibl>" in messages(empty)[0]
 

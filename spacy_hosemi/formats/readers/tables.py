@@ -67,7 +67,8 @@ def _recognizes(source: SourceText) -> bool:
     is_header = len(names) > 1 and len(set(names)) > len(names) // 2 and all(names)
     fitting = [row for _, row in rows[1:] if len(row) == len(names)]
     texts = (cells for name, *cells in zip(names, *fitting) if name.casefold() in TEXT)
-    has_text = any(not all(map(str.isdigit, x)) for x in texts)  # no number of a line
+    # Not where all cells are numbers of lines; a header alone is a table, too.
+    has_text = any(not x or not all(map(str.isdigit, x)) for x in texts)
     has_text |= bool(named_columns(names, HEADER))
     return is_header and has_text and 2 * len(fitting) >= len(rows) - 1
 
