@@ -108,8 +108,7 @@ class Errors(metaclass=_Coded):
     )
     HS073 = (
         "rules {found} contradict each other; expected that at least one sequence of "
-        "labels satisfies them all. Without the last of these there is one: remove or "
-        "relax one of them."
+        "labels satisfies them all. Without the last there is one: remove or relax one."
     )
     HS074 = (
         "rules {found} need {states} states or more; expected at most {limit}. Each "
@@ -249,9 +248,8 @@ class Errors(metaclass=_Coded):
         "of their features would be the same. Rename it."
     )
     HS107 = (
-        "features.functions.{name} returned {found} for the document that begins "
-        "with {text!r}; expected a list of {expected}, one list of features for each "
-        "token."
+        "features.functions.{name} returned {found} for the document that begins with "
+        "{text!r}; expected a list of {expected}, a list for each token."
     )
     HS108 = (
         "features.functions.{name} lists {found} at token {i}, {token!r}, of the "
@@ -277,13 +275,11 @@ class Errors(metaclass=_Coded):
     )
     HS387 = (
         "features.{name} raised {found},{where} for the document that begins with "
-        "{text!r}; expected that it returns {expected}. Mend the function for such "
-        "documents."
+        "{text!r}; expected that it returns {expected}. Mend it for such documents."
     )
     HS388 = (
-        "features.functions.{name} listed {expected} features, and {found} when it "
-        "was called again for the same documents, to name them; expected the same each "
-        "time."
+        "features.functions.{name} listed {expected} features, and {found} when it was "
+        "called again for the same documents, to name them; expected the same."
     )
     HS384 = (
         "the vocabulary has no vectors, which spacy_hosemi.WordVectors.v1 reads. Name "
@@ -410,8 +406,7 @@ class Errors(metaclass=_Coded):
     )
     HS093 = (
         "incorrect_spans_key is {key!r} and encoding is {found!r}; expected encoding = "
-        '"segments", where each span is one segment. Set it to null or change the '
-        "encoding."
+        '"segments", where each span is one segment. Change one of the two.'
     )
     HS090 = (
         "features.{role} names {found} and observed_order is 0; expected 1 or "
@@ -510,8 +505,7 @@ class Errors(metaclass=_Coded):
     )
     HS102 = (
         "the component {name!r} is not initialized, so there is nothing to update; "
-        "expected nlp.initialize() before nlp.update(), with the training examples if "
-        "there are any."
+        "expected nlp.initialize() before nlp.update(), with examples if there are any."
     )
     HS053 = (
         "{what} trains the weights of features alone, and the model has a tok2vec. "
@@ -537,14 +531,12 @@ class Errors(metaclass=_Coded):
     )
     HS271 = (
         "fit.checkpoint names {path!r}, which is no file of a fit: {reason}. Expected "
-        "one that a fit with this setting wrote, or none. Remove it, or give another "
-        "path."
+        "one that a fit with this setting wrote, or none. Give another path."
     )
     HS272 = (
         "fit.checkpoint names {path!r}, whose weights were fitted to something else. "
         "{differences}. Expected the labels, features, label patterns and annotation "
-        "that it was written with. Train as then to go on, or remove the file to begin "
-        "anew."
+        "that it was written with. Train as then, or remove the file to begin anew."
     )
     HS300 = (
         "fit.log is {path!r}, {reason}; expected the log of an earlier fit, which is "
@@ -586,10 +578,9 @@ class Errors(metaclass=_Coded):
         "nlp.add_pipe(.., config=..). c1 of CRFsuite is l1, c2 is half of l2."
     )
     HS182 = (
-        "{name} has {found}; expected a pair (text, [(start, end, label), ..]) with "
-        "0 <= start < end <= len(text) in characters, no two spans overlapping. "
-        "Correct it; spacy_hosemi.formats.read_annotations reads files of annotation "
-        "tools."
+        "{name} has {found}; expected a pair (text, [(start, end, label), ..]) with 0 "
+        "<= start < end <= len(text) in characters, no two spans overlapping. Correct "
+        "it; spacy_hosemi.formats.read_annotations reads those of annotation tools."
     )
     HS230 = (
         "doc is {found}; expected a spaCy Doc. nlp.make_doc(text), or nlp(text), makes "
@@ -623,9 +614,8 @@ class Errors(metaclass=_Coded):
         "pyarrow.Table.from_pandas(frame) makes."
     )
     HS185 = (
-        "scikit-learn is not installed, and SpanExtractor is one of its estimators. "
-        'Install it with pip install "scikit-learn>=1.6", or use hosemi.fit, which '
-        "needs none."
+        "scikit-learn is not installed, and SpanExtractor is one of its estimators. Do "
+        'pip install "scikit-learn>=1.6", or use hosemi.fit without it.'
     )
     HS309 = (
         "pyarrow is not installed, and spacy_hosemi.extract makes its tables. Install "
@@ -715,9 +705,8 @@ class Errors(metaclass=_Coded):
     )
     HS357 = (
         "{found:,} of {total:,} documents have no {name!r} in user_data, and --group "
-        "asks for it; expected it in all. `hosemi convert --group {name}` keeps what "
-        "texts have there; or set doc.user_data[{name!r}], and save documents by "
-        "DocBin(store_user_data=True)."
+        "asks for it; expected it in all. `hosemi convert --group {name}` keeps it; or "
+        "set doc.user_data[{name!r}], and save by DocBin(store_user_data=True)."
     )
     HS366 = (
         "encoding is {found!r}; expected 'segments': only then every span of gold can "
@@ -824,8 +813,7 @@ class Errors(metaclass=_Coded):
     )
     HS318 = (
         "the document {text!r} was not predicted by {name!r}, or its tokens are others "
-        "now; expected one that it was applied to. Call nlp(text), or the component, "
-        "first."
+        "now; expected one that it was applied to. Call nlp(text) first."
     )
     HS099 = (
         "spans_threshold is set, spans_key is {key!r} and encoding is {encoding!r}; "
@@ -849,8 +837,8 @@ class Errors(metaclass=_Coded):
         "'utf-8', 'latin-1' or 'cp1252'."
     )
     HS162 = (
-        "{path} has no column {name!r}; its columns are {found}. Name one of these: "
-        "for texts by --column in parse, else --text-key; for fields by --fields."
+        "{path} has no column {name!r}; its columns are {found}. Rename or name one: "
+        "for texts by --column in parse, --text-key in convert; for fields by --fields."
     )
     HS163 = (
         "{path} has {found} faults, the first is {first}. Expected none: correct them, "
@@ -862,8 +850,7 @@ class Errors(metaclass=_Coded):
     )
     HS166 = "dev is {found}; expected a share of the texts above 0 and below 1: 0.1."
     HS167 = (
-        "group is {name!r}, which no text has; keys of the texts are {found}. Name one "
-        "of them."
+        "group is {name!r}, which no text has; keys of the texts are {found}. Name one."
     )
     HS168 = (
         "there are {found} groups by {key}; expected two or more, to divide them. Give "

@@ -114,17 +114,13 @@ def calibrate_cli(
     nlp, pipe = load_component(model, component, output)
     is_read = DECODINGS[pipe.decoding].reads_expected_f1
     if with_expected_f1 and not is_read:
-        fail(
-            f"There is no expected_f1 to choose with decoding = {pipe.decoding!r}",
-            'Leave out --expected-f1, or set decoding = "mbr" in the config.',
-        )
+        title = f"There is no expected_f1 to choose with decoding = {pipe.decoding!r}"
+        fail(title, 'Leave out --expected-f1, or set decoding = "mbr" in the config.')
     with_expected_f1 = is_read if with_expected_f1 is None else with_expected_f1
     chooses = with_threshold or with_temperature or with_expected_f1
     if output is not None and not chooses:
-        fail(
-            "Nothing is chosen that could be saved",
-            "Leave out one of the options that begin with --no, or --output.",
-        )
+        title = "Nothing is chosen that could be saved"
+        fail(title, "Leave out one of the options that begin with --no, or --output.")
     with reading(data):
         examples = load_examples(nlp, pipe, data)
     with failing(f"Cannot calibrate on {str(data)!r}"):

@@ -209,11 +209,10 @@ def load_component(
     """Returns a saved pipeline and its trained component, see `component_of`; exits if
     the output is in its folder, or that in the output: they would overwrite parts."""
     nlp = load_pipeline(model)
-    if output is not None and nlp.path is not None:
-        folders = {output.resolve(), nlp.path.resolve()}
-        if any(x.is_relative_to(y) for x, y in permutations(folders, 2)):
-            title = f"One of {str(output)!r} and {model!r} is in the other"
-            fail(title, "Expected folders apart; or, with --overwrite, the same one.")
+    folders = {x.resolve() for x in (output, nlp.path) if output and x}
+    if any(x.is_relative_to(y) for x, y in permutations(folders, 2)):
+        title = f"One of {str(output)!r} and {model!r} is in the other"
+        fail(title, "Expected folders apart; or, with --overwrite, the same one.")
     return nlp, component_of(nlp, model, name)
 
 
@@ -224,20 +223,14 @@ def component_of(nlp: Language, model: str, name: str | None) -> HighOrderSemiCR
     pipes = components_of(nlp)
     components = ", ".join(nlp.component_names) or "none"
     if not pipes:
-        fail(
-            f"No hosemi component in {model!r}",
-            f"Expected one; its components are: {components}.",
-        )
+        title = f"No hosemi component in {model!r}"
+        fail(title, f"Expected one; its components are: {components}.")
     if name is not None and name not in pipes:
-        fail(
-            f"No hosemi component {name!r} in {model!r}",
-            f"Its hosemi components are: {', '.join(pipes)}; all: {components}.",
-        )
+        remedy = f"Its hosemi components are: {', '.join(pipes)}; all: {components}."
+        fail(f"No hosemi component {name!r} in {model!r}", remedy)
     if name is None and len(pipes) > 1:
-        fail(
-            f"{len(pipes)} hosemi components in {model!r}",
-            f"Choose one by --component: {', '.join(pipes)}.",
-        )
+        title = f"{len(pipes)} hosemi components in {model!r}"
+        fail(title, f"Choose one by --component: {', '.join(pipes)}.")
     pipe = pipes[name or next(iter(pipes))]
     _check_trained(model, pipe)
     return pipe
@@ -245,10 +238,8 @@ def component_of(nlp: Language, model: str, name: str | None) -> HighOrderSemiCR
 
 def _check_trained(model: str, pipe: HighOrderSemiCRF) -> None:
     if not pipe.weights.is_trained:
-        fail(
-            f"The component {pipe.name!r} in {model!r} is not trained",
-            "All its weights are 0. Expected a pipeline that `spacy train` wrote.",
-        )
+        title = f"The component {pipe.name!r} in {model!r} is not trained"
+        fail(title, "Its weights are 0. Expected a pipeline that `spacy train` wrote.")
 
 
 def version_of(nlp: Language) -> str:

@@ -74,11 +74,9 @@ def errors_cli(
     seen = None if train is None else _seen(train)
     answers = read_answers(model, data, has_confidence=True)
     if not any(answer.gold or answer.predicted for answer in answers):
-        fail(
-            f"There is nothing to look at in {str(data)!r}",
-            f"Its {len(answers):,} annotated documents have no spans, and none is "
-            "predicted.",
-        )
+        found = f"Its {len(answers):,} annotated documents have no spans"
+        title = f"There is nothing to look at in {str(data)!r}"
+        fail(title, f"{found}, and none is predicted.")
     mistakes = find_mistakes(answers, seen)
     n, p = mistakes.n_documents, (mistakes.n_exact + 2) / (mistakes.n_documents + 4)
     around = 1.96 * (p * (1 - p) / (n + 4)) ** 0.5  # Agresti and Coull

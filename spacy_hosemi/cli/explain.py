@@ -180,10 +180,8 @@ def _check_page(options: dict[str, str | None], as_json: bool) -> None:
         fail("--html and --json are given", "Expected at most one of them.")
     names = [name for name, value in options.items() if value is not None]
     if names:
-        fail(
-            f"--html and {' and '.join(names)} are given",
-            f"A page has all spans: --html goes without {', '.join(options)}.",
-        )
+        title = f"--html and {' and '.join(names)} are given"
+        fail(title, f"A page has all spans: --html goes without {', '.join(options)}.")
 
 
 def _read_query(span: str | None, label: str | None) -> Query | None:

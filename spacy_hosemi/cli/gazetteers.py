@@ -164,16 +164,12 @@ def _load_lists(
     nlp, pipe = load_component(model, component, output)
     lists = pipe.weights.extractor.gazetteers
     if not lists:
-        fail(
-            f"The component {pipe.name!r} in {model!r} has no lists of names",
-            "Expected a pipeline whose config has [components."
-            f"{pipe.name}.model.gazetteers.NAME].",
-        )
+        title = f"The component {pipe.name!r} in {model!r} has no lists of names"
+        block = f"[components.{pipe.name}.model.gazetteers.NAME]"
+        fail(title, f"Expected a pipeline whose config has {block}.")
     if name and name not in lists.settings:
-        fail(
-            f"No list {name!r} in the component {pipe.name!r} of {model!r}",
-            f"Its lists are: {', '.join(lists.settings)}.",
-        )
+        title = f"No list {name!r} in the component {pipe.name!r} of {model!r}"
+        fail(title, f"Its lists are: {', '.join(lists.settings)}.")
     return nlp, pipe, lists
 
 

@@ -115,8 +115,9 @@ def guarantee_cli(
         names = labels_of(nlp, pipe)
         unknown = {y for x in answers for *_, y in x.gold}.difference(names)
         if unknown:
-            labels_found = ", ".join(sorted(unknown))
-            say(f"Note: the pipeline has no {labels_found}: records with it are wrong")
+            wrong = "records with it" if span_error is None else "spans in its place"
+            names_of_gold = ", ".join(sorted(unknown))
+            say(f"Note: the pipeline has no {names_of_gold}: {wrong} are wrong")
         answers = check_results(answers, names, is_of_training, bound, group)
         if span_error is None:
             guarantee, of_records = guarantee_records(answers, bound, digest)
@@ -144,10 +145,8 @@ def _read_bound(
     options = {"--record-error": record_error, "--span-error": span_error}
     errors = [(name, x) for name, x in options.items() if x is not None]
     if len(errors) != 1:
-        fail(
-            "Expected one of --record-error and --span-error",
-            "Say which share of wrong answers you can bear, such as 0.01.",
-        )
+        title = "Expected one of --record-error and --span-error"
+        fail(title, "Say which share of wrong answers you can bear, such as 0.01.")
     for name, value in (*errors, ("--delta", delta)):
         if not 0.0 < value < 1.0:
             fail(f"{name} is {value:g}", "Expected a share above 0 and below 1.")

@@ -92,10 +92,8 @@ def _check_language(lang: str) -> None:
     try:
         get_lang_class(lang)
     except ImportError:
-        fail(
-            f"No language {lang!r} in spaCy",
-            'Expected as --lang a code such as "en", "de", "zh", or "xx" for several.',
-        )
+        text = 'Expected as --lang a code, such as "en", "de", or "xx" for several.'
+        fail(f"No language {lang!r} in spaCy", text)
 
 
 def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:
@@ -108,18 +106,14 @@ def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:
     if not folder.is_dir():
         fail(f"There is no folder {str(folder)!r}", "Expected one as --lists.")
     if wrong := unfit_for_config(folder.as_posix(), NO_FOLDER):
-        fail(
-            f"Cannot name {str(folder)!r} in a config",
-            f"{wrong[0].upper()}{wrong[1:]}.",
-        )
+        title = f"Cannot name {str(folder)!r} in a config"
+        fail(title, f"{wrong[0].upper()}{wrong[1:]}.")
     named_lists, unread = find_lists(folder)
     for name, message in unread.items():
         say(f"{folder / name}: left out: {message}")
     if not named_lists:
-        fail(
-            f"No list in {str(folder)!r}",
-            "Expected files that end in .txt, .jsonl, .csv or .tsv, or these and .gz.",
-        )
+        text = "Expected files that end in .txt, .jsonl, .csv, .tsv, or these and .gz."
+        fail(f"No list in {str(folder)!r}", text)
     return named_lists, unread
 
 

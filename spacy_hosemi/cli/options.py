@@ -53,10 +53,8 @@ def _read_corpus(param: typer.CallbackParam, path: Path | None) -> Path | None:
     if not path.is_file():
         fail(f"There is no file {str(path)!r}", f"Expected a .spacy file as {name}.")
     if path.suffix != ".spacy":
-        fail(
-            f"{str(path)!r} is no .spacy file",
-            f"Expected one as {name}; `python -m spacy hosemi convert` makes them.",
-        )
+        text = f"Expected one as {name}; `python -m spacy hosemi convert` makes them."
+        fail(f"{str(path)!r} is no .spacy file", text)
     return path
 
 

@@ -138,34 +138,16 @@ def parse_cli(
       python -m spacy hosemi parse m table.csv --column citation -F bib -o refs.bib
     """
     from ..component.extraction import ReviewMarks, extract_records
-    from ..component.fingerprint import fingerprint, guarantee_in_force
+    from ..component.fingerprint import guarantee_in_force
     from ..formats.texts import Fault
-    from ..formats.writers import WRITERS, WriterOptions
+    from ..formats.writers import WriterOptions
     from ..inspection.pipelines import components_of
 
-    chosen = WRITERS.get(form)
-    if chosen is None:
-        fail(f"There is no format {form!r}", f"Expected one of: {', '.join(WRITERS)}.")
-    if k > 1 and not chosen.has_alternatives:
-        names = ", ".join(x.name for x in WRITERS.values() if x.has_alternatives)
-        fail(f"{form!r} has no place for alternatives", f"-k needs one of: {names}.")
     paths = [output] if rest is None else [output, rest]
-    is_stream = any(x == "-" or Path(x).exists() > Path(x).is_file() for x in paths)
-    if resume and (chosen.is_one_document or is_stream):
-        names = ", ".join(x.name for x in WRITERS.values() if not x.is_one_document)
-        title = f"--resume cannot go on with {form!r} in {' and '.join(paths)}"
-        fail(title, f"Expected --output FILE, and one of: {names}.")
+    chosen = _choose_format(form, k, paths if resume else [])
     readers = readers_of(files, column, text_key, encoding, max_chars, safe_cells)
-    outputs: dict[str, str | Path | None] = {"--output": output, "--rest": rest}
-    outputs |= {"--errors": errors, "--report": report}
-    beside = {
-        f"FILE{x}": f"{Path(output).resolve()}{x}" for x in (".part", ".part.json")
-    }
-    if resume and rest is not None:
-        beside["the .part of --rest"] = f"{Path(rest).resolve()}.part"
-    for path in files:
-        inputs = {"FILE": path, **(beside if resume else {})}
-        check_outputs(inputs, outputs, overwrite)
+    outputs = {"--output": output, "--rest": rest, "--errors": errors}
+    _check_files(files, {**outputs, "--report": report}, resume, overwrite)
     nlp = load_pipeline(model)
     pipe = component_of(nlp, model, component) if components_of(nlp) else None
     needing = {"-k": k > 1, "--threads": threads, "--component": component}
@@ -177,28 +159,17 @@ def parse_cli(
     fields = _export_fields(chosen, model, pipe, labels)
     guarantee = pipe and guarantee_in_force(pipe)
     if fail_on_drift and (guarantee is None or guarantee.usual is None):
+        had_one = pipe is not None and pipe.settings.guarantee is not None
+        why = " that holds: it was given for other weights, lists or settings"
         title = f"--fail-on-drift needs what is usual, and {model!r} has no guarantee"
-        if pipe and pipe.settings.guarantee is not None:
-            title += " that holds: it was given for other weights, lists or settings"
-        fail(title, "Choose one by `python -m spacy hosemi guarantee`.")
+        fail(title + why * had_one, "Choose one by `python -m spacy hosemi guarantee`.")
     promises = guarantee is not None
     options = WriterOptions(version_of(nlp), fields, labels, promises, safe_cells)
     state: dict[str, Any] = {"line": 0, "faults": []}
     if resume:
-        digests = [_digest_of(path) for path in files if Path(path).is_file()]
-        names = "--format --rest --column --text-key --encoding -k --max-chars"
         values = form, rest, column, text_key, encoding, k, max_chars, safe_cells
-        by_name = zip([*names.split(), "--safe-cells"], values)
-        of_pipe = fingerprint(pipe) if pipe else sha256(nlp.to_bytes()).hexdigest()
-        of_model = of_pipe, guarantee, replace(options, is_safe=True)
-        begun = {
-            "by another model": (pipe and pipe.name, of_model),
-            "of other files": (files, digests),
-        } | {f"with another {x}": value for x, value in by_name}
-        state["begun"] = {
-            name: sha256(repr(value).encode("utf8", "replace")).hexdigest()
-            for name, value in begun.items()
-        }
+        of_model = guarantee, replace(options, is_safe=True)
+        state["begun"] = _digests(nlp, pipe, of_model, files, values)
     began = time.monotonic()
     with log_faults(errors, overwrite) as log, ExitStack() as stack:
         if resume:
@@ -246,6 +217,59 @@ def parse_cli(
         write_text(text + "\n", report, overwrite)
     if log.n or (fail_on_drift and marks.has_drifted):
         raise SystemExit(FAULTY)
+
+
+def _choose_format(form: str, k: int, resumed: Sequence[str]) -> RecordFormat:
+    """Returns a format; exits if there is none, or it has no place for -k, or these
+    paths, of --resume, cannot be gone on with."""
+    from ..formats.writers import WRITERS
+
+    chosen = WRITERS.get(form)
+    if chosen is None:
+        fail(f"There is no format {form!r}", f"Expected one of: {', '.join(WRITERS)}.")
+    if k > 1 and not chosen.has_alternatives:
+        names = ", ".join(x.name for x in WRITERS.values() if x.has_alternatives)
+        fail(f"{form!r} has no place for alternatives", f"-k needs one of: {names}.")
+    is_stream = any(x == "-" or Path(x).exists() > Path(x).is_file() for x in resumed)
+    if resumed and (chosen.is_one_document or is_stream):
+        names = ", ".join(x.name for x in WRITERS.values() if not x.is_one_document)
+        title = f"--resume cannot go on with {form!r} in {' and '.join(resumed)}"
+        fail(title, f"Expected --output FILE, and one of: {names}.")
+    return chosen
+
+
+def _check_files(
+    files: Sequence[str], outputs: Mapping[str, Any], resume: bool, overwrite: bool
+) -> None:
+    """Exits if an output, or with --resume a part of it, is an input or another one."""
+    parts, rest = {}, outputs["--rest"]
+    if resume:
+        part = f"{Path(outputs['--output']).resolve()}.part"
+        parts = {"FILE.part": part, "FILE.part.json": f"{part}.json"}
+        parts |= {"the .part of --rest": f"{Path(rest).resolve()}.part"} if rest else {}
+    for path in files:
+        check_outputs({"FILE": path, **parts}, outputs, overwrite)
+
+
+def _digests(
+    nlp: Language, pipe: Any, of_model: Any, files: Sequence[str], values: Any
+) -> dict[str, str]:
+    """Returns digests of what a part is begun with, by how it is called if it differs
+    when --resume goes on."""
+    from ..component.fingerprint import fingerprint
+
+    of_pipe = fingerprint(pipe) if pipe else sha256(nlp.to_bytes()).hexdigest()
+    options = (
+        "--format --rest --column --text-key --encoding -k --max-chars --safe-cells"
+    )
+    begun = {f"with another {x}": value for x, value in zip(options.split(), values)}
+    begun["by another model"] = pipe and pipe.name, of_pipe, of_model
+    digests = [_digest_of(path) for path in files if Path(path).is_file()]
+    begun["of other files"] = files, digests
+    texts = {
+        name: repr(value).encode("utf8", "replace") for name, value in begun.items()
+    }
+    return {name: sha256(text).hexdigest() for name, text in texts.items()}
 
 
 def _digest_of(path: str) -> str:
@@ -324,7 +348,7 @@ def _check_setters(nlp: Language, model: str, form: str, needing: list[str]) -> 
 
     components = f"Its components are: {', '.join(nlp.component_names) or 'none'}."
     if not setters_of(nlp):
-        expected = "Expected one that does, such as hosemi, ner or entity_ruler."
+        expected = "Expected one that does: hosemi, ner, span_ruler with annotate_ents."
         fail(f"No component of {model!r} sets doc.ents", f"{components} {expected}")
     if needing:
         title = f"{' and '.join(needing)}: no hosemi component in {model!r}"
@@ -351,9 +375,9 @@ def _export_fields(
     named = pipe and pipe.export_fields
     fields = COMMON_LABELS if named is None else dict(named)
     if labels and not any(label in fields for label in labels):
-        fail(
-            f"No label of {(pipe.name if pipe else model)!r} is a field of references",
-            f"Its labels are {', '.join(labels)}; name their fields by the setting "
-            "export_fields of a hosemi component.",
+        title = (
+            f"No label of {(pipe.name if pipe else model)!r} is a field of references"
         )
+        remedy = "name their fields by the setting export_fields of a hosemi component"
+        fail(title, f"Its labels are {', '.join(labels)}; {remedy}.")
     return fields

@@ -135,11 +135,10 @@ def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
         return [words_of(x.predicted) for x in examples]
     groups: list[Hashable] = [group_of(x, group) for x in examples]
     if None in groups:
+        found = f"{groups.count(None):,} of {len(groups):,} documents"
+        remedy = f"`hosemi convert --group {group}` keeps what texts have there"
         fail(
-            f"{groups.count(None):,} of {len(groups):,} documents have no {group!r} in "
-            "user_data",
-            "Expected it in all, as --group asks for it. `hosemi convert --group "
-            f"{group}` keeps what texts have there.",
+            f"{found} have no {group!r} in user_data", f"Expected it in all. {remedy}."
         )
     return groups
 

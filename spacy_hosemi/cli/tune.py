@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 
 def _refuse_resume(path: Path | None) -> None:
     if path is not None:
-        fail(
-            "There is no --resume",
-            "A search is short now: give --minutes for all of it.",
-        )
+        title = "There is no --resume"
+        fail(title, "A search is short now: give --minutes for all of it.")
 
 
 @hosemi_cli.command("tune", no_args_is_help=True)

@@ -57,10 +57,10 @@ def components_of(nlp: Language) -> dict[str, HighOrderSemiCRF]:
 
 def setters_of(nlp: Language) -> list[str]:
     """Returns the names of the components that set entities, or do not say what they
-    set; a span_ruler may set them beside spans."""
+    set; what sets doc.spans, such as a span_ruler, may be told to set them, too."""
     assigns = {name: nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names}
-    ents = {"doc.ents", "doc.spans"}
-    return [name for name, x in assigns.items() if not x or not ents.isdisjoint(x)]
+    told = {name for name, x in nlp.pipeline if getattr(x, "annotate_ents", False)}
+    return [x for x, y in assigns.items() if not y or "doc.ents" in y or x in told]
 
 
 def settings_of(nlp: Language, name: str) -> dict[str, Any]:

@@ -547,6 +547,7 @@ def test_weights_below_the_top_of_a_tree(tmp_path):
         ("model dev.spacy --record-error .01", "HS352.* 299"),
         ("model other.spacy --record-error .05", "HS354.*NEW"),
         ("model new.spacy --record-error .05", "has no NEW: records with it are wro"),
+        ("model new.spacy --span-error .05", "no NEW: spans in its place are wrong"),
         ("model none.spacy --record-error .05", "HS355"),
         ("blank dev.spacy --record-error .05", "No hosemi component"),
         ("model dev.spacy --record-error .05 -o dev.spacy", "is a file"),
