@@ -11,17 +11,8 @@ from spacy.tokens import DocBin
 from spacy_hosemi.prediction.guarantee import Guarantee
 from spacy_hosemi.training.lbfgs import Lbfgs
 
-from ..component.test_adapt import NEW, UNSEEN, WANTED
-from ..helpers import (
-    TRAIN,
-    as_json,
-    find,
-    hit_ctrl_c,
-    hosemi,
-    make_trained,
-    parse,
-    said,
-)
+from ..component.test_adapt import NEW, TRAIN, UNSEEN, WANTED
+from ..helpers import as_json, find, hit_ctrl_c, hosemi, make_trained, parse, said
 from .test_gazetteer import contents
 
 
