@@ -60,6 +60,7 @@ def adapt_cli(
     from spacy.training import Corpus
 
     from ..inspection.corpus import read_part
+    from ..labels.alignment import scored_entities
 
     nlp, pipe = load_component(model, component, output)
     with failing(f"Cannot read {corrections!r}"):
@@ -68,7 +69,7 @@ def adapt_cli(
         say(str(fault))
     settings: Any = {"nlp": nlp, "labels": labels, "trim": trim}
     examples = [] if old is None else [*Corpus(old)(nlp)]
-    if old is not None and not any(x.reference.ents for x in examples):
+    if old is not None and not any(scored_entities(x)[1] for x in examples):
         title = (
             f"None of the {len(examples):,} documents of {str(old)!r} has a gold span"
         )
