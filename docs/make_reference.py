@@ -36,6 +36,10 @@ SECTIONS = {
     "FieldTokenizer.v1": ("nlp.tokenizer", "The tokenizer"),
     "SpanScorer.v1": ("components.hosemi.model", "The span scorer"),
     "WordVectors.v1": ("components.hosemi.model.tok2vec", "Word vectors"),
+    "OnnxEncoder.v1": (
+        "components.hosemi.model.tok2vec",
+        "Vectors by an encoder in ONNX",
+    ),
     "features.v1": ("components.hosemi.model.features", "Features"),
     "gazetteer.v1": ("components.hosemi.model.gazetteers.NAME", "A gazetteer"),
     "table.v1": ("components.hosemi.model.tables.NAME", "A table of words"),

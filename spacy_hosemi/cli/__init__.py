@@ -15,6 +15,7 @@ from . import (  # noqa: F401 - the commands
     gazetteers,
     guarantee,
     init,
+    onnx,
     parse,
     prune,
     select,

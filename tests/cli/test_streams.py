@@ -43,7 +43,7 @@ ARGUMENTS = {
     ("gazetteer", "replace"): ["cities", "new.txt", "-o", "out"],
 }
 # What reads no model.
-WITHOUT_MODEL = {(name,) for name in "check convert init suspicious tune".split()}
+WITHOUT_MODEL = {(name,) for name in "check convert init onnx suspicious tune".split()}
 
 
 @functools.cache

@@ -1,0 +1,242 @@
+"""Vectors of an ONNX encoder: what they are, that they stay so, and what is refused."""
+
+import copy
+import pickle
+import shutil
+import sys
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.util import load_model_from_config
+
+from spacy_hosemi.model.onnx_encoder import make_onnx_encoder
+
+from ..encoders import POSITIONS, WIDTH, of_pieces, onnx, write_encoder
+from ..helpers import TRAIN, initialize, make_examples, make_nlp, parse, triples
+
+NLP = spacy.blank("en")
+TEXTS = [parse(line)[0] for line in TRAIN] + ["", "a", "Nobody met Ada in Paris"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+def encoder(folder, **settings):
+    model = make_onnx_encoder(str(folder), **{"window": POSITIONS, **settings})
+    model.initialize()
+    return model
+
+
+def vectors(model, *texts):
+    return model.predict([x if isinstance(x, Doc) else NLP(x) for x in texts])
+
+
+# what they are
+
+
+def test_means_of_pieces(folder):
+    model = encoder(folder)
+    assert model.get_dim("nO") == WIDTH and not model.param_names
+    (found,), backprop = model.begin_update([NLP("Ab c, def")])
+    assert backprop([found]) == []
+    pieces = of_pieces(folder, "ab", "c", ",", "def")
+    means = [pieces[:2].mean(axis=0), pieces[2], pieces[3], pieces[4:].mean(axis=0)]
+    np.testing.assert_allclose(found, means, atol=1e-6)
+    assert found.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "dirty, clean",
+    [
+        ("ﬁne\xa0day", "fine day"),
+        ("fine  day", "fine day"),
+        ("fi\u200bne day", "fine day"),
+        ("fine\n\n day\0", "fine day"),
+        ("ｆｉｎｅ day\ufeff", "fine day"),
+    ],
+)
+def test_words_in_their_clean_form(folder, dirty, clean):
+    model = encoder(folder)
+    doc = NLP(dirty)
+    (found,), (expected,) = vectors(model, doc), vectors(model, clean)
+    words = [i for i, token in enumerate(doc) if token.text[0].isalpha()]
+    np.testing.assert_array_equal(found[words], expected)
+    for i in {*range(len(doc))} - {*words}:  # of the piece before
+        np.testing.assert_array_equal(found[i], of_pieces(folder, "fine", "day")[3])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "\n\n\t", "\0", "\u200b \ufeff", "x" * 10_000, "a " * 20_000, "中文 é"],
+)
+def test_every_token_has_a_vector(folder, text):
+    doc = NLP(text)
+    (found,) = vectors(encoder(folder), doc)
+    assert found.shape == (len(doc), WIDTH) and np.isfinite(found).all()
+    assert found.any() == bool(text.strip("\0\u200b \n\t\ufeff"))
+
+
+@pytest.mark.parametrize("window, n", [(16, 57), (16, 14), (17, 40), (64, 300)])
+def test_windows(folder, window, n):
+    """A piece has its vector from the window in the middle of which it is."""
+    letters = [chr(97 + i * i % 26) for i in range(n)]
+    (found,) = vectors(encoder(folder, window=window), Doc(NLP.vocab, letters))
+    size, shared = window - 2, window // 8 * 2
+    starts = [0, *range(size - shared, n - shared, size - shared)]
+    for i in range(n):
+        around = [(j, min(j + size, n)) for j in starts if j <= i < j + size]
+        inner = [min(i - j if j else n, k - 1 - i if k < n else n) for j, k in around]
+        j, k = around[int(np.argmax(inner))]
+        expected = of_pieces(folder, *letters[j:k])[i - j]
+        np.testing.assert_allclose(found[i], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("rounds", [False, True])
+def test_other_documents_change_nothing(tmp_path, rounds, threads):
+    folder = write_encoder(tmp_path, rounds=rounds)
+    together = vectors(encoder(folder, threads=threads), *TEXTS, "a " * 300)
+    model = encoder(folder)
+    for text, found in zip([*TEXTS, "a " * 300], together):
+        np.testing.assert_array_equal(found, vectors(model, text)[0])
+
+
+def test_floats_of_16_bits(folder, tmp_path):
+    half = write_encoder(tmp_path, to=onnx.TensorProto.FLOAT16, outputs=["hidden"])
+    (found,), (expected,) = (vectors(encoder(x), "Ada") for x in (half, folder))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=1e-2)
+
+
+# in a pipeline
+
+
+def trained(folder, **settings):
+    tok2vec = {"@architectures": "spacy_hosemi.OnnxEncoder.v1", "folder": str(folder)}
+    nlp = make_nlp(model={"tok2vec": {**tok2vec, "window": 32, **settings}})
+    optimizer, examples = initialize(nlp), make_examples(nlp)
+    for _ in range(10):
+        nlp.update(examples, sgd=optimizer)
+    return nlp
+
+
+def answers(docs):
+    return [(triples(doc.ents), [x._.confidence for x in doc.ents]) for doc in docs]
+
+
+def through_disk(nlp, folder):
+    nlp.to_disk(folder)
+    return spacy.load(folder)
+
+
+def through_bytes(nlp, _):
+    return load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())
+
+
+def through_pickle(nlp, _):
+    return pickle.loads(pickle.dumps(nlp))
+
+
+def through_deepcopy(nlp, _):
+    return copy.deepcopy(nlp)
+
+
+THROUGH = [through_disk, through_bytes, through_pickle, through_deepcopy]
+
+
+@pytest.mark.parametrize("through", THROUGH)
+@pytest.mark.parametrize("store", [False, True])
+def test_the_same_answers(folder, tmp_path, store, through):
+    here = shutil.copytree(folder, tmp_path / "encoder")
+    nlp = trained(here, store=store)
+    expected = answers(map(nlp, TEXTS))
+    assert sum(len(ents) for ents, _ in expected) > 3
+    assert answers(nlp.pipe(TEXTS, batch_size=3)) == expected
+    size = (here / "model.onnx").stat().st_size
+    if store:
+        assert size < len(nlp.get_pipe("hosemi").model.to_bytes()) - 500
+        shutil.rmtree(here)
+    again = through(nlp, tmp_path / "model")
+    assert answers(map(again, TEXTS)) == expected
+    assert answers(again.pipe(TEXTS, n_process=2)) == expected
+
+
+def test_saved_or_not(folder, tmp_path):
+    """With the folder at another place, with other files, and without."""
+    here = shutil.copytree(folder, tmp_path / "encoder")
+    nlp = trained(here)
+    nlp.to_disk(tmp_path / "model")
+    key = "components.hosemi.model.tok2vec.folder"
+    elsewhere = {key: str(here.rename(tmp_path / "elsewhere"))}
+    again = spacy.load(tmp_path / "model", config=elsewhere)
+    assert answers(map(again, TEXTS)) == answers(map(nlp, TEXTS))
+    with pytest.raises(ValueError, match="HS379.*has nothing"):
+        spacy.load(tmp_path / "model")
+    write_encoder(here, seed=1)
+    with pytest.raises(ValueError, match="HS381.*SHA-256 .*store = true"):
+        spacy.load(tmp_path / "model")
+    before = answers(map(nlp, TEXTS))
+    model = nlp.get_pipe("hosemi").model.get_ref("tok2vec")
+    expected = vectors(encoder(here, window=32), *TEXTS)
+    assert answers(map(nlp, TEXTS)) == before
+    model.initialize()  # to be trained anew
+    np.testing.assert_array_equal(vectors(model, *TEXTS)[0], expected[0])
+
+
+# what is refused
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"window": 15}, {"window": "64"}, {"threads": 0}, {"store": 1}, {"folder": ""}],
+)
+def test_settings_out_of_range(settings):
+    (name,) = settings
+    with pytest.raises(ValueError, match=f"HS043.*model.tok2vec.{name}"):
+        make_onnx_encoder(**{"folder": "x", **settings})
+
+
+def test_missing_and_damaged_files(folder, tmp_path):
+    here, other = tmp_path / "a", tmp_path / "a/other.onnx"
+    here.mkdir()
+    for change, problem in [
+        (lambda: None, "HS379.*nothing"),
+        (lambda: shutil.copytree(folder, here, dirs_exist_ok=True), ""),
+        (lambda: shutil.copy(here / "model.onnx", other), ""),
+        (lambda: (here / "model.onnx").rename(here / "b.onnx"), "HS379.*b.onnx, other"),
+        (lambda: (here / "onnx").mkdir(), "HS379.*b.onnx, onnx, other.onnx"),
+        (lambda: (here / "b.onnx").rename(here / "onnx/model.onnx"), ""),
+        (other.unlink, ""),
+        (lambda: (here / "tokenizer.json").write_text("{}"), "HS380.*missing"),
+        (lambda: (here / "tokenizer.json").write_bytes(b"\xff"), "HS380.*decode"),
+        (lambda: (here / "onnx/model.onnx").write_bytes(b"damaged"), "HS380.*ONNX"),
+        ((here / "tokenizer.json").unlink, "HS379.*has onnx; expected .* tokenizer"),
+    ]:
+        change()
+        if problem:
+            with pytest.raises(ValueError, match=problem):
+                encoder(here)
+        else:
+            assert encoder(here).get_dim("nO") == WIDTH
+
+
+def test_no_such_encoder(folder, tmp_path):
+    with pytest.raises(ValueError, match=r"HS380.*outputs are \['pooled'\]"):
+        encoder(write_encoder(tmp_path / "a", outputs=["pooled"]))
+    with pytest.raises(ValueError, match="HS380.*position_ids"):
+        encoder(write_encoder(tmp_path / "b", more_inputs=["position_ids"]))
+    model = encoder(folder, window=512)
+    vectors(model, "a " * (POSITIONS - 2))
+    with pytest.raises(ValueError, match="HS380.*such as 512"):
+        vectors(model, "a " * (POSITIONS - 1))
+
+
+@pytest.mark.parametrize("library", ["onnxruntime", "tokenizers"])
+def test_missing_library(folder, library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=r"HS378.*pip install .spacy_hosemi\[onnx\]"):
+        encoder(folder)
