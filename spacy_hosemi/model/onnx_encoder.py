@@ -60,7 +60,8 @@ def make_onnx_encoder(
         read("model.tok2vec.window", integer(16), window),
         read("model.tok2vec.threads", integer(1, 1024), threads),
     )
-    attrs = {"files": EncoderFiles(settings)}
+    # Clean words will do, and vectors with the same digest are the same.
+    attrs = {"files": EncoderFiles(settings), "reads_words": True, "digest": ""}
     dims: dict[str, int | None] = {"nO": None}
     return Model("onnx_encoder", _forward, init=_init, dims=dims, attrs=attrs)
 
@@ -70,6 +71,7 @@ def _init(model: Model[Any, Any], X: Any = None, Y: Any = None) -> None:
     if files.saved is None:  # the folder may have others now
         files = model.attrs["files"] = EncoderFiles(files.settings)
     model.set_dim("nO", files.encoder().width, force=True)
+    model.attrs["digest"] = f"{files.digest} {files.settings[2]}"
 
 
 def _forward(
