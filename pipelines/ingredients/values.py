@@ -40,6 +40,12 @@ NUMBER = re.compile(
 RANGE = re.compile(r"[ -]*([-–—]|\bto\b|\bor\b)[ -]*")
 AND = re.compile(r" ?(and|and a|&|\+|plus) ?")
 TIMES = re.compile(r"[ -]*([x×*(]|\bof\b| )[ -]*")
+# What is one number, though a model may find a part of it alone.
+RUN = re.compile(
+    rf"\d+(,\d+)+(\.\d+)?|\bbetween [\d½ /]+ and [\d½ /]*\d|\b({'|'.join(WORDS)}|\d+)"
+    rf"[ -](a )?({'|'.join(SCALES)})\b([ -](and )?({'|'.join([*ONES, *TENS])})\b)*",
+    re.IGNORECASE,
+)
 NO_AMOUNT = re.compile(r"[%#№]|\d(st|nd|rd|th)\b|million")
 Numbers = tuple[float | None, float | None, float | None]
 
@@ -208,10 +214,17 @@ def read_amounts(doc: Doc) -> list[Amount]:
     """Returns the amounts that spans of quantities and units make together."""
     measures: list[_Measure] = []
     container, n_inside, end = "", 1, 0
+    runs = [match.span() for match in RUN.finditer(doc.text)]
     for span in (x for x in doc.ents if x.label_ in ("quantity", "unit")):
-        between = doc.text[end : span.start_char].strip(" -").lower()
+        start, stop = place = span.start_char, span.end_char
         if span.label_ == "quantity":
-            measures.append(_Measure(between, read_numbers(span.text)))
+            around = (x for x in runs if x[0] <= start < stop <= x[1])
+            start, stop = next(around, place)
+        if start < end:
+            continue
+        between = doc.text[end:start].strip(" -").lower()
+        if span.label_ == "quantity":
+            measures.append(_Measure(between, read_numbers(doc.text[start:stop])))
         else:
             unit, words = read_unit(span.text)
             is_open = measures and not (measures[-1].unit or measures[-1].words)
@@ -222,7 +235,7 @@ def read_amounts(doc: Doc) -> list[Amount]:
                 measures.append(_Measure(between))
             measures[-1].unit, measures[-1].words = unit, words
             measures[-1].is_container = bool(unit and span.text.endswith(words or " "))
-        end = span.end_char
+        end = stop
     return _assemble(measures, container, n_inside) if measures else []
 
 
