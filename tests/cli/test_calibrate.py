@@ -139,8 +139,3 @@ def test_what_a_tree_does_not_drop(tmp_path):
 )
 def test_what_is_refused(unsure, dev, args, message):
     assert message in said("calibrate", unsure, dev, *args.split(), code=2)
-
-
-def test_a_corpus_without_documents(unsure, tmp_path):
-    DocBin().to_disk(tmp_path / "dev.spacy")
-    assert "HS320" in said("calibrate", unsure, tmp_path / "dev.spacy", code=2)
