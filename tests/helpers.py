@@ -9,6 +9,7 @@ import pickle
 import re
 import signal
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,10 +23,12 @@ from spacy.cli._util import app
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_language_data
+from spacy.vectors import Vectors
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.labels.alignment import read_annotations
+from spacy_hosemi.model import word_vectors
 from spacy_hosemi.model.span_scorer import weights_of
 from spacy_hosemi.training.corpus import read_corpus
 from spacy_hosemi.training.training_set import TrainingSet
@@ -363,6 +366,27 @@ def hosemi(*args, code=0, **more) -> Result:
     assert result.exit_code == code, result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result
+
+
+def save_vectors(path, lang="en", words="Ada was in Rome Paris", width=4) -> str:
+    """A folder with word vectors, as `spacy init vectors` writes it."""
+    nlp, words = spacy.blank(lang), words.split()
+    data = np.random.default_rng(0).normal(size=(len(words), width)).astype("f")
+    nlp.vocab.vectors = Vectors(data=data, keys=[*map(nlp.vocab.strings.add, words)])
+    nlp.to_disk(path)
+    return str(path)
+
+
+def count_encoded(monkeypatch) -> Counter:
+    """How often WordVectors reads each document, from now on."""
+    encoded, forward = Counter(), word_vectors.forward
+
+    def counted(model, docs, is_train):
+        encoded.update(doc.text for doc in docs)
+        return forward(model, docs, is_train)
+
+    monkeypatch.setattr(word_vectors, "forward", counted)
+    return encoded
 
 
 def said(*args, code=0) -> str:

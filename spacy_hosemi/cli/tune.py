@@ -50,8 +50,9 @@ def tune_cli(
 ) -> None:
     """
     Choose by cross-validation on the training documents what init cannot know: the
-    order of label patterns, the features, and whether lists of names help; write a
-    config with that. l2 and the decoding are left to training ("auto").
+    order of label patterns, the features, and whether lists of names, or the vectors of
+    the config, help; write a config with that. l2 and the decoding are left to training
+    ("auto").
 
     At most twelve candidates are judged by the same folds, the config as it is first;
     the score is the mean of F1 and the share of exact records. The config stays as it
@@ -84,6 +85,7 @@ def _tuned(
 ) -> str:
     """Returns the config that was chosen, whose comments call it by a name."""
     from ..configs import make_config
+    from ..model.tok2vec import keeping_vectors
     from ..tuning.search import Search
     from ..tuning.tuned_config import write
 
@@ -99,8 +101,9 @@ def _tuned(
     say(f"{n} candidates on {_documents(search)}")
     progress = partial(with_progress, total=n, unit=" candidates")
     with suppress(KeyboardInterrupt):
-        for _ in progress(search.steps(60 * minutes)):
-            pass
+        with keeping_vectors():
+            for _ in progress(search.steps(60 * minutes)):
+                pass
     if not search.results:
         say("Stopped before anything was judged; nothing is written.")
         raise SystemExit(STOPPED)

@@ -44,7 +44,6 @@ from ..values import shown
 from .configure import as_a_whole, change_setting, check_names, use_labels
 from .examples import by_clean_words, check_examples
 from .judging import GoldDoc, check_patience, watching
-from .parameters import check_sparse
 from .penalty_search import PenaltySearch, search_of
 from .prediction_warnings import PredictionWarnings
 from .settings import decoding_options
@@ -99,7 +98,7 @@ def initialize(
         spacy_hosemi.read_label_tree.v1, if it is not in the names of the labels.
     dev (Optional[Callable]): Gives examples by which l2 = "auto" of fit chooses.
     RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS112
-        observed_patterns; HS050 to HS053 no fit is possible; HS232, HS233 types.
+        observed_patterns; HS050 to HS052, HS399 no fit is possible; HS232, HS233 types.
         The component is as it was then, but for the parameters of a tok2vec.
     """
     validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
@@ -200,9 +199,7 @@ def learn(
         lbfgs.check(pipe.objective)
         is_watched = bool(lbfgs.log or lbfgs.settings["patience"])
     if fit is not None:
-        if lbfgs is None:
-            check_sparse(pipe, "this fit")
-        elif pipe.model.layers:
+        if pipe.model.layers:
             check_frozen(pipe.model, pipe.name, _frozen(nlp, is_from_config))
         check_fit(examples, bool(present))
         if is_from_config:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from spacy.util import get_lang_class
 
-from .lists import TABLES, NamedList
+from ..errors import Errors
+from .lists import TABLES, NamedList, find_vectors
 
 FOLDER = Path(__file__).parent
 
@@ -54,6 +55,30 @@ LISTS_HELP = {
     "initialize.components.hosemi.gazetteers": "# Read once, when training begins; "
     "the model keeps the entries.",
 }
+WORD_VECTORS = """\
+[paths]
+# A package or folder with word vectors.
+vectors = {}
+
+# Tokens also have scores from vectors, which are never trained: see docs/vectors.md
+[components.hosemi.model.tok2vec]
+@architectures = "spacy_hosemi.WordVectors.v1"
+
+[initialize]
+vectors = ${{paths.vectors}}
+"""
+ENCODER = """\
+[paths]
+# A folder with an encoder, model.onnx, and its tokenizer.json.
+encoder = {}
+
+# Tokens also have scores from vectors, which are never trained: see docs/vectors.md
+[components.hosemi.model.tok2vec]
+@architectures = "spacy_hosemi.OnnxEncoder.v1"
+folder = ${{paths.encoder}}
+# The model keeps the files; with false it needs the folder.
+store = true
+"""
 
 # The lines of each key, its comments before it; "" are comments before the section.
 Section = dict[str, str]
@@ -66,13 +91,14 @@ def make_config(
     lists: Sequence[NamedList] = (),
     folder: str | Path | None = None,
     tables: Sequence[str] = (),
+    vectors: str | None = None,
     name: str = "config.cfg",
 ) -> str:
     """Composes a config that trains as it is, with comments that say what to change and
-    call it by a name, for one of KINDS of texts in a language, or else that of the
-    kind; with lists of `find_lists` in a folder or of `package_lists`, and tables of
-    `package_tables`."""
-    lang = lang or DEFAULT_LANGUAGES.get(kind, "en")
+    call it by a name, for one of KINDS of texts in a language, see
+    `choose_language`; with lists of `find_lists` in a folder or of `package_lists`,
+    tables of `package_tables`, and vectors of `find_vectors`."""
+    lang = choose_language(kind, lang, vectors)
     config = parse((FOLDER / "base.cfg").read_text("utf8"))
     path = FOLDER / f"{kind}.cfg"
     if path.exists():
@@ -89,9 +115,22 @@ def make_config(
     merge(config, parse("\n".join(_table_lines(tables))))
     if not lists:
         config["components.hosemi.model"][""] += NO_LISTS
+    if vectors is not None:
+        block = WORD_VECTORS if find_vectors(vectors) else ENCODER
+        merge(config, parse(block.format(_value(Path(vectors).as_posix()))))
     _add_defaults(config, lang)
     head = HEAD.format(title=KINDS[kind], name=shlex.quote(name))
     return f"{head}\n{render(config)}"
+
+
+def choose_language(kind: str, lang: str | None, vectors: str | None) -> str:
+    """Returns a language, else that of word vectors, else that of a kind. Raises
+    ValueError: HS398 if vectors are of another one, and those of `find_vectors`."""
+    of_vectors = None if vectors is None else find_vectors(vectors)
+    if lang and of_vectors and lang != of_vectors:
+        args = {"name": vectors, "found": of_vectors, "expected": lang}
+        raise ValueError(Errors.HS398.format(**args))
+    return lang or of_vectors or DEFAULT_LANGUAGES.get(kind, "en")
 
 
 def parse(text: str) -> dict[str, Section]:

@@ -34,6 +34,7 @@ from ..inspection.pipelines import train
 from ..labels.alignment import Characters, read_annotations
 from ..labels.constraints import require
 from ..labels.inventory import Span
+from ..model.tok2vec import keeping_vectors
 from ..prediction.batch import Batch
 from ..prediction.best_with_and_without import below
 from ..prediction.flat_decoder import FlatDecoder
@@ -75,10 +76,12 @@ def find_label_errors(
     too many weights (HS317), or the config does not fit by L-BFGS (HS254). `rounds`
     has for each round the fold of each document, see `component.folds.folds_of`."""
     of_docs: list[list[LabelError]] = [[] for _ in docs]
-    for numbers in rounds:
-        for pipe, places, examples in cross_fitted(nlp, name, docs, numbers, progress):
-            for place, error in zip(places, judge_labels(pipe, examples)):
-                of_docs[place].append(replace(error, document=place))
+    with keeping_vectors():
+        for numbers in rounds:
+            folds = cross_fitted(nlp, name, docs, numbers, progress)
+            for pipe, places, examples in folds:
+                for place, error in zip(places, judge_labels(pipe, examples)):
+                    of_docs[place].append(replace(error, document=place))
     return sorted(map(_mean, of_docs), key=lambda x: (-x.evidence, x.document))
 
 
@@ -110,7 +113,7 @@ def cross_fitted(
         component["max_length"] = max(lengths, default=1)
     for fold in progress(sorted({*numbers})):
         rest = [doc for doc, number in zip(docs, numbers) if number != fold]
-        trained = train(config, name, rest, labels=labels)
+        trained = train(config, name, rest, nlp.vocab, labels=labels)
         places = [k for k, number in enumerate(numbers) if number == fold]
         pipe: Any = trained.get_pipe(name)
         yield pipe, places, as_examples([docs[k] for k in places], trained)

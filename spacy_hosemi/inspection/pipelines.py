@@ -10,12 +10,14 @@ from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training.initialize import load_vectors_into_model
 from spacy.util import (
     load_config,
     load_config_from_str,
     load_model_from_config,
     registry,
 )
+from spacy.vocab import Vocab
 from thinc.api import Config
 
 from ..component.penalty_search import DEFAULT
@@ -36,11 +38,14 @@ def pipeline_of_kind(kind: str) -> Language:
 
 
 def pipeline_of_config(path: Path) -> Language:
-    """Returns the pipeline of a config for training. Raises ValueError if none can be
-    made of it (HS252), or it has no component of ours (HS253)."""
+    """Returns the pipeline of a config for training, with the vectors that it names.
+    Raises ValueError if none can be made of it (HS252), or it has no component of ours
+    (HS253)."""
     try:
         config: Any = load_config(path, interpolate=False)
         nlp = load_model_from_config(config, auto_fill=True)
+        if vectors := nlp.config.interpolate()["initialize"]["vectors"]:
+            load_vectors_into_model(nlp, vectors)
     except Exception as e:  # of the config, or of a function that it names
         found = " ".join(str(e).partition("Available names:")[0].split())[:200]
         raise ValueError(Errors.HS252.format(path=path, found=found)) from None
@@ -96,15 +101,17 @@ def train(
     config: Config,
     name: str,
     docs: Sequence[Doc],
+    vocab: Vocab,
     fit: Callable[[Any], Any] | None = None,
     labels: Sequence[str] | None = None,
 ) -> Language:
-    """Returns a new pipeline whose component was trained on documents with gold,
-    without dev; by the `plain_fit` of its config if no other one is given. Raises
-    KeyboardInterrupt at the first Ctrl-C."""
+    """Returns a new pipeline, of a vocabulary with the vectors that the config may
+    read, whose component was trained on documents with gold, without dev; by the
+    `plain_fit` of its config if no other one is given. Raises KeyboardInterrupt at the
+    first Ctrl-C."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        nlp = load_model_from_config(config, auto_fill=True)
+        nlp = load_model_from_config(config, vocab=vocab, auto_fill=True)
         examples = as_examples(docs, nlp)
         block = settings_of(nlp, name)
         block.pop("dev", None)

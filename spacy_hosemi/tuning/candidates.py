@@ -35,7 +35,7 @@ def candidates(config: Mapping[str, Any], name: str, kind: str = "") -> list[Cha
     features = f"{component}.model.features"
     orders = [{}, *({f"{component}.max_order": order} for order in ORDERS)]
     presets: list[Changes] = [{}]
-    others = [_lists(config, name, kind)]
+    others = [_no_vectors(config, name), _lists(config, name, kind)]
     if isinstance(read_value(config, features), Mapping):
         # A preset of a language, as of Chinese, has no other one beside it.
         if read_value(config, f"{features}.preset") in PRESETS:
@@ -55,6 +55,15 @@ def candidates(config: Mapping[str, Any], name: str, kind: str = "") -> list[Cha
 
 def _n_changes(changes: Changes) -> int:
     return sum(not key.startswith("initialize") for key in changes)
+
+
+def _no_vectors(config: Mapping[str, Any], name: str) -> Changes:
+    """Returns features alone for a config with vectors."""
+    key = f"components.{name}.model.tok2vec"
+    if not read_value(config, key):
+        return {}
+    is_alone = len(read_value(config, "nlp.pipeline")) == 1  # others may read them
+    return {key: None, **({"initialize.vectors": None} if is_alone else {})}
 
 
 def _lists(config: Mapping[str, Any], name: str, kind: str) -> Changes:
@@ -78,7 +87,7 @@ def in_words(changes: Changes) -> str:
         if key.startswith("initialize"):
             continue
         shown = value if isinstance(value, str) else json.dumps(value)
-        if isinstance(value, Mapping):
-            shown = " ".join(value) or "none"
+        if isinstance(value, Mapping) or value is None:
+            shown = " ".join(value or ()) or "none"
         words.append(f"{key.rpartition('.')[2]} {shown}")
     return ", ".join(words) or "as it is"

@@ -78,6 +78,7 @@ class Search:
         seed: int = 0,
     ) -> None:
         self._config, self._name, self._seed = nlp.config.interpolate(), pipe.name, seed
+        self._vocab = nlp.vocab
         fit = settings_of(nlp, pipe.name)["fit"]
         skipped = ("@misc", "l2", "log", "checkpoint", "checkpoint_every", "patience")
         self._fit = {key: value for key, value in fit.items() if key not in skipped}
@@ -121,7 +122,7 @@ class Search:
         search = PenaltySearch(fit, TUNING_PATH, seed=self._seed, has_last_fit=False)
         try:
             config = changed(self._config, changes)
-            train(config, self._name, self.docs, search)
+            train(config, self._name, self.docs, self._vocab, search)
         except (ValueError, TypeError) as e:  # settings that do not go together
             reason = " ".join(str(e).split())
         if search.best is None:

@@ -1,6 +1,7 @@
 """`hosemi init`: what it writes trains as it is, and names the lists that there are."""
 
 import gzip
+import re
 import string
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from spacy_hosemi.configs import KINDS, compose, lists, make_config, package_tab
 from spacy_hosemi.features import lookups
 from spacy_hosemi.features.gazetteers import packages
 
-from ..helpers import CHINESE, TRAIN, hosemi, references, run_spacy
+from ..helpers import CHINESE, TRAIN, hosemi, references, run_spacy, save_vectors
 
 # Here dev is train.
 pytestmark = pytest.mark.filterwarnings("ignore:.*HSW76:UserWarning")
@@ -83,10 +84,12 @@ def test_each_kind_trains(kind, is_rich, folder, tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(lists, "installed_lists", lambda: ["tiny"] if is_rich else [])
     monkeypatch.setitem(lists.USEFUL, kind, ("tiny",))
     monkeypatch.setitem(packages.SOURCES, "tiny", ("json", lambda *_: iter(["Ada"])))
+    marked, lang = (CHINESE, "zh") if kind == "characters" else (TRAIN, "en")
+    vectors = tmp_path / "my vectors"
     more = ["--lists", folder, "--lists", "packages"] if is_rich else []
+    more += ["--vectors", save_vectors(vectors, lang)] if is_rich else []
     path = tmp_path / "new" / f"{kind}.cfg"
     init(path, "--for", kind, *more)
-    marked, lang = (CHINESE, "zh") if kind == "characters" else (TRAIN, "en")
     docs = references(marked, lang)
     data = save(tmp_path / "data.spacy", docs)
     many = save(tmp_path / "many.spacy", 20 * docs)  # `debug data` counts them
@@ -100,6 +103,11 @@ def test_each_kind_trains(kind, is_rich, folder, tmp_path, capfd, monkeypatch):
     assert sizes == (expected if is_rich else {})
     tables = lists.TABLES if is_rich and kind == "names" else ()
     assert {*extractor.tables.settings} == {*tables}
+    if is_rich:
+        assert nlp.get_pipe("hosemi").model.get_ref("output").get_dim("nI") == 4
+        vectors.rename(tmp_path / "gone")
+        nlp = spacy.load(tmp_path / "model" / "model-last")
+    assert nlp.vocab.vectors.shape == ((5, 4) if is_rich else (0, 0))
 
 
 def test_no_list_is_named_that_is_not_there(folder):
@@ -142,14 +150,37 @@ def test_files_that_cannot_be_read_are_left_out(folder, tmp_path):
         (["--lists", "nowhere"], "no folder 'nowhere'"),
         (["--lists", "a", "--lists", "b"], "2 folders"),
         (["--lists", "."], "No list in '.'"),
-        (["--lists", "$"], "must not have the character '$'"),
+        (["--lists", "$"], r"must not have the character '\$'"),
+        (["--vectors", "nowhere"], "HS396] vectors is 'nowhere': no package or folder"),
+        (["--vectors", "numpy"], "this package has neither"),
+        (["--vectors", "."], "this folder has neither. Expected .*model.onnx"),
+        (["--vectors", "half"], "HS379.*'half'.*other.onnx"),
+        (["--vectors", "damaged"], "HS380.*'damaged'"),
+        (["--vectors", "v.vec"], "this is a file. Expected .* init vectors"),
+        (["--vectors", "$"], r"HS396.*must not have the character '\$'"),
+        (["--vectors", "bad"], r"HS396.*bad.*\[E054\]"),
+        (["--vectors", "none"], "HS397] 'none' has no word vectors.*_md or _lg"),
+        (["--vectors", "en", "--lang", "de"], "HS398.*'en'.*'de'.*init vectors de"),
     ],
 )
 def test_what_is_refused(args, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("$").mkdir()
+    for name in ("bad", "half", "damaged"):
+        Path(name).mkdir()
+    Path("half", "other.onnx").write_text("")
+    for name in ("model.onnx", "tokenizer.json"):
+        Path("damaged", name).write_text("{")
+    Path("bad", "meta.json").write_text('{"vectors": {"width": 3}}')
+    Path("v.vec").write_text("Ada 1 2 3\n")
+    save_vectors("en")
+    spacy.blank("en").to_disk("none")
     result = init("a.cfg", *args, code=2)
-    assert said in result.stderr and result.stdout == "" and not Path("a.cfg").exists()
+    assert (
+        re.search(said, result.stderr)
+        and result.stdout == ""
+        and not Path("a.cfg").exists()
+    )
 
 
 CHARACTERS = [*string.punctuation.replace("/", ""), *" \t\n\x01ä\xa0\udcff"]
@@ -194,6 +225,28 @@ def test_standard_output():
     result = init("-", "--lang", "de", "--for", "names")
     config = load_config_from_str(result.stdout)
     assert config["nlp"]["lang"] == "de" and result.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["train", "config"])
+def test_an_encoder(command, tmp_path):
+    """The model needs no folder."""
+    folder, config = tmp_path / "an encoder", tmp_path / "a.cfg"
+    encoders = pytest.importorskip("tests.encoders")
+    init(config, "--vectors", encoders.write_encoder(folder))
+    data = save(tmp_path / "data.spacy", references())
+    if command == "config":
+        return debug("config", config, data)
+    train_as_typed(config, data, tmp_path / "model", l2=0.1)
+    folder.rename(tmp_path / "gone")
+    nlp = spacy.load(tmp_path / "model" / "model-last")
+    assert nlp.get_pipe("hosemi").model.get_ref("output").get_param("W").any()
+    assert nlp("Ada was in Rome.").ents
+
+
+def test_vectors_have_the_language(tmp_path):
+    result = init("-", "--vectors", path := save_vectors(tmp_path, "fr"))
+    config = load_config_from_str(result.stdout).interpolate()
+    assert config["nlp"]["lang"] == "fr" and config["initialize"]["vectors"] == path
 
 
 def test_characters_of_other_languages_have_the_field_tokenizer():

@@ -29,6 +29,7 @@ from ..helpers import (
     SMALL,
     TRAIN,
     as_problem,
+    averaged,
     fit_pairs,
     hide,
     in_a_tree,
@@ -274,6 +275,11 @@ def numbers(doc):
 def test_what_are_no_vectors(make, found):
     with pytest.raises(ValueError, match=f"HS389.*{found}"):
         fit_pairs(with_given(Given(make)))
+
+
+def test_the_fit_by_averages_is_refused():
+    with pytest.raises(ValueError, match="HS399.*averaged.*lbfgs"):
+        initialize(with_vectors(), fit=averaged())
 
 
 def test_float16_will_do():
