@@ -21,6 +21,7 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
+from blis.py import gemm  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import replace_model_node
@@ -41,8 +42,14 @@ Vectors = NDArray[np.float32]
 # (vocab, ORTH of K words) -> scores [K, 3 L].
 WordScores = Callable[[Vocab, NDArray[np.uint64]], Floats]
 
-# Documents that are encoded by one call.
-_N_TOGETHER = 256
+# A fit has a weight for a vector's number in this many standard deviations: it takes
+# half the iterations, since then these weights curve its objective as others do. Their
+# penalty is that of weights for single standard deviations.
+UNIT = 30**0.5
+
+# Documents that are encoded by one call; vectors that are in double precision at a
+# time, so that they stay in the cache of the processor.
+_N_TOGETHER, _N_ROWS = 256, 512
 
 # While a fit goes on: the vectors of documents that were encoded, by encoder and words.
 _KEPT: ContextVar[dict[Any, Vectors] | None] = ContextVar("_KEPT", default=None)
@@ -137,6 +144,11 @@ def add_scores(
 # fits
 
 
+def _slices(n: int, size: int) -> list[slice]:
+    """Returns slices of a size that cover n items."""
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]
+
+
 @dataclass(frozen=True, eq=False)
 class VectorWeights:
     """The weights of frozen vectors x [d] of tokens, for L labels, while a fit finds
@@ -145,8 +157,8 @@ class VectorWeights:
         score[role, y] = sum over k of W[k, role, y] (x[k] - mean[k]) / scale[k]
 
     matrix (float64 [d, 3 L]): W, of the roles inside, start and end.
-    mean, scale (float64 [d]): Of the vectors of all training tokens: penalties do not
-        depend on their units.
+    mean (float64 [d]): That of the vectors of all training tokens.
+    scale (float64 [d]): UNIT times their standard deviations.
     """
 
     matrix: Floats
@@ -162,15 +174,21 @@ class VectorWeights:
     def add_scores(self, vectors: Vectors, scores: Mapping[str, Floats]) -> None:
         """Adds the scores of n vectors to scores by role, [n, L] of each."""
         weights, offset = self.layer
-        of_roles = np.split(vectors @ weights + offset, len(ROLES), axis=1)
-        for role, of_role in zip(ROLES, of_roles):
-            scores[role][:] += of_role
+        n_labels = len(offset) // len(ROLES)
+        for at in _slices(len(vectors), _N_ROWS):
+            rows = vectors[at].astype(np.float64) @ weights + offset
+            for k, role in enumerate(ROLES):
+                scores[role][at] += rows[:, k * n_labels : (k + 1) * n_labels]
 
     def gradient(self, vectors: Vectors, d_scores: Mapping[str, Floats]) -> Floats:
         """Transposes `add_scores`: returns derivatives in the shape of the matrix."""
-        d_rows = np.hstack([d_scores[role] for role in ROLES])
-        of_mean = np.outer(self.mean, d_rows.sum(axis=0))
-        d_matrix: Floats = (vectors.T @ d_rows - of_mean) / self.scale[:, None]
+        d_matrix, total = np.zeros(self.matrix.shape), np.zeros(self.matrix.shape[1])
+        for at in _slices(len(vectors), _N_ROWS):
+            d_rows = np.concatenate([d_scores[role][at] for role in ROLES], axis=1)
+            d_matrix += vectors[at].astype(np.float64).T @ d_rows
+            total += d_rows.sum(axis=0)
+        d_matrix -= np.outer(self.mean, total)
+        d_matrix /= self.scale[:, None]
         return d_matrix
 
 
@@ -181,7 +199,7 @@ def no_weights(vectors: Vectors, n_labels: int) -> VectorWeights:
         mean = vectors.mean(axis=0, dtype=np.float64)
         scale = vectors.std(axis=0, dtype=np.float64)
     matrix = np.zeros((vectors.shape[1], len(ROLES) * n_labels))
-    return VectorWeights(matrix, mean, np.where(scale > 0.0, scale, 1.0))
+    return VectorWeights(matrix, mean, UNIT * np.where(scale > 0.0, scale, 1.0))
 
 
 def write_output(model: Model[Any, Any], weights: VectorWeights) -> None:
@@ -205,7 +223,15 @@ def scores_of_words(model: Model[Any, Any] | None) -> WordScores | None:
     with taking_turns(model):
         output: Any = model.get_ref("output")
         matrix, offset = (output.get_param(x).astype(np.float64) for x in ("W", "b"))
-    return lambda vocab, orths: vectors_of_words(vocab, orths) @ matrix.T + offset
+    weights = np.ascontiguousarray(matrix.T)
+
+    def scores_of(vocab: Vocab, orths: NDArray[np.uint64]) -> Floats:
+        vectors = vectors_of_words(vocab, orths).astype(np.float64)
+        # NumPy's BLAS has threads, which take ten times as long for so little.
+        scores: Floats = gemm(vectors, weights) if len(orths) else vectors @ weights
+        return scores + offset
+
+    return scores_of
 
 
 def reads_words(model: Model[Any, Any]) -> bool:
@@ -245,17 +271,13 @@ def vectors_of(model: Model[Any, Any], parts: Sequence[Doc]) -> list[Vectors]:
         kept = {}
     keys = [(encoder, doc.text, doc.to_array("ORTH").tobytes()) for doc in docs]
     missing = {key: doc for key, doc in zip(keys, docs) if key not in kept}
-    for together in _in_parts([*missing.items()]):
+    for at in _slices(len(missing), _N_TOGETHER):
+        together = [*missing.items()][at]
         vectors = tok2vec.predict([doc for _, doc in together])
         for (key, doc), of_doc in zip(together, vectors):
             kept[key] = _checked(tok2vec.ops.to_numpy(of_doc), doc, width, tok2vec)
     rows = np.concatenate([np.zeros((0, width), np.float32), *(kept[x] for x in keys)])
     return [rows[i:j] for i, j in zip(borders, borders[1:])]
-
-
-def _in_parts(items: list[Any]) -> list[list[Any]]:
-    starts = range(0, len(items), _N_TOGETHER)
-    return [items[i : i + _N_TOGETHER] for i in starts]
 
 
 def _checked(vectors: Any, doc: Doc, width: int, tok2vec: Tok2Vec) -> Vectors:

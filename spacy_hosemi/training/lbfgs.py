@@ -96,7 +96,7 @@ SETTINGS = (
     Setting(
         "encoder_factor",
         number(least=0.0),
-        10.0,
+        30.0,
         "Multiplies l2 for the weights of frozen vectors.",
     ),
     Setting("l1", number(least=0.0), 0.0, "Weight of the sum of absolute values."),
@@ -166,7 +166,7 @@ def make_lbfgs(
     checkpoint_every: float = 60.0,
     choose_decoding: bool = True,
     border_factor: float = 1.0,
-    encoder_factor: float = 10.0,
+    encoder_factor: float = 30.0,
     threads: int = 1,
     patience: int | None = None,
     spark_partitions: Any = None,

@@ -421,7 +421,7 @@ def test_trials_do_not_warn_of_the_limit():
 def test_border_factor_is_two_families():
     ratio = {"start": 0.6, "end": 0.6}
     families = dict.fromkeys(make_lbfgs(0.2).l2, 0.2)
-    ratio["encoder"] = 0.2 * 10.0  # encoder_factor
+    ratio["encoder"] = 0.2 * 30.0  # encoder_factor
     assert make_lbfgs(0.2, border_factor=3.0).l2 == pytest.approx({**families, **ratio})
     auto = make_lbfgs("auto", border_factor=3.0)
     for is_final in (False, True):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...core import PatternAutomaton
 from ...errors import Errors
+from ..tok2vec import UNIT
 from .packing import to_single
 from .penalty_groups import PENALTY_GROUPS
 from .state import Floats, WeightState
@@ -129,9 +130,10 @@ def by_weight(state: WeightState, of_row: NDArray[Any]) -> NDArray[Any]:
 
 
 def vector_values(state: WeightState, values: Mapping[str, float]) -> Floats:
-    """Returns for each weight the value of its penalty group [N]."""
+    """Returns for each weight the value of its penalty group [N], those of vectors by
+    standard deviation."""
     rows = by_weight(state, row_values(state, values))
-    of_vectors = np.full(size_of_vectors(state), values["encoder"])
+    of_vectors = np.full(size_of_vectors(state), values["encoder"] / UNIT**2)
     of_dense = dense_values(state, values)[is_learnt(state)]
     return np.concatenate([rows, of_dense, of_vectors])
 
