@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from shutil import copy
 from typing import TYPE_CHECKING
@@ -30,13 +29,12 @@ def onnx_cli(
     overwrite: shared.Overwrite = False,
 ) -> None:
     """
-    Cut a transformer for spacy_hosemi.OnnxEncoder.v1 at a layer: its vectors are then
-    the hidden state after the first N layers.
+    Cut a transformer for spacy_hosemi.OnnxEncoder.v1 after its first N layers: vectors
+    from the middle are often better for spans than the last ones, and take less time.
 
-    Vectors from the middle are often better for spans than the last ones, and take less
-    time. The names of nodes and weights tell the layers, also in quantized and
-    optimized files. OUT gets model.onnx, tokenizer.json and the licence, if there is
-    one. Needs the package onnx; a pipeline does not.
+    The names of nodes and weights tell the layers, also in quantized and optimized
+    files. OUT gets model.onnx, tokenizer.json and the licence, if there is one. Needs
+    the package onnx; a pipeline does not.
 
     \b
     Examples:
@@ -74,12 +72,14 @@ def _find_hidden(graph: GraphProto, n_kept: int, path: str) -> tuple[str, int]:
     nodes, constant = [*graph.node], {"", *(x.name for x in graph.initializer)}
     layers: list[int] = []  # of each node; -1: of none
     for node in nodes:
-        names = {*node.input}
-        layer = _layer_of([node.name])
-        layers.append(_layer_of(names & constant) if layer < 0 else layer)
-        if names <= constant:
-            constant.update(node.output)
-            layers[-1] = -1
+        names = constant.intersection(node.input)
+        is_constant = len(names) == len({*node.input})
+        constant.update(node.output if is_constant else ())
+        told_by = [node.name] if _LAYER.search(node.name) else names
+        found = [
+            int(x[1]) for x in map(_LAYER.search, told_by) if x and not is_constant
+        ]
+        layers.append(max(found, default=-1))
     known = sorted({*layers} - {-1})
     if len(known) < n_kept:
         there = f"{len(known)} layers" if known else "no layers that have names"
@@ -100,8 +100,3 @@ def _find_hidden(graph: GraphProto, n_kept: int, path: str) -> tuple[str, int]:
             return waiting[0], len(known)
     expected = "Expected one tensor from which all that comes later is computed."
     fail(f"There is no hidden state after layer {n_kept} of {path!r}", expected)
-
-
-def _layer_of(names: Iterable[str]) -> int:
-    """Returns the last layer that names have; -1 for none."""
-    return max((int(x[1]) for x in map(_LAYER.search, names) if x), default=-1)
