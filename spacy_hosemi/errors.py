@@ -773,18 +773,17 @@ class Errors(metaclass=_Coded):
         "if they are, --no-join if not."
     )
     HS378 = (
-        "onnxruntime or tokenizers is not installed, and spacy_hosemi.OnnxEncoder.v1 "
-        'needs both. Install them with pip install "spacy_hosemi[onnx]".'
+        "onnxruntime or tokenizers is not installed, which spacy_hosemi.OnnxEncoder.v1 "
+        'needs. Install both with pip install "spacy_hosemi[onnx]".'
     )
     HS379 = (
         "{path!r} has {found}; expected a folder with a tokenizer.json and one ONNX "
         "file, or one named model.onnx. Give such a folder."
     )
     HS380 = (
-        "the encoder in {path!r} cannot be used: {problem}. Expected that it needs "
-        "input_ids, attention_mask and token_type_ids at most and gives floats "
-        "[documents, pieces, width]; that tokenizer.json belongs to it; and that "
-        "model.tok2vec.window is at most what it can read, such as 512 or 128."
+        "the encoder in {path!r} cannot be used: {problem}. Expected one that needs at "
+        "most input_ids, attention_mask and token_type_ids and gives floats [documents,"
+        " pieces, width], its tokenizer.json, and a window that it can read, as 128."
     )
     HS381 = (
         "the encoder in {path!r} has the SHA-256 {found}.., and the model was trained "

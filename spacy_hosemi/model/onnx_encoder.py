@@ -44,10 +44,8 @@ def make_onnx_encoder(
     window (int): The most pieces that are read at once. Longer documents are read in
         windows that share a quarter, half of which is taken from each.
     threads (int): Of the encoder; they change no vector.
-    RETURNS (Model[List[Doc], List[Floats2d]]): To be initialized, which reads files.
-    RAISES (ValueError): HS043 a setting is out of range; when files are read, HS379
-        they are missing, HS380 they cannot be used, HS381 they are others than in
-        training. (ImportError): HS378.
+    RAISES (ValueError): HS043 a setting is out of range; when files are read: HS378 to
+        HS381 a library is missing, or a file, or it is not what was expected.
     """
     files = EncoderFiles(
         read("model.tok2vec.folder", FILE_PATH, folder),
