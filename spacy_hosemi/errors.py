@@ -529,9 +529,9 @@ class Errors(metaclass=_Coded):
         "expected nlp.initialize() before nlp.update(), with examples if there are any."
     )
     HS053 = (
-        "{what} trains the weights of features alone, and the model has a tok2vec. "
-        "Leave out [initialize.components.{name}.fit] and train online, see "
-        "configs/neural.cfg; or set components.{name}.model.tok2vec = null."
+        "{what} knows the weights of features alone, and the model has a tok2vec. "
+        "Fit with spacy_hosemi.lbfgs.v1, if its vectors are frozen; else train online, "
+        "see configs/neural.cfg; or set components.{name}.model.tok2vec = null."
     )
     HS054 = (
         "{name} has the unknown penalty group {found!r}; expected some of {expected}. "

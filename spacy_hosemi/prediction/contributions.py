@@ -68,7 +68,8 @@ class Contribution:
         """Returns the same for people: "the word is a single digit" of NUMBER=1."""
         is_feature = self.kind in ("feature", "list")
         words = in_words(self.name, self.role == "whole") if is_feature else ""
-        return words or f"{self.kind} {self.name}"
+        of_vectors = "the vector of the token" if self.kind == "encoder" else ""
+        return words or of_vectors or f"{self.kind} {self.name}"
 
     def moved(self, instance: Instance) -> Contribution:
         """RETURNS (Contribution): In tokens of the document of an instance."""

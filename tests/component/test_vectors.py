@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.util import replace_model_node
 from spacy.vectors import Vectors
 from thinc.api import Model
@@ -40,6 +41,7 @@ from ..helpers import (
     make_examples,
     make_nlp,
     numeric_gradient,
+    read_log,
     triples,
 )
 from ..oracles import reference_log_z, score
@@ -188,6 +190,16 @@ def test_a_fit_at_its_end_and_any_number_of_threads():
     assert len({*vectors}) == 1
 
 
+def test_scores_on_dev_end_a_fit(tmp_path):
+    nlp, log = with_vectors(), tmp_path / "log.jsonl"
+    dev = [(text.replace("Ada", "Zoe"), spans) for text, spans in PAIRS]
+    result = fit_pairs(nlp, dev=dev, patience=10, log=log, tolerance=0.0)
+    *_, last = (x["dev"]["ents_f"] for x in read_log(log) if "dev" in x)
+    examples = [Example.from_dict(nlp.make_doc(x), {"entities": y}) for x, y in dev]
+    scores = nlp.evaluate(examples)
+    assert result.reports[0].n_kept is not None and scores["ents_f"] == last > 0.5
+
+
 def test_explanations_add_up():
     nlp = with_vectors()
     fit_pairs(nlp)
@@ -199,6 +211,7 @@ def test_explanations_add_up():
         total = sum(x.score for x in explanation.contributions)
         assert total == pytest.approx(explanation.difference, abs=1e-5)
     assert "encoder" in families
+    assert any(x.words == "the vector of the token" for x in explanation.contributions)
 
 
 def test_ligatures_and_spaces_are_read_clean():
