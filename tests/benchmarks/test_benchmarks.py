@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 import spacy
 from hypothesis import given
@@ -22,6 +23,7 @@ from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import load_config, load_model_from_config
+from spacy.vectors import Vectors
 from spacy.vocab import Vocab
 
 import spacy_hosemi
@@ -50,13 +52,15 @@ RUNS = [
     "hierarchy TREE --systems tree --max-train 9 --epochs 1 --growth 2 --picture OUT/g",
     "inference DATA --output OUT",
     f"learning_curves DATA --sizes 20 --systems hosemi --output OUT {FIT}",
+    "vectors DATA --sizes 6 9 --systems features shuffled clusters ner --vectors WORDS "
+    f"--folds --max-steps 2 --output OUT {FIT}",
     "neural DATA --steps 5 --passes 1 --systems hosemi",
     f"parallel DATA --documents 4 --passes 1 --threads-only {FIT}",
     f"partial_annotation DATA --missing .5 --repeats 1 {FIT}",
     f"patterns DATA --order 1 --sizes 2 --l1 {FIT}",
     f"settings DATA --kind names --max-train 6 --tune .02 {TRIALS}",
     "dirty_text DATA --only ligatures",
-    "tokenizers DATA --passes 1",
+    "tokenizing DATA --passes 1",
     "adapt SETS --model MODEL --old DATA/test.jsonl --sizes 2 --draws 1 --max-docs 5 "
     "--ways before update adapt",
     "references SETS --lines 12 --seeds 1 2 --test",
@@ -104,7 +108,8 @@ SMALL = [
     ("prediction_growth", "N_LABELS", (5,)),
     ("harness", "spacy", SimpleNamespace(blank=cache(spacy.blank))),
     ("neural", "EVERY", 5),
-    ("tokenizers", "N_TIMES", 100),
+    ("vectors", "N_CLUSTERS", (2, 3)),
+    ("tokenizing", "N_TIMES", 100),
 ]
 
 
@@ -159,6 +164,11 @@ def folders(tmp_path_factory):
     punct = [[marks.get(word, "O") for word in x["tokens"]] for x in records]
     write("papers/punctuation", [{**x, "punct": y} for x, y in zip(records, punct)])
     spacy_hosemi.save(make_trained(), folder / "model")
+    words = Vectors(
+        data=np.eye(4, 3, dtype="f"), keys=map(nlp.vocab.strings.add, "1,.a")
+    )
+    nlp.vocab.vectors = words
+    nlp.to_disk(folder / "words")
     letters = [
         {**x, "tokens": [f"{ord(word[0]):032x}" for word in x["tokens"]]}
         for x in tagged(lambda word: string.ascii_letters[len(word) % 4])
@@ -171,6 +181,7 @@ def folders(tmp_path_factory):
         "SETS": folder / "sets",
         "OUT": folder / "out",
         "MODEL": folder / "model",
+        "WORDS": folder / "words",
     }
 
 
@@ -202,10 +213,11 @@ def in_this_process(monkeypatch):
 EXACT = {"accuracy", "ablation", "calibration", "hierarchy", "learning_curves"}
 EXACT |= {"neural", "partial_annotation", "patterns", "dirty_text", "settings"}
 EXACT |= {"clauses", "fields", "running_time", "orders", "guarantee", "updates"}
-EXACT |= {"round_trip", "references", "adapt"}
+EXACT |= {"round_trip", "references", "adapt", "vectors"}
 
 # What the extra "bench" has and "dev" has not, by a word of the lines that need it.
 NEEDED = {
+    "clusters": "sklearn",
     "crfsuite": "pycrfsuite",
     "settings": "pycrfsuite",
     "PAPERS": "pycrfsuite",

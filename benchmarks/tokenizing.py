@@ -1,6 +1,6 @@
 """The time of the field tokenizer beside spaCy's, on raw text.
 
-    python benchmarks/tokenizers.py ../data/ingredients ../data/grobid_citation
+    python benchmarks/tokenizing.py ../data/ingredients ../data/grobid_citation
 
 Both tokenizers read the texts of train.jsonl, in turns, in one process: once with a
 fresh vocabulary, so that all words are new, and once more the same texts. Where the
