@@ -454,10 +454,10 @@ class Errors(metaclass=_Coded):
         "the file has spans in doc.ents, with the labels of the component."
     )
     HS121 = (
-        "objective is spacy_hosemi.perceptron.v1, whose gradient has jumps, and fit is "
-        "spacy_hosemi.lbfgs.v1, which stops at the first of them; expected the fit "
-        "spacy_hosemi.averaged.v1. Set it, leave the fit out to train online, or set "
-        "the objective to spacy_hosemi.log_likelihood.v1."
+        "objective is spacy_hosemi.perceptron.v1, whose gradient has jumps: the fit "
+        "spacy_hosemi.lbfgs.v1, and adapt, stop at the first of them. Set the fit "
+        "spacy_hosemi.averaged.v1, train online by nlp.update, or set the objective to "
+        "spacy_hosemi.log_likelihood.v1."
     )
     HS122 = (
         "tied is {found}; expected one index for each of the {expected} patterns: its "

@@ -71,6 +71,7 @@ def read_examples(
         return items
     if nlp is None:
         raise ValueError(Errors.HS180.format(found=f"{name}[{min(golds)}]"))
+    check_pipeline(nlp)
     docs = [
         without_annotation(x, nlp) if isinstance(x, Doc) else nlp.make_doc(x[0])
         for x in golds.values()
@@ -81,6 +82,12 @@ def read_examples(
         else:
             items[k] = make_example(doc, gold[1], nlp)
     return items
+
+
+def check_pipeline(nlp: Any) -> None:
+    """Raises HS232 if this is neither a pipeline nor None."""
+    if not (nlp is None or isinstance(nlp, Language)):
+        raise TypeError(Errors.HS232.format(found=shown(nlp)))
 
 
 def _list(examples: Any, expected: str, name: str = "examples") -> list[Any]:

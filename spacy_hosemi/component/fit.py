@@ -179,7 +179,7 @@ def adapt(
     RAISES (ValueError): HS053, HS121, HS180, HS182 as `fit`; HS042 labels that are not
         in the examples; HS043 strength, labels; HS368 no annotation; HS369 what cannot
         be adapted; HS370 a label. The component is as it was then, and after Ctrl-C.
-    RAISES (TypeError): HS231 examples.
+    RAISES (TypeError): HS231 examples; HS232 nlp.
     WARNS (UserWarning): HSW05 rules; HSW96 separators are others; HSW97 equal texts.
     """
     check_sparse(pipe, "adapt")

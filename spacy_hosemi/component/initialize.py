@@ -42,7 +42,7 @@ from ..training.row_store import give_back_memory
 from ..training.training_set import TrainingSet
 from ..values import shown
 from .configure import as_a_whole, change_setting, check_names, use_labels
-from .examples import by_clean_words, check_examples
+from .examples import by_clean_words, check_examples, check_pipeline
 from .judging import GoldDoc, check_patience, watching
 from .penalty_search import PenaltySearch, search_of
 from .prediction_warnings import PredictionWarnings
@@ -121,8 +121,7 @@ def check_initialization(
 ) -> tuple[Any, Any]:
     """Returns the readers of lists and tables; raises TypeError for what `initialize`
     cannot be given: HS232 nlp, HS233 another argument."""
-    if not (nlp is None or isinstance(nlp, Language)):
-        raise TypeError(Errors.HS232.format(found=shown(nlp)))
+    check_pipeline(nlp)
     are_names = isinstance(labels, Iterable)
     if not (labels is None or are_names) or isinstance(labels, (str, bytes, Mapping)):
         raise _wrong("labels", labels)

@@ -232,6 +232,7 @@ PERCEPTRON = {"@misc": "spacy_hosemi.perceptron.v1"}
         ("HS370.*'LOK'.*one of .'LOC'", make_trained, {"label": "LOK"}),
         ("HS182.*0, 9", make_trained, {"examples": [("Ada", [(0, 9, "PER")])]}),
         ("HS231.*3", make_trained, {"examples": 3}),
+        ("HS232.*'en'", make_trained, {"nlp": "en"}),
         ("HS369.*hosemi.*not trained", make_nlp, {}),
         ("HS369.*tree", tree, {}),
         ("HS053.*adapt", partial(make_nlp, model={"tok2vec": embedding()}), {}),
@@ -245,7 +246,7 @@ def test_what_cannot_be_adapted(code, make, given):
     label = given.pop("label", "PER")
     examples = given.pop("examples", [("Ada met Bob", [(0, 3, label)])])
     with pytest.raises((ValueError, TypeError), match=code):
-        nlp.get_pipe("hosemi").adapt(examples, nlp=nlp, **given)
+        nlp.get_pipe("hosemi").adapt(examples, **({"nlp": nlp} | given))
     assert nlp.to_bytes(exclude=["vocab"]) == before
 
 
