@@ -47,9 +47,10 @@ def adapt_cli(
     Learn corrections in seconds, without the data that MODEL was trained on.
 
     What many old documents have taught is held firmly, what is new is free. The table
-    says how well the corrections are predicted from each other: of the strengths that
-    are not worse than the best but for chance, the largest is taken; "learnt": those
-    that are then read as corrected; and with --old what is left of the old.
+    says how well the corrections are predicted from each other, "learnt": how many are
+    then read as corrected, and with --old what is left of the old. Of the strengths not
+    worse than the best but for chance, the largest is taken; up to 20 corrections the
+    largest that learns all.
 
     \b
     Examples:

@@ -33,7 +33,13 @@ from .folds import make_folds
 from .initialize import check_initialization, fitted, learn, read_scored
 from .judging import only_spans, scores_of, watching
 from .parameters import check_sparse
-from .penalty_search import DEFAULT, N_ADAPTED, Trial, choose_strength
+from .penalty_search import (
+    DEFAULT,
+    MOST_LEARNT,
+    N_ADAPTED,
+    Trial,
+    choose_strengths,
+)
 from .prediction_warnings import PredictionWarnings
 from .settings import decoding_options
 
@@ -171,8 +177,9 @@ def adapt(
     examples, nlp: As for `fit`; of equal texts the last one counts, and tokens without
         annotation are unknown.
     strength (Optional[float]): How firmly old weights are held, from 0 to 1e9. None:
-        the largest of STRENGTHS that predicts each example (of many: each tenth) from
-        the others not worse than the best of these but for chance.
+        of STRENGTHS those that predict each example (of many: each tenth) from the
+        others not worse than the best but for chance; of these the largest; of up to
+        MOST_LEARNT examples the largest by which all are learnt, if there is one.
     labels (Sequence[str]): Those in the examples that are new; no others may be.
     trim (bool): Give spans the separators at their ends that predicted spans have.
     RETURNS (FitResult): Its trials have a strength; the first is the old component.
@@ -205,14 +212,18 @@ def adapt(
         batch, trials = pipe.trainer.batch(corpus, pipe.objective), list[Trial]()
         options = only_spans(decoding_options(settings, pipe.name, None))
         scored = read_scored(pipe, corrections, annotations)
+        judge, strengths = watching(pipe.trainer, options, scored), [strength]
         if strength is None:
             folds = make_folds(batch, scored, settings.scope, N_ADAPTED, 0)
             tried = adaptation, minimize.at(l2), folds, options
-            strength, trials = choose_strength(*tried)
+            strengths, trials = choose_strengths(*tried)
+            strengths = strengths[: 1 if len(corrections) > MOST_LEARNT else None]
+        for strength in strengths:
             batch.weights.set_vector(adaptation.centre)
-        report = adaptation.fit(minimize, strength)(batch)
+            report = adaptation.fit(minimize, strength)(batch)
+            if (learnt := judge(0)["ents_record_accuracy"]) in (None, 1.0):
+                break
         adaptation.finish()
-        learnt = watching(pipe.trainer, options, scored)(0)["ents_record_accuracy"]
         fitted.discard(pipe)
         pipe.prediction_warnings = PredictionWarnings()
         pipe.note_seen(corrections)

@@ -8,6 +8,7 @@ import pytest
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from spacy_hosemi.component import fit, penalty_search
 from spacy_hosemi.component.penalty_search import STRENGTHS
 from spacy_hosemi.training import lbfgs
 
@@ -138,6 +139,45 @@ def test_corrections_are_learnt_and_the_rest_is_kept():
     counts = pipe.weights.counts.sum()
     adapt(nlp, TRAIN[:2], strength=0.1)
     assert pipe.weights.counts.sum() > counts
+
+
+UNLIKE = (
+    "[LOC Ada] wrote to [PER London]",
+    "by [LOC Bob] in [PER Paris]",
+    "[PER Rome] is [LOC Eve]",
+    "the [PER end]",
+)
+
+
+@pytest.mark.parametrize(
+    "marked, tried, most, strength",
+    [
+        (
+            ["[LOC Ada Lovelace] wrote."],
+            STRENGTHS,
+            20,
+            0.003,
+        ),  # predicted from no other
+        (["[LOC Ada Lovelace] wrote.", "[PER Paris] wrote."], STRENGTHS, 20, 0.003),
+        (UNLIKE, STRENGTHS, 4, 0.01),
+        (UNLIKE, STRENGTHS, 3, 0.3),
+        (UNLIKE, (0.3, 0.1), 20, 0.3),  # no strength learns all
+        (NEW, STRENGTHS, 20, 0.3),
+    ],
+)
+def test_the_firmest_strength_that_learns_all(
+    marked, tried, most, strength, monkeypatch
+):
+    """Where the old documents are many, and all strengths are within chance."""
+    monkeypatch.setattr(penalty_search, "STRENGTHS", tried)
+    monkeypatch.setattr(fit, "MOST_LEARNT", most)
+    nlp = make_trained(TRAIN * 40)
+    result = adapt(nlp, marked)
+    assert result.strength == strength
+    assert (result.learnt == 1.0) == (tried == STRENGTHS and len(marked) <= most)
+    pairs = [*map(parse, marked)]
+    found = [find(nlp, x) == [(x[i:j], y) for i, j, y in spans] for x, spans in pairs]
+    assert sum(found) / len(found) == result.learnt
 
 
 def test_partial_annotation_and_documents():
