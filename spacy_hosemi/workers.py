@@ -157,9 +157,8 @@ def check_columns(columns: Sequence[str], **names: str | None) -> None:
     """Raises ValueError: HS335 if a table has not these columns, by argument."""
     for argument, name in names.items():
         if name is not None and name not in columns:
-            raise ValueError(
-                Errors.HS335.format(argument=argument, found=name, columns=columns)
-            )
+            text = Errors.HS335.format(argument=argument, found=name, columns=columns)
+            raise ValueError(text)
 
 
 def unpacked(archive: Path) -> Path:

@@ -82,7 +82,6 @@ AMOUNTS = """
 [quantity 6] [unit large] garlic [unit cloves]: 6 large cloves
 [quantity 1] onion (about [quantity ½] [unit cup]): 1 -, 0.5 cup
 [quantity 1],[quantity 000] [unit ml] water: 1000 milliliter
-[quantity 1],[quantity 5] [unit dl] cream: 1.5 deciliter
 [quantity half] a dozen eggs: 6 -
 [quantity one] hundred and fifty [unit grams] of salt: 150 gram
 between 2 and [quantity 3] [unit cups] flour: 2 cup

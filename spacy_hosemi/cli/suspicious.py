@@ -137,9 +137,7 @@ def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
     if None in groups:
         found = f"{groups.count(None):,} of {len(groups):,} documents"
         remedy = f"`hosemi convert --group {group}` keeps what texts have there"
-        fail(
-            f"{found} have no {group!r} in user_data", f"Expected it in all. {remedy}."
-        )
+        fail(f"{found} have no {group!r} in user_data", f"Expected it: {remedy}.")
     return groups
 
 

@@ -69,8 +69,8 @@ STRENGTHS: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 0.003)
 # many parts.
 N_ADAPTED = 10
 
-# Up to this many are all learnt, if that may be: of 50 of LinkedBooks the last ones cost
-# 1.2 of the old F1, of 20 nothing.
+# Up to this many are all learnt, if that may be: of 50 of LinkedBooks the last cost 1.2
+# of the old F1, of 20 nothing.
 MOST_LEARNT = 20
 
 # Settings of the component: decoding, and expected_f1 where that counts.

@@ -65,9 +65,8 @@ def check_kind(name: str, value: object, kind: type[Any]) -> None:
     """RAISES (TypeError): HS019 an object of another class."""
     if not isinstance(value, kind):
         found = f"{shown(value)}, of type {type(value).__name__}"
-        raise TypeError(
-            Errors.HS019.format(name=name, found=found, expected=kind.__name__)
-        )
+        message = Errors.HS019.format(name=name, found=found, expected=kind.__name__)
+        raise TypeError(message)
 
 
 def check_list(name: str, value: object, expected: str) -> list[Any]:

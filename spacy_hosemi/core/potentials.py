@@ -259,17 +259,15 @@ def _check_scores(name: str, array: Floats) -> None:
 
 def check_shape(name: str, array: NDArray[Any], expected: tuple[int, ...]) -> None:
     if array.shape != expected:
-        raise ValueError(
-            Errors.HS010.format(name=name, found=array.shape, expected=expected)
-        )
+        message = Errors.HS010.format(name=name, found=array.shape, expected=expected)
+        raise ValueError(message)
 
 
 def _as_records(name: str, value: object, dtype: np.dtype[Any]) -> NDArray[Any]:
     array = as_array(name, value, "V", dtype)
     if array.dtype.names is None or set(array.dtype.names) != set(dtype.names or ()):
-        raise TypeError(
-            Errors.HS012.format(name=name, found=array.dtype, expected=dtype)
-        )
+        message = Errors.HS012.format(name=name, found=array.dtype, expected=dtype)
+        raise TypeError(message)
     check_shape(name, array, (array.size,))
     for x in array.dtype.names:
         kinds, where = "fiu" if x == "score" else "iu", f"{name}[{x!r}]"

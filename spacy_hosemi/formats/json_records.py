@@ -97,9 +97,8 @@ def string_of(record: dict[str, Any], key: str) -> str:
     if key not in record:
         keys = ", ".join(f'"{k}"' for k in list(record)[:8]) or "none"
         keys = keys if len(keys) <= 100 else keys[:97] + "..."
-        raise ValueError(
-            f'the key "{key}" is missing; keys are {keys}; give --text-key'
-        )
+        message = f'the key "{key}" is missing; keys are {keys}; give --text-key'
+        raise ValueError(message)
     if not isinstance(record[key], str):
         raise ValueError(f'expected a string as "{key}", found {shown(record[key])}')
     text: str = record[key]

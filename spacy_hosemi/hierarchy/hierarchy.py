@@ -66,9 +66,8 @@ def make_hierarchy(
     RAISES (ValueError): HS043 a number is out of range; HS118 the separator is empty.
     """
     if separator == "":
-        raise ValueError(
-            Errors.HS118.format(expected="a separator or null", found="it is empty")
-        )
+        text = Errors.HS118.format(expected="a separator or null", found="it is empty")
+        raise ValueError(text)
     return Hierarchy(**read_all(SETTINGS, locals(), prefix="hierarchy."))
 
 

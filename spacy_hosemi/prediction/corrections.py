@@ -78,18 +78,16 @@ def read_spans(
 
 def no_span(name: str, span: Any, reason: str, doc: Doc) -> ValueError:
     """RETURNS (ValueError): HS095."""
-    return ValueError(
-        Errors.HS095.format(name=name, found=span, reason=reason, n_tokens=len(doc))
-    )
+    text = Errors.HS095.format(name=name, found=span, reason=reason, n_tokens=len(doc))
+    return ValueError(text)
 
 
 def unknown_label(
     name: str, found: Any, labels: Collection[str], more: str = ""
 ) -> ValueError:
     """RETURNS (ValueError): HS096; more: what else may stand in place of a label."""
-    return ValueError(
-        Errors.HS096.format(name=name, found=found, expected=labels, more=more)
-    )
+    message = Errors.HS096.format(name=name, found=found, expected=labels, more=more)
+    return ValueError(message)
 
 
 def read_span(

@@ -87,6 +87,5 @@ def check_labels(thresholds: Thresholds, labels: Iterable[str], name: str) -> No
     expected = tuple(labels)
     for label in thresholds if isinstance(thresholds, Mapping) else ():
         if label not in expected:
-            raise ValueError(
-                Errors.HS091.format(found=label, expected=expected, name=name)
-            )
+            message = Errors.HS091.format(found=label, expected=expected, name=name)
+            raise ValueError(message)

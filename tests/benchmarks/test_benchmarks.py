@@ -272,10 +272,9 @@ OF_OTHERS = "fuzz_reader", "spark_worker"  # which have no options
 @pytest.mark.parametrize(
     "line",
     """
-    grammar --output x --lines -5, grammar --output x --lines 0, make --dir no/folder,
-    demo --output Makefile, adapt . --old . --model x --strength nan, fuzz --runs -1,
-    annotator . --share inf, annotator . --seeds 0, adapt . --strength -1,
-    settings . --peer-settings nan 1, settings . --peer-settings 1 -1
+    grammar --lines -5, grammar --lines 0, make --dir no/folder, demo --output Makefile,
+    adapt . --strength nan, adapt . --strength -1, annotator . --share inf, annotator .
+    --seeds 0, fuzz --runs -1, settings . --peer-settings nan 1
     """.split(","),
 )
 def test_numbers_and_paths_that_make_no_sense(line, monkeypatch, capsys):

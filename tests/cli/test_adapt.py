@@ -73,7 +73,6 @@ calibrate {}: HS320: HS320
 guarantee {} --record-error .5: HS355: HS355
 prune {} --data: HS120: HS120
 tune: HS331: HS331
-suspicious: 5 of 5 documents: No document has a span
 """
 
 

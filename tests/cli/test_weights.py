@@ -38,9 +38,8 @@ def test_json(model):
     answer = as_json("weights", model, "--top", 3)
     assert list(answer) == ["component", "labels", "patterns", "forbidden_patterns"]
     assert answer["component"] == "hosemi" and answer["forbidden_patterns"] == 1
-    assert {label: len(x) for label, x in answer["labels"].items()} == (
-        dict.fromkeys(("O", "LOC", "PER"), 3)
-    )
+    three = dict.fromkeys(("O", "LOC", "PER"), 3)
+    assert {label: len(x) for label, x in answer["labels"].items()} == three
     assert set(answer["labels"]["LOC"][0]) == {"feature", "docs", "weight"}
     assert len(answer["patterns"]) == 3
     assert set(answer["patterns"][0]) == {"pattern", "weight"}
@@ -77,9 +76,8 @@ def test_families(model):
     for one in families:
         size = f"{one['share']:.1%} {one['largest']:.2f} {one['rows']}"
         assert f"{size} {one['name']}" in printed
-    assert as_json("weights", model, "--families", "--role", "end")["families"] == (
-        [one for one in families if one["name"].startswith("end:")]
-    )
+    ends = [one for one in families if one["name"].startswith("end:")]
+    assert as_json("weights", model, "--families", "--role", "end")["families"] == ends
 
 
 # --- labels in a tree -------------------------------------------------------------

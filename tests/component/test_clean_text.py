@@ -120,9 +120,8 @@ def test_predictions(pipe, name):
         p, q = ([x._.confidence for x in d.ents] for d in (clean_doc, doc))
         assert q == pytest.approx(p, abs=1e-9)
         p, q = ([x._.label_path for x in d.ents] for d in (clean_doc, doc))
-        assert [[x for x, _ in path] for path in q] == [
-            [x for x, _ in path] for path in p
-        ]
+        paths = [[x for x, _ in path] for path in p]
+        assert [[x for x, _ in path] for path in q] == paths
         p, q = (d._.record_confidence for d in (clean_doc, doc))
         assert q == pytest.approx(p, abs=1e-9)
         if pipe.spans_key:

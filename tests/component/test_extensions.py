@@ -52,9 +52,8 @@ def train_topics():
 def test_a_component_sets_it():
     nlp = train_topics()
     assert find_new(nlp) == [True, True, True, False]
-    assert {"inside:_.topic=city", "whole:_.topic*=city city"} <= set(
-        nlp.get_pipe("hosemi").weights.names
-    )
+    names = nlp.get_pipe("hosemi").weights.names
+    assert {"inside:_.topic=city", "whole:_.topic*=city city"} <= set(names)
 
 
 def test_nobody_sets_it():
@@ -104,9 +103,8 @@ def test_a_saved_model_has_the_type(through, tmp_path):
     with pytest.raises(TypeError) as error:
         other("they saw Xor .")
     text = str(error.value)
-    assert text.startswith(
-        "[HS048] the extension attribute _.topic of the token 'they'"
-    )
+    begin = "[HS048] the extension attribute _.topic of the token 'they'"
+    assert text.startswith(begin)
     assert " is 1, of type int; expected str, or None." in text
 
 

@@ -75,9 +75,8 @@ def test_tables_and_lists():
     examples = make_examples(NLP, MARKED)
     readers = {"tables": {"x": rows_of}, "gazetteers": {"y": lambda: CITIES}}
     pipe.initialize(lambda: examples, nlp=NLP, **readers)
-    assert {"inside:x:VALUE=011", "inside:y:IN=2", "whole:y:MATCH=1"} <= set(
-        pipe.weights.names
-    )
+    names = pipe.weights.names
+    assert {"inside:x:VALUE=011", "inside:y:IN=2", "whole:y:MATCH=1"} <= set(names)
     other = copy.deepcopy(pipe)
     assert weights_of(other.model).to_bytes() == weights_of(pipe.model).to_bytes()
 

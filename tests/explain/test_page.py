@@ -93,9 +93,8 @@ def test_answers_and_others(nlp):
     pipe = nlp.get_pipe("hosemi")
     page = Page(pipe, [doc], threshold=0.02, k=3)
     (shown,) = page._docs
-    assert [(x.start, x.end, x.label) for x in shown.answers] == [
-        (x.start_char, x.end_char, x.label_) for x in doc.ents
-    ]
+    places = [(x.start_char, x.end_char, x.label_) for x in doc.ents]
+    assert [(x.start, x.end, x.label) for x in shown.answers] == places
     assert shown.probability == pytest.approx(doc._.record_confidence)
     assert [x.probability for x in shown.others] == sorted(
         (x.probability for x in shown.others), reverse=True

@@ -101,9 +101,8 @@ def test_find_features(pipe, top, text):
     weights = {n: w for n, w in all_weights(pipe).items() if text in n}
     found = find_features(pipe, top=top, text=text)
     largest = {n: max(map(abs, w.values())) for n, w in weights.items()}
-    assert [largest[one.feature] for one in found] == (
-        sorted(largest.values(), reverse=True)[:top]
-    )
+    falling = sorted(largest.values(), reverse=True)[:top]
+    assert [largest[one.feature] for one in found] == falling
     for one in found:
         assert one.weights == {y: w for y, w in weights[one.feature].items() if w}
         assert list(one.weights.values()) == sorted(one.weights.values(), reverse=True)

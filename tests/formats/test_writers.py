@@ -57,9 +57,8 @@ def close(left, right):
 
 def same(spans, segmentation):
     """Whether objects have the fields of a segmentation."""
-    assert [(x["start"], x["end"], x["label"]) for x in spans] == [
-        field[:3] for field in segmentation.fields
-    ]
+    fields = [field[:3] for field in segmentation.fields]
+    assert [(x["start"], x["end"], x["label"]) for x in spans] == fields
     return True
 
 

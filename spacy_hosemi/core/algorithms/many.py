@@ -74,9 +74,8 @@ def _map(
     if constraints is not None:
         limits = check_list("constraints", constraints, "a list of Constraints")
     if len(limits) != len(documents):
-        raise ValueError(
-            Errors.HS028.format(found=len(limits), expected=len(documents))
-        )
+        message = Errors.HS028.format(found=len(limits), expected=len(documents))
+        raise ValueError(message)
     for one in documents:
         check_document(automaton, one)
     if threads == 1:

@@ -148,9 +148,8 @@ def _reachable(
                 known.add(pair)
                 found.append(pair)
         if len(found) > MAX_STATES:
-            raise ValueError(
-                Errors.HS076.format(found=n_keys, rules=n_rules, limit=MAX_STATES)
-            )
+            message = Errors.HS076.format(found=n_keys, rules=n_rules, limit=MAX_STATES)
+            raise ValueError(message)
     return found
 
 

@@ -188,9 +188,8 @@ def _count_rows(
     """As in ORDERED. State k: k of the left ones were there, or more if it is the last
     and more are permitted."""
     if count >= MAX_STATES:
-        raise ValueError(
-            Errors.HS074.format(found=[text], states=count + 1, limit=MAX_STATES)
-        )
+        message = Errors.HS074.format(found=[text], states=count + 1, limit=MAX_STATES)
+        raise ValueError(message)
     rows = [[k, k + 1] for k in range(count + 1)]
     rows[count][1] = count if form == "at least" else NO
     return rows, [form == "at most" or k == count for k in range(count + 1)]
@@ -214,9 +213,8 @@ def _product(first: _Table, second: _Table, rules: list[str]) -> _Table:
             row.append(ids[pair])
         rows.append(row)
         if len(pairs) > MAX_STATES:
-            raise ValueError(
-                Errors.HS074.format(found=rules, states=len(pairs), limit=MAX_STATES)
-            )
+            text = Errors.HS074.format(found=rules, states=len(pairs), limit=MAX_STATES)
+            raise ValueError(text)
     left, right = np.array(pairs).T
     return _Table(
         np.array(rows, np.int32), first.accepting[left] & second.accepting[right]

@@ -75,14 +75,12 @@ def read_rule(name: str, rule: str, labels: tuple[str, ...]) -> Rule:
     if not readings and unknown:
         # Where a rule can be split in several ways, the one that leaves least unread.
         label = min(unknown, key=len)
-        raise ValueError(
-            Errors.HS071.format(name=name, found=rule, label=label, expected=labels)
-        )
+        text = Errors.HS071.format(name=name, found=rule, label=label, expected=labels)
+        raise ValueError(text)
     if not readings:
         found_rule = shown(rule)
-        raise ValueError(
-            Errors.HS070.format(name=name, found=found_rule, expected="a rule")
-        )
+        message = Errors.HS070.format(name=name, found=found_rule, expected="a rule")
+        raise ValueError(message)
     return readings[0]
 
 

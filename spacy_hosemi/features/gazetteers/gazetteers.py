@@ -100,9 +100,8 @@ def make_gazetteer(
     settings = read_all(SETTINGS, locals(), message=Errors.HS034)
     if (mode == "hard") != bool(label):
         what = 'the label of the entities if mode = "hard", else null'
-        raise ValueError(
-            Errors.HS034.format(name="label", found=shown(label), expected=what)
-        )
+        message = Errors.HS034.format(name="label", found=shown(label), expected=what)
+        raise ValueError(message)
     return Gazetteer(**settings, fuzzy=make_fuzzy(fuzzy))
 
 

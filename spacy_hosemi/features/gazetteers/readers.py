@@ -171,9 +171,8 @@ def _check_path(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if path.is_dir() or suffix not in suffixes:
         found = "a folder" if path.is_dir() else f"a file with the suffix {suffix!r}"
-        raise ValueError(
-            Errors.HS081.format(path=path, found=found, expected=", ".join(suffixes))
-        )
+        text = Errors.HS081.format(path=path, found=found, expected=", ".join(suffixes))
+        raise ValueError(text)
     return suffix
 
 
@@ -236,9 +235,8 @@ def _read_lines(path: Path, encoding: str) -> Iterator[str]:
             while line := lines.readline(MOST_CHARS + 1):
                 number += 1
                 if len(line) > MOST_CHARS:
-                    raise ValueError(
-                        Errors.HS315.format(path=path, line=number, most=MOST_CHARS)
-                    )
+                    text = Errors.HS315.format(path=path, line=number, most=MOST_CHARS)
+                    raise ValueError(text)
                 yield line
         except UnicodeError as error:
             found: object = error
@@ -347,9 +345,8 @@ def _read_columns(
 def _no_column(
     path: Path, number: int, column: str | int | None, found: str
 ) -> ValueError:
-    return ValueError(
-        Errors.HS084.format(path=path, line=number, column=column, found=found)
-    )
+    message = Errors.HS084.format(path=path, line=number, column=column, found=found)
+    return ValueError(message)
 
 
 def _read_rows(

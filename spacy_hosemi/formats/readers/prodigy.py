@@ -169,9 +169,8 @@ def _moved(
             f'{shown(value)} has no "token_start" and "token_end"; expected both'
         )
     if not 0 <= first <= last < len(places):
-        raise ValueError(
-            f"the span {shown(value)} is not among the {len(places)} tokens"
-        )
+        message = f"the span {shown(value)} is not among the {len(places)} tokens"
+        raise ValueError(message)
     return span._replace(start=places[first][0], end=places[last][1])
 
 
