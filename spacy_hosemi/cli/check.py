@@ -37,7 +37,7 @@ def check_cli(
     """
     Look at a corpus before training, in seconds: labels and their order,
     contradictions, duplicates, borders, odd texts, the config that fits, the time and
-    memory that training takes.
+    memory that training takes; with vectors, those of them, and which words have one.
 
     Texts that need another option of convert are to be converted first.
 
@@ -101,6 +101,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "profile": report.profile,
         "config": report.fit,
         "cost": report.cost or report.no_cost or None,
+        "known_words": report.known,
     }
 
 
@@ -113,6 +114,12 @@ def _print(report: Report, config: Path | None) -> None:
         _print_order(report)
     if report.fit is not None:
         _print_fit(report.fit)
+    if (known := report.known) is not None:
+        ways = ("by_orth", "as they are"), ("by_lower", "in lower case")
+        shares = [
+            f"{100 * known[x] / max(known['words'], 1):.1f} % {y}" for x, y in ways
+        ]
+        print(f"\nWords that have a vector: {', '.join(shares)}")
     if report.cost is not None:
         _print_cost(report.cost, config)
     elif report.no_cost:
@@ -175,6 +182,9 @@ def _print_cost(cost: Cost, config: Path | None) -> None:
         f"    for {cost.n_features:,} features, {cost.n_weights:,} weights, "
         f"{cost.n_evaluations:,} evaluations"
     )
+    if cost.width:
+        of_these = _seconds(cost.vector_seconds), _megabytes(cost.vector_megabytes)
+        print(f"    of these {' and '.join(of_these)} for vectors")
     if cost.is_limited:
         print(
             "    rare features get no weights: there would be too many. This is rough"

@@ -28,6 +28,8 @@ from .sample_trainings import Minimized, Sample, SampleTrainings, Traced
 FIRST, MOST, SECONDS = 1_000, 64_000, 2.0
 # Those of the two samples whose memory is measured.
 TRACED = (1_000, 4_000)
+# An encoder that is slow makes the samples smaller: it may take this long for them.
+ENCODING = 5.0
 # Features are counted in at most this many tokens.
 COUNTED = 200_000
 # Evaluations grow as this power of the tokens: the median of seven corpora. It counts
@@ -72,6 +74,10 @@ class Cost:
     # There are more weights than are allowed: rare features get none, and the estimate
     # is rough.
     is_limited: bool
+    width: int  # numbers of each vector; 0: there are none
+    # Of the totals above, for the vectors of all tokens of train and dev.
+    vector_seconds: float
+    vector_megabytes: float
 
 
 # Of all documents: the numbers of features with weights, of all different ones, and of
@@ -96,33 +102,41 @@ def estimate(
 ) -> Cost:
     """Returns what a training will take, and one prediction of dev; `seconds` and
     `megabytes` the program took before it read documents."""
-    traced = [trainings.trace(trainings.sample(n)) for n in TRACED]
-    samples = train_samples(trainings)
+    peak_before = used()[1]
+    width, encoding, most = trainings.encode(ENCODING, MOST)
+    n_dev, n_tokens = (sum(map(len, docs)) for docs in (dev, trainings.order))
+    n_all = n_tokens + n_dev
+    encoded, in_vectors = encoding * n_all, 4e-6 * width * n_all
+    megabytes += max(0.0, used()[1] - peak_before - 4e-6 * width * most)
+    traced = [trainings.trace(trainings.sample(min(n, most))) for n in TRACED]
+    samples = train_samples(trainings, most)
     few = trainings.sample(FIRST)
     predicting = trainings.predict(few) / sum(map(len, few))
-    docs = trainings.sample(TIMED)
+    docs = trainings.sample(min(TIMED, most))
     timed = trainings.train(docs, is_short=True)
     features = count_all(trainings)
     n_rows, _, _ = features
-    n_tokens = sum(map(len, trainings.order))
     per_row = timed.fits[0].n_weights / max(trainings.count(docs)[0], 1)
     n_weights = min(n_rows * per_row, MAX_WEIGHTS)
     growth = n_weights / max(samples[-1].fits[0].n_weights, 1)
     ratio = n_tokens / timed.n_tokens
     total = seconds + ratio * (2 * timed.reading + timed.preparing)
-    total += predicting * sum(map(len, dev))
+    total += predicting * n_dev + encoded
     n_evaluations, of_fits = fit_all(trainings, samples, timed, n_tokens, growth)
     n_evaluations *= trainings.n_fits
     total += trainings.n_fits * of_fits
-    memory = megabytes + peak(traced, features, n_weights, n_tokens) / 1e6
+    megabytes += in_vectors + peak(traced, features, n_weights, n_tokens) / 1e6
     return Cost(
         _range(total, TIME_RANGE),
-        _range(memory, MEMORY_RANGE),
+        _range(megabytes, MEMORY_RANGE),
         n_features=round(n_rows),
         n_weights=round(n_weights),
         n_evaluations=round(n_evaluations),
         n_sampled=timed.n_tokens,
         is_limited=n_rows * per_row > MAX_WEIGHTS,
+        width=width,
+        vector_seconds=encoded,
+        vector_megabytes=in_vectors,
     )
 
 
@@ -155,15 +169,15 @@ def fit_all(
     return n_evaluations, seconds
 
 
-def train_samples(trainings: SampleTrainings) -> list[Sample]:
-    """Trains on more and more documents."""
+def train_samples(trainings: SampleTrainings, most: int = MOST) -> list[Sample]:
+    """Trains on more and more documents, of `most` tokens at most."""
     samples, n, spent = [], FIRST, 0.0
     while True:
         docs = trainings.sample(n)
         samples.append(trainings.train(docs))
         spent += sum(x.in_evaluations + x.elsewhere for x in samples[-1].fits)
         n *= 2
-        if len(docs) == len(trainings.order) or n > MOST or spent > SECONDS:
+        if len(docs) == len(trainings.order) or n > most or spent > SECONDS:
             return samples
 
 

@@ -9,6 +9,7 @@ from spacy.language import Language
 
 from ..formats.texts import Fault
 from ..labels.alignment import read_annotations
+from ..model.tok2vec import keeping_vectors, knows_words
 from .borders import judge_borders, judge_tokens
 from .contradictions import judge_contradictions, judge_duplicates
 from .corpus import CorpusPart, as_examples, trainable
@@ -19,7 +20,7 @@ from .label_counts import LabelCount, count_labels, judge_labels
 from .label_order import LabelOrder, measure_order
 from .pipelines import components_of, pipeline_of_kind
 from .sample_trainings import SampleTrainings
-from .texts import judge_texts
+from .texts import count_known, judge_texts, judge_vectors
 
 
 @dataclass
@@ -51,6 +52,7 @@ class Report:
     fit: Fit | None
     cost: Cost | None = None  # what training will take
     no_cost: str = ""  # why nobody can tell, if that was asked for
+    known: dict[str, int] | None = None  # words with vectors, see `count_known`
 
     @property
     def has_faults(self) -> bool:
@@ -76,6 +78,10 @@ def inspect(
         *judge_duplicates(train, dev),
         *_of_part(train, nlp),
     ]
+    if any(knows_words(pipe.model) for pipe in components_of(nlp).values()):
+        parts = [train] if dev is None else [train, dev]
+        report.known = count_known(parts, nlp.vocab)
+        report.train.findings += judge_vectors(report.known)
     if before is not None:
         report.cost, report.no_cost = _estimate(train, dev, nlp, before)
     if dev is not None:
@@ -112,7 +118,8 @@ def _estimate(
         return None, "there is nothing to train on"
     try:
         trainings = SampleTrainings(docs, nlp, pipe)
-        return estimate(trainings, dev.docs if dev else (), *before), ""
+        with keeping_vectors():
+            return estimate(trainings, dev.docs if dev else (), *before), ""
     except Exception as e:  # what training refuses, or a component before it
         return None, " ".join(str(e).split())[:300] or type(e).__name__
 

@@ -17,10 +17,11 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
-from spacy.util import registry
+from spacy.util import minibatch, registry
 from spacy.vocab import Vocab
 
 from ..component.pipe import HighOrderSemiCRF
+from ..model.tok2vec import set_output, vectors_of
 from ..training import lbfgs
 from ..training.feature_selection import count_features
 from .corpus import as_examples
@@ -90,6 +91,27 @@ class SampleTrainings:
         # L-BFGS takes 1.1 evaluations an iteration.
         self.max_evaluations = 1.1 * self._fit.get("max_iter", MAX_ITER)
 
+    def encode(self, seconds: float, n_most: int) -> tuple[int, float, int]:
+        """Encodes documents for so long, or so many tokens, which `keeping_vectors`
+        keeps. Returns the width of the vectors, CPU seconds for each token, and how
+        many were encoded; 0, 0 and all of them where it cannot be told apart."""
+        model = self.pipe.model
+        if not model.layers or "digest" not in model.get_ref("tok2vec").attrs:
+            return 0, 0.0, n_most
+        model.get_ref("tok2vec").initialize(X=self._predicted(self.order[:1]))
+        set_output(model, 1)
+        began, spent, n = time.process_time(), 0.0, 0
+        for docs in minibatch(self.order, 32):
+            vectors_of(model, self._predicted(docs))
+            n += sum(map(len, docs))
+            spent = time.process_time() - began
+            if spent > seconds or n >= n_most:
+                break
+        return model.get_ref("output").get_dim("nI"), spent / max(n, 1), n
+
+    def _predicted(self, docs: Sequence[Doc]) -> list[Doc]:
+        return [example.predicted for example in as_examples(docs, self.nlp)]
+
     def sample(self, n_tokens: float) -> list[Doc]:
         """Returns the first documents with `n_tokens` together, or all."""
         docs, n = [], 0
@@ -121,7 +143,7 @@ class SampleTrainings:
     def predict(self, docs: Sequence[Doc]) -> float:
         """Returns CPU seconds for the entities of documents, after `train`."""
         began = time.process_time()
-        for _ in self.pipe.pipe(x.predicted for x in as_examples(docs, self.nlp)):
+        for _ in self.pipe.pipe(self._predicted(docs)):
             pass
         return time.process_time() - began
 
@@ -156,7 +178,7 @@ class SampleTrainings:
         """Counts different features that are frequent enough for weights, all different
         ones, and those summed by document; after `train`."""
         extractor = self.pipe.weights.extractor
-        predicted = [x.predicted for x in as_examples(docs, self.nlp)]
+        predicted = self._predicted(docs)
         _, in_tokens, in_docs = count_features(extractor, predicted)
         n_rows = int((in_tokens >= extractor.features.min_count).sum())
         return n_rows, len(in_tokens), int(in_docs.sum())

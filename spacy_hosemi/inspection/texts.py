@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 from unicodedata import normalize
 
 import regex
+from spacy.attrs import IS_ALPHA, LOWER, ORTH  # type: ignore[import-not-found]
+from spacy.vocab import Vocab
 
 from ..formats.texts import shown
 from .corpus import CorpusPart
@@ -45,6 +49,8 @@ def _decomposed(text: str) -> str | None:
     return match[0] if match else text[:30]
 
 
+# Of a language, 93 to 99 % of the words have vectors; of stems or a mixture fewer.
+FEW = 0.9
 OF_SPACES = ("odd-spaces", "line-breaks", "outer-spaces")
 CLEAN = "clean_text, the default, reads them without"
 # Name, whether it is a fault, what finds it, what is said of documents with it.
@@ -106,6 +112,30 @@ CHECKS: tuple[tuple[str, bool, Callable[[str], str | None], str], ...] = (
         f"begin or end with whitespace; {CLEAN}",
     ),
 )
+
+
+def count_known(parts: Iterable[CorpusPart], vocab: Vocab) -> dict[str, int]:
+    """Counts the words (of letters alone) of documents, those with a vector as they are
+    (by ORTH), and those that have one in lower case."""
+    words = Counter[tuple[int, int]]()
+    for doc in (doc for part in parts for doc in part.docs):
+        rows: Any = doc.to_array([ORTH, LOWER, IS_ALPHA])
+        words.update((orth, lower) for orth, lower, is_word in rows.tolist() if is_word)
+    known = {"words": words.total(), "by_orth": 0, "by_lower": 0}
+    for (orth, lower), n in words.items():
+        if orth in vocab.vectors or lower in vocab.vectors:
+            known["by_orth" if orth in vocab.vectors else "by_lower"] += n
+    return known
+
+
+def judge_vectors(known: dict[str, int]) -> Iterator[Finding]:
+    """Yields a remark if few words have vectors, see `count_known`."""
+    n = known["words"]
+    n_unknown = n - known["by_orth"] - known["by_lower"]
+    if n_unknown > (1.0 - FEW) * n:
+        what = "words have no vector. Are the vectors of another language, or of stems?"
+        text = f"{share(n_unknown, n)} {what}"
+        yield remark("words-without-vectors", text, n_unknown, n)
 
 
 def judge_texts(part: CorpusPart) -> list[Finding]:

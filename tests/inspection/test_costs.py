@@ -7,14 +7,28 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
+from spacy_hosemi.configs import make_config
 from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection import costs, sample_trainings
 from spacy_hosemi.inspection.corpus import trainable
-from spacy_hosemi.inspection.pipelines import pipeline_of_kind, settings_of
+from spacy_hosemi.inspection.pipelines import (
+    pipeline_of_config,
+    pipeline_of_kind,
+    settings_of,
+)
 from spacy_hosemi.inspection.sample_trainings import Minimized, SampleTrainings, Traced
+from spacy_hosemi.model.tok2vec import keeping_vectors
 
 from ..conftest import ROOT
-from ..helpers import TRAIN, averaged, lbfgs, make_nlp, references
+from ..helpers import (
+    TRAIN,
+    averaged,
+    count_encoded,
+    lbfgs,
+    make_nlp,
+    references,
+    save_vectors,
+)
 
 
 def minimized(n) -> Minimized:
@@ -210,6 +224,27 @@ def test_too_many_weights(demo, monkeypatch):
     monkeypatch.setattr(costs, "SECONDS", 0.1)
     cost = costs.estimate(made, [], 1.0, 100.0)
     assert cost.is_limited and cost.n_weights == 1000
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_vectors(is_slow, monkeypatch, tmp_path):
+    """A document is encoded once, and of those of a slow encoder only some are."""
+    encoded, path = count_encoded(monkeypatch), tmp_path / "a.cfg"
+    path.write_text(make_config("fields", vectors=save_vectors(tmp_path / "vectors")))
+    monkeypatch.setattr(costs, "ENCODING", 0.0 if is_slow else 60.0)
+    for name, value in (("FIRST", 100), ("TRACED", (100, 200)), ("SECONDS", 0.1)):
+        monkeypatch.setattr(costs, name, value)
+    nlp = pipeline_of_config(path)
+    docs = read_docs(ROOT / "corpus" / "dev.jsonl", nlp)
+    trainings = SampleTrainings(docs, nlp, nlp.get_pipe("hosemi"))
+    with keeping_vectors():
+        cost = costs.estimate(trainings, docs[:9], 1.0, 100.0)
+    n_tokens = sum(map(len, docs + docs[:9]))
+    assert cost.width == 4 and cost.vector_seconds > 0
+    assert cost.vector_megabytes == pytest.approx(n_tokens * 4 * 4 / 1e6)
+    n = 32 if is_slow else len(docs)  # and the clean form of two
+    assert len(encoded) == pytest.approx(n, abs=2) and encoded.total() <= n + 100
+    assert (cost.n_sampled < sum(map(len, docs))) == is_slow
 
 
 def test_used():
