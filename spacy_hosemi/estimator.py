@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from catalogue import RegistryError  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training.initialize import load_vectors_into_model
 from spacy.util import registry
 from thinc.api import Config
 
@@ -24,7 +26,7 @@ from .errors import Errors
 from .features.feature_set import SETTINGS as FEATURES
 from .formats.texts import has_half
 from .training.lbfgs import SETTINGS as FIT
-from .values import choice, map_values, read, read_all, shown
+from .values import FILE_PATH, choice, map_values, read, read_all, shown
 
 try:
     from sklearn.base import BaseEstimator
@@ -62,7 +64,11 @@ class SpanExtractor(BaseEstimator):
         "none" only features that config lists are read, and no pieces.
     max_iter (int): Most iterations of training.
     threads (int): Threads of prediction.
-    lang (str): The language of spaCy's blank pipeline, whose stop words features read.
+    lang (str): The language of spaCy's blank pipeline, whose stop words features read;
+        by default that of the vectors.
+    vectors (Union[str, Path, None]): Frozen vectors beside features, as `hosemi init
+        --vectors` has them: a package or folder of spaCy with word vectors, or a folder
+        with an encoder in ONNX. They are in the pickle, too.
     config (Optional[Dict[str, Any]]): Everything else, as [components.hosemi] of a
         config has it, such as {"max_length": 50, "model": {"features": {..}}}. The
         scope "sents" needs a component that sets sentences: use `hosemi.fit`.
@@ -86,8 +92,10 @@ class SpanExtractor(BaseEstimator):
         config: dict[str, Any] | None = None,
         *,
         kind: str = "fields",
+        vectors: str | Path | None = None,
     ) -> None:
         self.kind = kind
+        self.vectors = vectors
         self.l2 = l2
         self.max_order = max_order
         self.decoding = decoding
@@ -108,8 +116,8 @@ class SpanExtractor(BaseEstimator):
         RETURNS (SpanExtractor): Itself.
         RAISES (ValueError): HS183 texts; HS184 another number of spans; HS182 spans
             that do not fit their text; HS042, HS043 a parameter; HS186, HS234 config;
-            HS235 lang; HS051 there are no spans; what the component says of its
-            settings.
+            HS235 lang; HS379, HS380, HS396 to HS398 vectors; HS051 there are no spans;
+            what the component says of its settings.
         """
         nlp, settings = self._make_pipeline()
         pairs = _read_pairs(texts, spans, nlp)
@@ -170,7 +178,11 @@ class SpanExtractor(BaseEstimator):
         features = _block("config['model']['features']", model.get("features", {}))
         kind = read("kind", choice((*KINDS,)), _plain(self.kind))
         lang = _check_language(self.lang)
-        config = Config().from_str(make_config(kind, lang=lang), interpolate=False)
+        if (vectors := self.vectors) is not None:
+            vectors = read("vectors", FILE_PATH, vectors)
+            if "tok2vec" in model:
+                raise ValueError(Errors.HS186.format(found=["vectors"]))
+        config = Config().from_str(make_config(kind, lang=lang, vectors=vectors))
         if isinstance(self.preset, str) and self.preset == "none":
             of_kind = config["components"]["hosemi"]["model"]
             of_kind["features"] = {"@misc": of_kind["features"]["@misc"]}
@@ -190,6 +202,8 @@ class SpanExtractor(BaseEstimator):
             block.update(parameters)
         tokenizer = {"nlp": {"tokenizer": config["nlp"]["tokenizer"]}}
         nlp = spacy.blank(config["nlp"]["lang"], config=tokenizer)
+        if isinstance(name := config["initialize"]["vectors"], str):
+            load_vectors_into_model(nlp, name)
         nlp.add_pipe(component.pop("factory"), config=component)
         fit.pop("@misc")
         return nlp, {**fit, "progress": False}

@@ -12,7 +12,7 @@ from catalogue import REGISTRY, RegistryError
 from spacy.tokens import Doc
 from spacy.util import load_config_from_str, load_model_from_config
 
-from .helpers import TRAIN, parse
+from .helpers import TRAIN, parse, save_vectors
 
 pytest.importorskip("sklearn")
 from sklearn.base import clone  # noqa: E402
@@ -253,6 +253,26 @@ def test_parameters_are_kept_copied_and_pickled(trained):
     assert other.get_params() == trained.get_params()
 
 
+@pytest.mark.parametrize("kind", ["words", "encoder"])
+def test_vectors(kind, tmp_path):
+    """Those of `init`; a pickle needs no folder."""
+    path = tmp_path / "vectors"
+    if kind == "words":
+        save_vectors(path, "fr")
+    else:
+        pytest.importorskip("tests.encoders").write_encoder(path)
+    estimator = make(vectors=path).fit(TEXTS, SPANS)
+    model = estimator.pipeline_.get_pipe("hosemi").model
+    assert model.get_ref("output").get_param("W").any()
+    assert estimator.pipeline_.lang == ("fr" if kind == "words" else "en")
+    assert clone(estimator).get_params()["vectors"] == path
+    path.rename(tmp_path / "gone")
+    other = pickle.loads(pickle.dumps(estimator))
+    assert other.confidences(TEXTS).tolist() == estimator.confidences(TEXTS).tolist()
+    with pytest.raises(ValueError, match="HS396.*vectors"):
+        other.fit(TEXTS, SPANS)
+
+
 def test_selection_of_models():
     scores = cross_val_score(make(), TEXTS, SPANS, cv=2)
     assert scores.tolist() == [1.0, 1.0]  # each half has all documents
@@ -277,7 +297,7 @@ def test_numbers_of_numpy():
     assert other.fit(TEXTS, SPANS).pipeline_.get_pipe("hosemi").threads == 2
 
 
-PARAMETERS = "kind l2 max_order decoding min_confidence preset max_iter threads"
+PARAMETERS = "kind vectors l2 max_order decoding min_confidence preset max_iter threads"
 
 
 @pytest.mark.parametrize(
@@ -308,6 +328,12 @@ PARAMETERS = "kind l2 max_order decoding min_confidence preset max_iter threads"
             {"config": {"model": {"features": {"preset": "none"}}}},
             "HS186.*preset",
         ),
+        (
+            TEXTS,
+            SPANS,
+            {"vectors": "en", "config": {"model": {"tok2vec": {}}}},
+            "HS186.*vectors",
+        ),
         (TEXTS, SPANS, {"decoding": "best"}, "HS042.*decoding"),
         (TEXTS, SPANS, {"l2": -1.0}, "HS043.*l2"),
         *(
@@ -319,7 +345,7 @@ PARAMETERS = "kind l2 max_order decoding min_confidence preset max_iter threads"
             for x in (5, "english", ["en"])
         ),
         *(
-            (TEXTS, SPANS, {name: x}, f"HS04[23].*{name} .*xpected")
+            (TEXTS, SPANS, {name: x}, f"HS(04[23]|396).*{name} .*xpected")
             for name in PARAMETERS.split()
             for x in ([1], "x", {1: 2})
         ),
