@@ -22,15 +22,14 @@ def adapt_cli(
         "Documents with gold, some twenty: a .spacy file, or what convert reads.",
     ),
     output: Path = folder_option(
-        "Where to save the pipeline; with --overwrite DIR may be MODEL."
+        "Where to save the pipeline; with --overwrite DIR may be MODEL.", ...
     ),
     old: Path | None = corpus_option(
-        "--old FILE", ".spacy file as in training: shows what is kept.", None
+        "--old FILE", ".spacy file as in training: shows what is kept."
     ),
     strength: float | None = option(
         "--strength K 0..",
         "How firmly old weights are held: 0.3 firmly, 0 hardly.",
-        None,
         show_default="chosen by predicting each correction from the others",
     ),
     labels: list[str] = option("--label NAME", "A label that is new. Repeatable.", []),

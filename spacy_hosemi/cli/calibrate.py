@@ -34,20 +34,16 @@ def calibrate_cli(
         "input.",
     ),
     output: Path | None = folder_option(
-        "Save the pipeline with the chosen settings; with --overwrite DIR may be "
-        "MODEL.",
-        None,
+        "Save the pipeline with the chosen settings; with --overwrite DIR may be MODEL."
     ),
     precision: float | None = option(
         "--precision P 0..1",
         "Choose the min_confidence and expected_f1 with the highest recall that reach "
         "this precision, instead of those with the highest F1.",
-        None,
     ),
     recall: float | None = option(
         "--recall R 0..1",
         "Choose those with the highest precision that reach this recall.",
-        None,
     ),
     per_label: bool = option(
         "--per-label", "Choose a min_confidence for each label.", False
@@ -66,7 +62,6 @@ def calibrate_cli(
         "--expected-f1/--no-expected-f1",
         'Choose expected_f1, which a pipeline with decoding = "mbr" reads; else it '
         "stays as it is.",
-        None,
         show_default='with "mbr"',
     ),
     n_bins: int = option("--bins N 1..1000", "Rows of the table of reliability.", 10),
@@ -74,7 +69,6 @@ def calibrate_cli(
         "--plot FILE",
         "Draw confidences, and what each min_confidence leaves, to this .png, .svg or "
         ".pdf file.",
-        None,
     ),
     overwrite: shared.Overwrite = False,
     component: shared.Component = None,

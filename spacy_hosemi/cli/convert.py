@@ -44,14 +44,12 @@ def convert_cli(
     config: Path | None = option(
         "--config FILE",
         "Config whose tokenizer cuts the texts. Default: the field tokenizer.",
-        None,
     ),
     lang: str = option("--lang CODE", "Language, without --config.", "en"),
     text_key: str | None = option(
         "--text-key NAME",
         "The key, column or XML element that has a text. Default: text, or what is "
         "usual for the format.",
-        None,
     ),
     fields: str = option(
         "--fields A,B", "csv: the columns that are fields. Default: all others.", ""
@@ -60,24 +58,20 @@ def convert_cli(
         "--columns token=N,tag=N",
         "columns: which column has the tokens, which the tags, from 1; -1 is the "
         "last. Default: as the file looks.",
-        None,
     ),
     encoding: shared.Encoding = None,
     ends: str | None = option(
         "--ends KIND",
         "inclusive: the end of a span is its last character. Default: exclusive.",
-        None,
     ),
     unit: str | None = option(
         "--offsets UNIT",
         "What offsets count: characters, utf-16, utf-8, crlf (a line end of Windows "
         "is one) or graphemes. Default: characters.",
-        None,
     ),
     shift: int | None = option(
         "--shift N -1000000000..",
         "Add this to each offset; -1: the first character has number 1.",
-        None,
     ),
     overlaps: str = option(
         "--overlaps KIND",
@@ -94,7 +88,7 @@ def convert_cli(
         "--inner", "xml: of elements within others read the inner ones.", False
     ),
     join: bool | None = option(
-        "--join/--no-join", "xml: neighbouring words of one name are one span.", None
+        "--join/--no-join", "xml: neighbouring words of one name are one span."
     ),
     safe_cells: bool = option(
         "--safe-cells/--no-safe-cells",
@@ -102,21 +96,18 @@ def convert_cli(
         True,
     ),
     dev: float | None = option(
-        "--dev SHARE 0..1", "Share of the texts in a file of its own.", None
+        "--dev SHARE 0..1", "Share of the texts in a file of its own."
     ),
     dev_out: Path | None = option(
-        "--dev-out FILE", "File of --dev. Default: OUT-dev.spacy.", None
+        "--dev-out FILE", "File of --dev. Default: OUT-dev.spacy."
     ),
     group: str | None = option(
         "--group KEY",
         "Texts with the same value of KEY come into the same file of --dev, and keep "
         "it in doc.user_data, for the --group of other commands.",
-        None,
     ),
     seed: int = option("--seed N 0..4294967295", "Chooses other texts for --dev.", 0),
-    faults: Path | None = option(
-        "--faults FILE", "Write all faults there: JSONL.", None
-    ),
+    faults: Path | None = option("--faults FILE", "Write all faults there: JSONL."),
     overwrite: shared.Overwrite = False,
     as_json: bool = option("--json", "Print the summary as JSON.", False),
     code_path: shared.CodePath = None,

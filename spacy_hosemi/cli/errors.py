@@ -32,19 +32,16 @@ def errors_cli(
         "--train FILE",
         ".spacy file that it was trained on: says how it does on words and lengths of "
         "spans that training has not shown.",
-        None,
     ),
     n_examples: int | None = option(
         "--examples N 0..",
         "Mistakes to show of each kind.",
-        None,
         show_default="5, in a page 50",
     ),
     html: str | None = option(
         "--html FILE",
         "Write a page to look at instead, with the text around each mistake; - for "
         "standard output.",
-        None,
     ),
     overwrite: shared.Overwrite = False,
     as_json: shared.AsJson = False,

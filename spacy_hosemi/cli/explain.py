@@ -59,13 +59,11 @@ def explain_cli(
         "Explain only this span, predicted or not: its characters, the end exclusive, "
         "and its label; or, with --label, its text, where that first stands in whole "
         "tokens.",
-        None,
         show_default="all spans that are predicted",
     ),
     label: str | None = option(
         "--label -l LABEL",
         "Label of --span; alone: explain the predicted spans with it.",
-        None,
     ),
     top: int = option("--top N 1..", "Contributions to show of each.", 10),
     changes: bool = option(
@@ -78,7 +76,6 @@ def explain_cli(
         "--html FILE",
         "Write a page to look at instead: texts with their spans, what else was "
         "likely, and why; - for standard output.",
-        None,
     ),
     overwrite: shared.Overwrite = False,
     component: shared.Component = None,

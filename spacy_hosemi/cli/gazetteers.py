@@ -70,20 +70,16 @@ def gazetteer_replace_cli(
         "each also with .gz; - reads lines from standard input.",
     ),
     output: Path = folder_option(
-        "Where to save the pipeline; with --overwrite it may be MODEL."
+        "Where to save the pipeline; with --overwrite it may be MODEL.", ...
     ),
     column: str | None = option(
         "--column COLUMN",
         "Column of a table: its name in the first row, or its index from 0 if there "
         "is no such row.",
-        None,
         show_default="0",
     ),
     label: str | None = option(
-        "--label -l LABEL",
-        "Read only patterns with this label.",
-        None,
-        show_default="all",
+        "--label -l LABEL", "Read only patterns with this label.", show_default="all"
     ),
     encoding: str = option("--encoding NAME", "Encoding of the file.", "utf8"),
     overwrite: shared.Overwrite = False,

@@ -35,12 +35,9 @@ def guarantee_cli(
     record_error: float | None = option(
         "--record-error SHARE 0..1",
         "At most this share of the accepted records is wrong.",
-        None,
     ),
     span_error: float | None = option(
-        "--span-error SHARE 0..1",
-        "At most this share of the accepted spans is wrong.",
-        None,
+        "--span-error SHARE 0..1", "At most this share of the accepted spans is wrong."
     ),
     delta: float = option(
         "--delta P 0..1",
@@ -56,12 +53,10 @@ def guarantee_cli(
         "--group KEY",
         "Documents of one source, which have the same value under this key of "
         "doc.user_data, count as one.",
-        None,
     ),
     output: Path | None = folder_option(
         "Save the pipeline with the threshold, for `hosemi parse`; with --overwrite "
-        "DIR may be MODEL.",
-        None,
+        "DIR may be MODEL."
     ),
     overwrite: shared.Overwrite = False,
     component: shared.Component = None,

@@ -25,7 +25,7 @@ _BESIDE = re.compile(r"tokenizer\.json|(licen[cs]e|notice|copying)(\W.*)?", re.I
 def onnx_cli(
     folder: Path = argument("FOLDER", "Folder of an ONNX file and tokenizer.json."),
     output: Path = argument("OUT", "Folder to write to.", callback=check_output_folder),
-    layer: int = option("--layer N 1..", "How many layers to keep."),
+    layer: int = option("--layer N 1..", "How many layers to keep.", ...),
     overwrite: shared.Overwrite = False,
 ) -> None:
     """

@@ -22,11 +22,12 @@ def argument(name: str, help: str, default: Any = ..., **more: Any) -> Any:
     return typer.Argument(default, metavar=name, help=help, **more)
 
 
-def option(usage: str, help: str | None = None, default: Any = ..., **more: Any) -> Any:
+def option(
+    usage: str, help: str | None = None, default: Any = None, **more: Any
+) -> Any:
     """Declares an option as its help shows it: "--top -n N" has two names and takes an
     N, "--json" is a flag. A number has limits, "-k N 1..9", or "-k N 1..", which ends
-    at a billion, and is not NaN. What several commands have is a type, see below, whose
-    default stands in the command."""
+    at a billion, and is not NaN. With ... as default it is needed."""
     words = usage.split()
     if ".." in words[-1]:
         least, most = words.pop().split("..")
@@ -102,6 +103,8 @@ def import_code(path: Path | None) -> None:
         fail(f"Cannot import {str(path)!r}", f"{type(e).__name__}: {e}")
 
 
+# What several commands have is a type, whose default stands in the command.
+_option = partial(option, default=...)
 Model = Annotated[
     str, argument("MODEL", "Folder or package name of a trained pipeline.")
 ]
@@ -114,30 +117,30 @@ TrainingCorpus = Annotated[
 ]
 Component = Annotated[
     str | None,
-    option(
+    _option(
         "--component NAME", "Name in the pipeline, if it has several hosemi components."
     ),
 ]
 Config = Annotated[
     Path | None,
-    option(
+    _option(
         "--config FILE",
         "Config to train with. Default: what init writes for such texts.",
     ),
 ]
 Overwrite = Annotated[
-    bool, option("--overwrite -f", "Write there even if it exists.", is_eager=True)
+    bool, _option("--overwrite -f", "Write there even if it exists.", is_eager=True)
 ]
 Encoding = Annotated[
     str | None,
-    option("--encoding NAME", "Encoding of texts, as latin-1. Default: utf-8."),
+    _option("--encoding NAME", "Encoding of texts, as latin-1. Default: utf-8."),
 ]
 Column = Annotated[
-    str | None, option("--column NAME", "The texts are in this column of a table.")
+    str | None, _option("--column NAME", "The texts are in this column of a table.")
 ]
 TextKey = Annotated[
     str | None,
-    option(
+    _option(
         "--text-key KEY",
         "The texts are under this key of JSON lines.",
         show_default='"text", or "tokens", in .jsonl',
@@ -145,15 +148,15 @@ TextKey = Annotated[
 ]
 TaskFormat = Annotated[
     str,
-    option(
+    _option(
         "--format -F NAME",
         "Format of the output: spacy; or for a tool, xml for a text editor: {tools}.",
     ),
 ]
-AsJson = Annotated[bool, option("--json", "Print JSON instead of tables.")]
+AsJson = Annotated[bool, _option("--json", "Print JSON instead of tables.")]
 CodePath = Annotated[
     Path | None,
-    option(
+    _option(
         "--code -c FILE",
         "Python file to import first: functions that the config names.",
         callback=import_code,

@@ -64,20 +64,17 @@ def parse_cli(
     errors: Path | None = option(
         "--errors FILE",
         "Write all bad lines to this file, as JSON lines with path, line and message.",
-        None,
         show_default="standard error, twenty of them",
     ),
     rest: str | None = option(
         "--rest FILE",
         "Write lines without any field to this file, as JSON lines, which `parse` and "
         "`convert` read.",
-        None,
     ),
     report: str | None = option(
         "--report FILE",
         "Write a summary as JSON: how many texts, fields, faults and seconds, what is "
         "accepted, and whether texts are unlike those before.",
-        None,
     ),
     fail_on_drift: bool = option(
         "--fail-on-drift",
@@ -93,7 +90,6 @@ def parse_cli(
     threads: int | None = option(
         "--threads N 1..1024",
         "Threads of the component.",
-        None,
         show_default="as in its settings",
     ),
     max_chars: int = option(

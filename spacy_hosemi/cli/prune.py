@@ -25,21 +25,14 @@ def prune_cli(
         callback=check_output_folder,
     ),
     data: Path | None = corpus_option(
-        "--data -d FILE",
-        ".spacy file on which F1 is measured; - is standard input.",
-        None,
+        "--data -d FILE", ".spacy file on which F1 is measured; - is standard input."
     ),
-    keep: float | None = option(
-        "--keep P 0..1", "Keep this share of all weights.", None
-    ),
-    below: float | None = option(
-        "--below W 0..", "Drop weights from -W up to W.", None
-    ),
+    keep: float | None = option("--keep P 0..1", "Keep this share of all weights."),
+    below: float | None = option("--below W 0..", "Drop weights from -W up to W."),
     max_loss: float | None = option(
         "--max-loss X 0..100",
         "Choose the smallest that loses at most X points of F1 (0.1: from 91.3 to "
         "91.2) on --data.",
-        None,
     ),
     overwrite: shared.Overwrite = False,
     component: shared.Component = None,

@@ -68,9 +68,7 @@ def select_cli(
         True,
     ),
     output: Path | None = option(
-        "--out -o FILE",
-        "Write the chosen documents to this file, the first one first.",
-        None,
+        "--out -o FILE", "Write the chosen documents to this file, the first one first."
     ),
     form: shared.TaskFormat = "",
     k: int = option(

@@ -43,13 +43,11 @@ def suspicious_cli(
         "--group KEY",
         "Documents with the same value under this key of doc.user_data are in one "
         "part. Those with the same words always are.",
-        None,
     ),
     output: str | None = option(
         "--output -o FILE",
         "Write the shown records to a file, the most suspicious one first, with the "
         "gold that they have.",
-        None,
     ),
     form: shared.TaskFormat = SPACY,
     overwrite: shared.Overwrite = False,

@@ -25,13 +25,11 @@ def weights_cli(
         "--label -l LABEL",
         'Only this label ("O": outside), tag such as B-PER, or name of a label tree. '
         "Repeatable.",
-        None,
         show_default="all",
     ),
     role: str | None = option(
         "--role ROLE",
         "Only features read in this role: inside, start, end, ...",
-        None,
         show_default="all",
     ),
     feature: str = option(
