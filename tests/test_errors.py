@@ -55,7 +55,8 @@ def test_codes():
     assert [code for code, count in Counter(codes).items() if count > 1] == []
     for owner, code, message in catalogue():
         assert re.fullmatch(CATALOGUES[owner], code), f"{owner}.{code}"
-        assert getattr(getattr(errors, owner), code) == f"[{code}] {message}"
+        one_line = " ".join(message.split())
+        assert getattr(getattr(errors, owner), code) == f"[{code}] {one_line}"
 
 
 def test_each_message_has_named_fields():
