@@ -62,13 +62,17 @@ EXPORT_FIELDS = Kind(
     _read_export_fields,
 )
 
-# What a setting decides, and with it all that follows here. Where it is the weights, it
-# cannot change after initialization.
+# What a setting decides, and with it all that follows here. The weights, unless its row
+# says otherwise: then it cannot change after initialization.
 WEIGHTS, PROBABILITIES, SPANS, NO_PREDICTION = range(4)
 
 
 def _key(
-    kind: Kind, default: Any, meaning: str, decides: int, message: str | None = None
+    kind: Kind,
+    default: Any,
+    meaning: str,
+    decides: int = WEIGHTS,
+    message: str | None = None,
 ) -> Any:
     """Returns a row of the table of settings; message: see `values.read`."""
     metadata = {"kind": kind, "meaning": meaning, "decides": decides}
@@ -90,7 +94,6 @@ class Settings:
         choice(SCOPES),
         "doc",
         "What one segmentation covers: the whole document, or one sentence.",
-        WEIGHTS,
     )
     clean_text: bool = _key(
         FLAG,
@@ -98,74 +101,63 @@ class Settings:
         "Whether features read the clean form of each word (NFKC, without invisible "
         "characters and hyphens at line ends) and step over whitespace. Not with a "
         "tok2vec but frozen vectors of words: others read all tokens as they are.",
-        WEIGHTS,
     )
     encoding: str = _key(
         choice(ENCODINGS),
         "segments",
         "How spans are coded: as labelled segments (semi-Markov), or as tags of single "
         "tokens (linear chain).",
-        WEIGHTS,
     )
     outside: str = _key(
         choice(OUTSIDES),
         "run",
         "How text outside all spans is segmented: in maximal runs, token by token, or "
         "not at all, because every token is in a span.",
-        WEIGHTS,
     )
     max_order: int = _key(
         integer(0, MAX_ORDER),
         2,
         "Order of the label patterns: the longest has max_order + 1 labels.",
-        WEIGHTS,
     )
     pattern_min_count: int = _key(
         integer(1),
         1,
         "How often a pattern of three or more labels must occur in training to have a "
         "weight.",
-        WEIGHTS,
     )
     pattern_max: int | None = _key(
         or_null(integer(0)),
         None,
         "At most this many patterns of three or more labels; null: no limit.",
-        WEIGHTS,
     )
     pattern_selection: str = _key(
         choice(("count",)),
         "count",
         "Which patterns those are: the most frequent ones; there is no other choice.",
-        WEIGHTS,
-        Errors.HS342,
+        message=Errors.HS342,
     )
     observed_order: int = _key(
         integer(0, MAX_ORDER),
         0,
         "Above 0: features in the roles transition and transition_inside have weights "
         "for the label patterns up to this order that occur in training.",
-        WEIGHTS,
     )
     observed_patterns: tuple[tuple[str, ...], ...] = _key(
         list_of(list_of(TEXT)),
         (),
         'Longer label patterns with such weights. "*" matches any label; "*1", "*2", '
         "... any label too, but the same one wherever the number occurs.",
-        WEIGHTS,
     )
     observed_min_count: int = _key(
         integer(1),
         1,
         "How often a feature must occur with a label pattern for such a weight.",
-        WEIGHTS,
     )
     observed_max: int | None = _key(
         or_null(integer(1)),
         None,
         "Each feature has such weights for at most this many label patterns, those it "
         "occurs with most; null: no limit.",
-        WEIGHTS,
     )
     label_rules: tuple[str, ...] = _key(
         list_of(TEXT),
@@ -178,20 +170,17 @@ class Settings:
         integer(1, MAX_LENGTH),
         1,
         "Above 1: each length of a segment up to this one has a weight for each label.",
-        WEIGHTS,
     )
     length_smoothing: int = _key(
         choice((0,)),
         0,
         "Weights of lengths are not smoothed; there is no other choice.",
-        WEIGHTS,
-        Errors.HS342,
+        message=Errors.HS342,
     )
     max_length: int | None = _key(
         or_null(integer(1, MAX_LENGTH)),
         None,
         "Longest span in tokens; null: no limit.",
-        WEIGHTS,
     )
     decoding: str = _key(
         choice(tuple(DECODINGS)),
