@@ -30,88 +30,73 @@ def write_encoder(
     rounds: Whether numbers are rounded by the largest one of a batch.
     skips: Whether embeddings are added to what all layers give.
     """
-    nodes, weights = [], {}
+    nodes, weights = [], {"zero": np.int64(0), "one": np.int64(1)}
     rng = np.random.default_rng(seed)
 
-    def node(op, *inputs, scope="", **attributes):
-        output = f"t{len(nodes)}"
+    def node(op, *inputs, scope="", outputs=(), **attributes):
+        outputs = outputs or [f"t{len(nodes)}"]
         name = f"{scope}{op}_{len(nodes)}" if scope else ""
-        made = onnx.helper.make_node(op, inputs, [output], name=name, **attributes)
-        nodes.append(made)
-        return output
+        nodes.append(onnx.helper.make_node(op, inputs, outputs, name, **attributes))
+        return outputs[0]
 
     def weight(name, *shape):
-        weights[name] = rng.normal(0, 1, shape).astype("f") if shape else np.int64(1)
+        weights[name] = rng.normal(0, 1, shape).astype("f")
         return name
 
     vectors = node("Gather", weight("words", 2 * len(LETTERS) + 3, WIDTH), "input_ids")
-    n = node("Gather", node("Shape", "input_ids"), weight("one"))
-    weights["zero"] = np.int64(0)
-    places = node("Range", "zero", n, "one")
-    positions = node("Gather", weight("positions", POSITIONS, WIDTH), places)
-    x = node("Add", vectors, positions)
+    places = node("Gather", node("Shape", "input_ids"), "one")
+    places = node("Range", "zero", places, "one")
+    places = node("Gather", weight("places", POSITIONS, WIDTH), places)
+    x = node("Add", vectors, places)
     if rounds:
-        rounded = ["q", "s", "z"]
-        nodes.append(onnx.helper.make_node("DynamicQuantizeLinear", [x], rounded))
+        node("DynamicQuantizeLinear", x, outputs=["q", "s", "z"])
         x = node("DequantizeLinear", "q", "s", "z")
     embeddings = x
     for k in range(layers):
         scope = f"/encoder/layer.{k}/" if named == "nodes" else ""
         prefix = f"encoder.layer.{k}." if named == "weights" else f"w{k}_"
-
-        def normed(x, scope=scope, prefix=prefix):
-            gain = weight(f"{prefix}norm", WIDTH)
-            return node("LayerNormalization", x, gain, scope=scope)
-
-        read = normed(x) if norm == "pre" else x
+        gain = weight(f"{prefix}norm", WIDTH)
+        read = x
+        if norm == "pre":
+            read = node("LayerNormalization", x, gain, scope=scope)
         query = node("MatMul", read, weight(f"{prefix}query", WIDTH, WIDTH))
         scores = node("MatMul", query, node("Transpose", read, perm=[0, 2, 1]))
         context = node("MatMul", node("Softmax", scores, axis=-1), read)
         context = node("Add", context, weight(f"{prefix}bias", WIDTH), scope=scope)
         x = node("Add", x, context, scope="" if norm == "pre" else scope)
-        x = normed(x) if norm == "post" else x
+        if norm == "post":
+            x = node("LayerNormalization", x, gain, scope=scope)
     x = node("Add", x, embeddings) if skips else x
-    made = {
-        "pooled": lambda: node("ReduceMean", x, axes=[1], keepdims=0),
-        "hidden": lambda: node("Cast", x, to=to),
-    }
-    for name in outputs:
-        made[name]()
-        nodes[-1].output[0] = name
-    inputs = ("input_ids", "attention_mask", *more_inputs)
-    ints, floats = onnx.TensorProto.INT64, onnx.TensorProto.FLOAT
-    info = onnx.helper.make_tensor_value_info
-    shapes = {"pooled": (floats, ["n", WIDTH]), "hidden": (to, ["n", "m", WIDTH])}
+    node("ReduceMean", x, axes=[1], keepdims=0, outputs=["pooled"])
+    node("Cast", x, to=to, outputs=["hidden"])
+    types = {"pooled": (onnx.TensorProto.FLOAT, ["n", WIDTH])}
+    types["hidden"] = to, ["n", "m", WIDTH]
+    names = "input_ids", "attention_mask", *more_inputs
+    types |= {name: (onnx.TensorProto.INT64, ["n", "m"]) for name in names}
     graph = onnx.helper.make_graph(
         nodes,
         "encoder",
-        [info(name, ints, ["n", "m"]) for name in inputs],
-        [info(name, *shapes[name]) for name in outputs],
+        [onnx.helper.make_tensor_value_info(x, *types[x]) for x in names],
+        [onnx.helper.make_tensor_value_info(x, *types[x]) for x in outputs],
         [onnx.numpy_helper.from_array(x, name) for name, x in weights.items()],
     )
     opsets = [onnx.helper.make_opsetid("", 17)]
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    onnx.checker.check_model(model)
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "model.onnx")
-    write_tokenizer(folder / "tokenizer.json")
-    return folder
-
-
-def write_tokenizer(path):
-    special = ["[UNK]", "[CLS]", "[SEP]"]
-    pieces = [*special, *LETTERS, *(f"##{x}" for x in LETTERS)]
+    marks = ["[UNK]", "[CLS]", "[SEP]"]
+    pieces = [*marks, *LETTERS, *(f"##{x}" for x in LETTERS)]
     vocab = {piece: i for i, piece in enumerate(pieces)}
-    tokenizer = tokenizers.Tokenizer(
-        tokenizers.models.WordPiece(vocab, unk_token="[UNK]")
-    )
+    word_piece = tokenizers.models.WordPiece(vocab, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(word_piece)
     tokenizer.normalizer = tokenizers.normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
     tokenizer.enable_padding(length=POSITIONS)  # not of ours
-    tokenizer.save(str(path))
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
 
 
 def of_pieces(folder, *words):

@@ -2,6 +2,8 @@
 
 import shutil
 import sys
+from contextlib import nullcontext
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -60,10 +62,10 @@ def test_of_the_piece_before(folder, text):
         np.testing.assert_allclose(found[i], pieces[piece], atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", " ", "\n\n\t", "\0", "\u200b \ufeff", "x" * 10_000, "a " * 20_000, "中文 é"],
-)
+ODD = "", " ", "\n\n\t", "\0", "\u200b \ufeff", "x" * 10_000, "a " * 20_000, "中文 é"
+
+
+@pytest.mark.parametrize("text", ODD)
 def test_every_token_has_a_vector(folder, text):
     doc = NLP(text)
     (found,) = vectors(encoder(folder), doc)
@@ -106,20 +108,16 @@ def test_floats_of_16_bits(folder, tmp_path):
 # in a pipeline
 
 
-def trained(folder, **settings):
+def trained(folder, **more):
     tok2vec = {"@architectures": "spacy_hosemi.OnnxEncoder.v1", "folder": str(folder)}
-    nlp = make_nlp(
-        model={"tok2vec": {**tok2vec, "window": 32, **settings}}, confidence=True
-    )
+    nlp = make_nlp(model={"tok2vec": {**tok2vec, **more}}, confidence=True)
     fit_pairs(nlp)
     return nlp
 
 
 def spans_of(docs):
-    return [
-        [(x.start_char, x.end_char, x.label_, x._.confidence) for x in doc.ents]
-        for doc in docs
-    ]
+    keys = attrgetter("start_char", "end_char", "label_", "_.confidence")
+    return [[*map(keys, doc.ents)] for doc in docs]
 
 
 @pytest.mark.parametrize("through", THROUGH)
@@ -159,7 +157,7 @@ def test_saved_or_not(folder, tmp_path):
         spacy.load(tmp_path / "model")
     before = spans_of(map(nlp, TEXTS))
     model = nlp.get_pipe("hosemi").model.get_ref("tok2vec")
-    expected = vectors(encoder(here, window=32), *TEXTS)
+    expected = vectors(encoder(here), *TEXTS)
     assert spans_of(map(nlp, TEXTS)) == before
     model.initialize()  # to be trained anew
     np.testing.assert_array_equal(vectors(model, *TEXTS)[0], expected[0])
@@ -168,38 +166,31 @@ def test_saved_or_not(folder, tmp_path):
 # what is refused
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"window": 15}, {"window": "64"}, {"threads": 0}, {"store": 1}, {"folder": ""}],
-)
-def test_settings_out_of_range(settings):
-    (name,) = settings
+@pytest.mark.parametrize("name, value", [("window", 15), ("threads", 0), ("store", 1)])
+def test_settings_out_of_range(name, value):
     with pytest.raises(ValueError, match=f"HS043.*model.tok2vec.{name}"):
-        make_onnx_encoder(**{"folder": "x", **settings})
+        make_onnx_encoder("x", **{name: value})
 
 
 def test_missing_and_damaged_files(folder, tmp_path):
-    here, other = tmp_path / "a", tmp_path / "a/other.onnx"
-    here.mkdir()
+    here, file = tmp_path / "a", tmp_path / "a/onnx/model.onnx"
+    tokenizer = here / "tokenizer.json"
     for change, problem in [
-        (lambda: None, "HS379.*nothing"),
+        (here.mkdir, "HS379.*nothing"),
         (lambda: shutil.copytree(folder, here, dirs_exist_ok=True), ""),
-        (lambda: shutil.copy(here / "model.onnx", other), ""),
-        (lambda: (here / "model.onnx").rename(here / "b.onnx"), "HS379.*b.onnx, other"),
-        (lambda: (here / "onnx").mkdir(), "HS379.*b.onnx, onnx, other.onnx"),
-        (lambda: (here / "b.onnx").rename(here / "onnx/model.onnx"), ""),
-        (other.unlink, ""),
-        (lambda: (here / "tokenizer.json").write_text("{}"), "HS380.*missing"),
-        (lambda: (here / "tokenizer.json").write_bytes(b"\xff"), "HS380.*decode"),
-        (lambda: (here / "onnx/model.onnx").write_bytes(b"damaged"), "HS380.*ONNX"),
-        ((here / "tokenizer.json").unlink, "HS379.*has onnx; expected .* tokenizer"),
+        (lambda: shutil.copy(here / "model.onnx", here / "b.onnx"), ""),
+        (lambda: (here / "model.onnx").rename(here / "a.onnx"), "HS379.*a.onnx, b.on"),
+        (file.parent.mkdir, "HS379.*a.onnx, b.onnx, onnx"),
+        (lambda: (here / "a.onnx").rename(file), ""),
+        ((here / "b.onnx").unlink, ""),
+        (lambda: tokenizer.write_text("{}"), "HS380.*missing"),
+        (lambda: tokenizer.write_bytes(b"\xff"), "HS380.*decode"),
+        (lambda: file.write_bytes(b"damaged"), "HS380.*ONNX"),
+        (tokenizer.unlink, "HS379.*has onnx; expected .* tokenizer"),
     ]:
         change()
-        if problem:
-            with pytest.raises(ValueError, match=problem):
-                encoder(here)
-        else:
-            assert encoder(here).get_dim("nO") == WIDTH
+        with pytest.raises(ValueError, match=problem) if problem else nullcontext():
+            encoder(here)
 
 
 def test_no_such_encoder(folder, tmp_path):
