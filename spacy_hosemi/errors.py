@@ -463,10 +463,10 @@ class Errors(metaclass=_Coded):
     "spacy_hosemi[onnx]"."""
     HS379 = """{path!r} has {found}; expected a folder with a tokenizer.json and one
     ONNX file, or one named model.onnx. Give such a folder."""
-    HS380 = """the encoder in {path!r} cannot be used: {problem}. Expected one that
-    needs at most input_ids, attention_mask and token_type_ids and gives floats
-    [documents, pieces, width], its tokenizer.json, and a window that it can read, as
-    128."""
+    HS380 = """the encoder in {path!r} cannot be used: {problem}. Expected a file with
+    its weights (hosemi onnx writes such) that needs at most input_ids, attention_mask
+    and token_type_ids and gives floats [documents, pieces, width], its tokenizer.json,
+    and a window that it can read, as 128."""
     HS381 = """the encoder in {path!r} has the SHA-256 {found}.., and the model was
     trained with {expected}..; expected the same files. Set model.tok2vec.folder to
     where they are, or train again; store = true saves them with the model."""

@@ -33,8 +33,8 @@ def onnx_cli(
     from the middle are often better for spans than the last ones, and take less time.
 
     The names of nodes and weights tell the layers, also in quantized and optimized
-    files. OUT gets model.onnx, tokenizer.json and the licence, if there is one. Needs
-    the package onnx; a pipeline does not.
+    files. OUT gets model.onnx with its weights, tokenizer.json and the licence if there
+    is one. Needs the package onnx; a pipeline does not.
 
     \b
     Examples:

@@ -15,7 +15,7 @@ from spacy_hosemi.model.onnx_encoder import make_onnx_encoder
 
 from ..component.test_serialize import THROUGH
 from ..encoders import POSITIONS, WIDTH, of_pieces, onnx, write_encoder
-from ..helpers import PAIRS, fit_pairs, make_nlp
+from ..helpers import PAIRS, fit_pairs, hosemi, make_nlp
 
 NLP = spacy.blank("en")
 TEXTS = [text for text, _ in PAIRS] + ["", "a", "Nobody met Ada in Paris"]
@@ -198,6 +198,16 @@ def test_no_such_encoder(folder, tmp_path):
         encoder(write_encoder(tmp_path / "a", outputs=["pooled"]))
     with pytest.raises(ValueError, match="HS380.*position_ids"):
         encoder(write_encoder(tmp_path / "b", more_inputs=["position_ids"]))
+    apart = shutil.copytree(folder, tmp_path / "c")
+    model, where = (
+        onnx.load(apart / "model.onnx"),
+        {"location": "x", "size_threshold": 0},
+    )
+    onnx.save(model, apart / "model.onnx", save_as_external_data=True, **where)
+    with pytest.raises(ValueError, match="HS380.*hosemi onnx writes such"):
+        encoder(apart)
+    hosemi("onnx", apart, tmp_path / "d", "--layer", 2)
+    assert encoder(tmp_path / "d").get_dim("nO") == WIDTH
     model = encoder(folder, window=512)
     vectors(model, "a " * (POSITIONS - 2))
     with pytest.raises(ValueError, match="HS380.*window that it can read"):
