@@ -180,9 +180,8 @@ def test_tokens_and_spans_of_tokens(read):
     assert estimator.score(texts, TOKEN_SPANS) == 1.0
     doc = Doc(spacy.blank("en").vocab, words=TOKENS[0])
     given, tokens = estimator.predict([doc, TOKENS[0]])
-    assert [doc.char_span(*span).text for span in given] == [
-        doc[start:end].text for start, end, _ in tokens
-    ]
+    texts = [doc[start:end].text for start, end, _ in tokens]
+    assert [doc.char_span(*span).text for span in given] == texts
     first, second = estimator.confidences([doc, TOKENS[0]])
     assert first == second and len(first) == len(given) > 0
 
@@ -243,9 +242,8 @@ def test_parameters_are_kept_copied_and_pickled(trained):
             answer(TEXTS)
     before = json.dumps(trained.get_params())
     again = copy.fit(TEXTS, SPANS)
-    assert again.pipeline_.get_pipe("hosemi").get_weights().tolist() == (
-        trained.pipeline_.get_pipe("hosemi").get_weights().tolist()
-    )
+    weights = trained.pipeline_.get_pipe("hosemi").get_weights().tolist()
+    assert again.pipeline_.get_pipe("hosemi").get_weights().tolist() == weights
     assert json.dumps(trained.get_params()) == before
     other = pickle.loads(pickle.dumps(trained))
     assert other.predict(TEXTS).tolist() == trained.predict(TEXTS).tolist()

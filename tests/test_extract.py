@@ -144,9 +144,8 @@ def test_trees(nlp):
     for settings in ({}, {"exact_up_to": 0}):
         nlp = make_trained(marked, hierarchy={**tree, **settings}, min_confidence=0.75)
         table = extract(nlp, ["Mary wrote.", "Acme wrote."])
-        assert without_ids(table) == [
-            expected(nlp, text) for text in ("Mary wrote.", "Acme wrote.")
-        ]
+        rows = [expected(nlp, text) for text in ("Mary wrote.", "Acme wrote.")]
+        assert without_ids(table) == rows
         assert table.column("spans")[0].as_py()[0]["label"] == "who"
 
 
@@ -203,9 +202,8 @@ def test_ids(nlp, ids, kind, is_stream):
     exploded = extract(nlp, TEXTS, ids=ids if not is_stream else values, explode=True)
     n_rows = [max(1, len(spans)) for spans in table.column("spans").to_pylist()]
     assert is_stream or exploded.column("doc_id").type == kind
-    assert exploded.column("doc_id").to_pylist() == [
-        value for value, n in zip(values, n_rows, strict=True) for _ in range(n)
-    ]
+    ids = [value for value, n in zip(values, n_rows, strict=True) for _ in range(n)]
+    assert exploded.column("doc_id").to_pylist() == ids
 
 
 def test_columns_of_pandas(nlp):
@@ -267,9 +265,8 @@ def test_texts_that_are_not_utf8(nlp, is_encoded, slice_, monkeypatch):
     no_text = [f"The text is {x}; expected a string" for x in ("not UTF-8", "null")]
     errors = [None, no_text[0], no_text[1], None, no_text[0]]
     assert table.column("error").to_pylist() == errors
-    assert table.take([0, 3]).column("spans").to_pylist() == (
-        extract(nlp, ["Ada met Mary.", "Ada"]).column("spans").to_pylist()
-    )
+    spans = extract(nlp, ["Ada met Mary.", "Ada"]).column("spans").to_pylist()
+    assert table.take([0, 3]).column("spans").to_pylist() == spans
 
 
 def test_explode(nlp):

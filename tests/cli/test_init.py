@@ -258,9 +258,8 @@ def test_characters_of_other_languages_have_the_field_tokenizer():
 def test_packages_that_help(tmp_path, monkeypatch):
     monkeypatch.setattr(lists, "installed_lists", lambda: list(packages.SOURCES))
     for kind, useful in lists.USEFUL.items():
-        assert [x.name for x in lists.package_lists(kind, "en")] == [
-            name for name in packages.SOURCES if name in useful
-        ]
+        names = [name for name in packages.SOURCES if name in useful]
+        assert [x.name for x in lists.package_lists(kind, "en")] == names
     useful = {x for names in lists.USEFUL.values() for x in names}
     assert useful <= {*packages.SOURCES}
     (left,) = lists.package_lists("affiliations", "de", taken=["cities"])

@@ -80,9 +80,8 @@ def test_a_record_for_each_line(nlp, model, lines):
         confidences = [x["confidence"] for x in one["spans"]]
         assert confidences == pytest.approx([x[4] for x in fields], rel=1e-5)
     rows = [*csv.DictReader(io.StringIO(run(model, lines)[0]))]
-    assert [*rows[0]] == (
-        "line,text,start,end,label,value,confidence,record_confidence".split(",")
-    )
+    header = "line,text,start,end,label,value,confidence,record_confidence".split(",")
+    assert [*rows[0]] == header
     values = [(x, field) for x in found for field in fields_of(x) or [("",) * 4]]
     values = [(str(one["line"]), field[3]) for one, field in values]
     assert [(row["line"], row["value"]) for row in rows] == values

@@ -98,9 +98,8 @@ def test_weights_of_a_tree(tmp_path, monkeypatch):
     assert {"LOC", "LOC/city", "LOC/land"} <= row["weights"].keys()
     for name, weight in row["weights"].items():
         of_label = every["labels"][name]
-        assert weight in [
-            x["weight"] for x in of_label if x["feature"] == "end:LOWER=london"
-        ]
+        ends = [x["weight"] for x in of_label if x["feature"] == "end:LOWER=london"]
+        assert weight in ends
     levels = nlp.get_pipe("hosemi").level_weights
     n_weights = sum(map(np.count_nonzero, levels.matrix))
     of_levels = [levels.column(v)[1] for v in np.flatnonzero(levels.tree.level > 1)]

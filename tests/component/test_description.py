@@ -105,9 +105,8 @@ def test_names_are_escaped(label):
     hosemi.spans_key = "<i>"
     texts = Reader(hosemi._repr_html_()).texts
     assert texts[0] == label and label in texts[1:] and "spans_key = '<i>'" in texts
-    assert repr(hosemi) == (
-        f"<HighOrderSemiCRF {label!r}: trained, 1 document, 1 labels ({label})>"
-    )
+    text = f"<HighOrderSemiCRF {label!r}: trained, 1 document, 1 labels ({label})>"
+    assert repr(hosemi) == text
 
 
 def test_many_labels_are_cut_short():

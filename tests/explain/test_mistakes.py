@@ -248,9 +248,8 @@ def test_excerpts_are_the_text():
 
 def test_command_refuses(folder, tmp_path):
     model, gold = folder / "model", folder / "gold.spacy"
-    assert "There is nothing to look at" in run(
-        folder / "blank", folder / "none.spacy", code=2
-    )
+    args = folder / "blank", folder / "none.spacy"
+    assert "There is nothing to look at" in run(*args, code=2)
     assert "There is no file" in run(model, tmp_path / "no.spacy", code=2)
     (tmp_path / "bad.spacy").write_bytes(b"no")
     assert "Cannot read" in run(model, gold, "--train", tmp_path / "bad.spacy", code=2)

@@ -293,7 +293,6 @@ def test_all_features_of_presets_have_words():
         assert in_words(f"{template}={' & '.join('1' for _ in template.atoms)}")
     assert in_words("NUMBER[-2]=1") == "the word 2 before is a single digit"
     assert in_words("LOWER[1]=$") == "there is no word after"
-    assert in_words("LOWER & LOWER[-1]=a & &", True) == (
-        'the first word is "a" and the last word is "&"'
-    )
+    text = 'the first word is "a" and the last word is "&"'
+    assert in_words("LOWER & LOWER[-1]=a & &", True) == text
     assert in_words("_.topic=1") == in_words("mine=a & b") == ""

@@ -48,9 +48,8 @@ def test_texts_equal_documents():
     texts = Instances.of_texts(NLP.vocab, *columns)
     again = [Instances([text]) for text in texts]
     for name in ("orths", "spaces"):
-        assert np.concatenate([getattr(x, name) for x in again]).tolist() == (
-            getattr(expected, name).tolist()
-        )
+        values = getattr(expected, name).tolist()
+        assert np.concatenate([getattr(x, name) for x in again]).tolist() == values
     for text, alone, doc in zip(texts, again, docs):
         assert (len(text), text.text) == (len(doc), doc.text)
         for name in (ORTH, "SPACY"):
