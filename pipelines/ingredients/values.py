@@ -42,7 +42,7 @@ AND = re.compile(r" ?(and|and a|&|\+|plus) ?")
 TIMES = re.compile(r"[ -]*([x×*(]|\bof\b| )[ -]*")
 # What is one number, though a model may find a part of it alone.
 RUN = re.compile(
-    rf"\d+(,\d+)+(\.\d+)?|\bbetween [\d½ /]+ and [\d½ /]*\d|\b({'|'.join(WORDS)}|\d+)"
+    rf"\b\d+(,\d+)+(\.\d+)?|\bbetween [\d½ /]+ and [\d½ /]*\d|\b({'|'.join(WORDS)}|\d+)"
     rf"[ -](a )?({'|'.join(SCALES)})\b([ -](and )?({'|'.join([*ONES, *TENS])})\b)*",
     re.IGNORECASE,
 )
@@ -214,12 +214,11 @@ def read_amounts(doc: Doc) -> list[Amount]:
     """Returns the amounts that spans of quantities and units make together."""
     measures: list[_Measure] = []
     container, n_inside, end = "", 1, 0
-    runs = [match.span() for match in RUN.finditer(doc.text)]
+    runs = {k: x.span() for x in RUN.finditer(doc.text) for k in range(*x.span())}
     for span in (x for x in doc.ents if x.label_ in ("quantity", "unit")):
-        start, stop = place = span.start_char, span.end_char
-        if span.label_ == "quantity":
-            around = (x for x in runs if x[0] <= start < stop <= x[1])
-            start, stop = next(around, place)
+        start, stop = span.start_char, span.end_char
+        if span.label_ == "quantity" and start in runs:
+            start, stop = runs[start][0], max(runs[start][1], stop)
         if start < end:
             continue
         between = doc.text[end:start].strip(" -").lower()
