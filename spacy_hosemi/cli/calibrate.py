@@ -177,12 +177,8 @@ def _print_calibrated(component: str, calibration: Calibration) -> None:
     )
     for reliability in calibration.reliability:
         bins = [
-            (
-                f"{b.low:.2f} to {b.high:.2f}",
-                b.n,
-                f"{b.confidence:.3f}",
-                f"{b.right:.3f}",
-            )
+            (f"{b.low:.2f} to {b.high:.2f}", b.n)
+            + (f"{b.confidence:.3f}", f"{b.right:.3f}")
             for b in reliability.bins
         ]
         of_bins = ("confidence", "entities", "mean", "right")
@@ -192,29 +188,17 @@ def _print_calibrated(component: str, calibration: Calibration) -> None:
             f"log loss {reliability.log_loss:.4f}"
         )
     if calibration.expected:
-        best = chosen["expected_f1"]
-        _print_points(
-            "by expected_f1",
-            ("", "expected_f1"),
-            {
-                ("*" if value == best else "", json.dumps(value)): point
-                for value, point in calibration.expected.items()
-            },
-        )
-    best = chosen.get("min_confidence")
-    _print_points(
-        "what is left",
-        ("", "min_confidence"),
-        {
-            ("*" if value == best else "", _name(value)): point
-            for value, point in calibration.thresholds
-        },
-    )
+        best, expected = chosen["expected_f1"], calibration.expected.items()
+        rows = [("*" * (x == best), json.dumps(x), point) for x, point in expected]
+        _print_points("by expected_f1", ("", "expected_f1"), rows)
+    best, thresholds = chosen.get("min_confidence"), calibration.thresholds
+    rows = [("*" * (x == best), _name(x), point) for x, point in thresholds]
+    _print_points("what is left", ("", "min_confidence"), rows)
     if calibration.by_label:
         of_labels = calibration.by_label.items()
-        points = {(label, _name(least)): point for label, (least, point) in of_labels}
+        rows = [(label, _name(least), point) for label, (least, point) in of_labels]
         header = ("label", "min_confidence")
-        _print_points("what is left of each label", header, points)
+        _print_points("what is left of each label", header, rows)
     for note in calibration.notes:
         say(f"Note: {note}")
     for key, value in chosen.items():
@@ -222,12 +206,12 @@ def _print_calibrated(component: str, calibration: Calibration) -> None:
 
 
 def _print_points(
-    title: str, header: tuple[str, str], points: dict[tuple[str, str], Point]
+    title: str, header: tuple[str, str], points: list[tuple[str, str, Point]]
 ) -> None:
     """Prints how many entities are left, and their scores in per cent."""
     rows = [
         (*names, x.n, *(f"{100 * y:.2f}" for y in (x.precision, x.recall, x.f1)))
-        for names, x in points.items()
+        for *names, x in points
     ]
     header_of_all = (*header, "entities", "precision", "recall", "F1")
     print_table(title, header_of_all, rows, "llrrrr")

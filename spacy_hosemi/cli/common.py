@@ -324,12 +324,9 @@ def readers_of(
     def reader_of(path: str) -> TextReader:
         suffix = Path(path).suffix.lower()
         if path != "-" and not is_file(path):
+            is_folder, missing = Path(path).is_dir(), f"There is no file {path!r}"
             expected = "Expected lines of text, or - for a pipe, after the model."
-            is_folder = Path(path).is_dir()
-            what = (
-                f"{path!r} is a folder" if is_folder else f"There is no file {path!r}"
-            )
-            fail(what, expected)
+            fail(f"{path!r} is a folder" if is_folder else missing, expected)
         if column is not None:
             how: dict[str, Any] = {"max_chars": max_chars, "has_marks": has_marks}
             how["delimiter"] = _TABLES.get(suffix)

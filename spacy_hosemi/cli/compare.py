@@ -14,7 +14,7 @@ from .streams import failing, shortened
 
 if TYPE_CHECKING:
     from ..component.judging import DocumentResult
-    from ..explain.comparing import ChangedSpan, Comparison, Difference
+    from ..explain.comparing import Comparison, Difference
 
 
 @hosemi_cli.command("compare", no_args_is_help=True)
@@ -79,8 +79,9 @@ def _print(
         ("became wrong", comparison.worse, "is wrong, is new"),
     ):
         cells = [
-            (answers[change.document].number, *_row(change, wrong))
-            for change in changes[:n_examples]
+            (answers[x.document].number, x.label)
+            + (shortened(x.text, 50), "" if x.is_gold else wrong)
+            for x in changes[:n_examples]
         ]
         if n_examples:
             columns = ("document", "label", "span", "")
@@ -101,8 +102,3 @@ def _cells(difference: Difference) -> tuple[str, ...]:
     a, b, low, high = (100 * x for x in astuple(difference)[:4])
     span = f"{low:+.2f} to {high:+.2f}"
     return f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}", span, f"{difference.p:.4f}"
-
-
-def _row(change: ChangedSpan, wrong: str) -> tuple[Any, ...]:
-    kind = "" if change.is_gold else wrong
-    return change.label, shortened(change.text, 50), kind

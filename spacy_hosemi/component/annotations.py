@@ -125,11 +125,8 @@ def _add_entities(doc: Doc, ents: list[DocSpan], name: str) -> None:
     is_taken = np.zeros(len(doc), bool)
     for ent in ents:
         is_taken[ent.start : ent.end] = True
-    preset = [
-        ent
-        for ent in preset_entities(doc, name)
-        if not is_taken[ent.start : ent.end].any()
-    ]
+    preset = preset_entities(doc, name)
+    preset = [x for x in preset if not is_taken[x.start : x.end].any()]
     free = np.flatnonzero(is_blocked(doc) & ~is_taken).tolist()
     doc.set_ents([*preset, *ents], blocked=[doc[i : i + 1] for i in free])
 

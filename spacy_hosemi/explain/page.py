@@ -84,19 +84,9 @@ class Card:
     explanation: Explanation | None
 
     @property
-    def start(self) -> int:
-        """In characters."""
-        return self.tokens.start_char
-
-    @property
-    def end(self) -> int:
-        """In characters, exclusive."""
-        return self.tokens.end_char
-
-    @property
-    def text(self) -> str:
-        """Of the span."""
-        return self.tokens.text
+    def place(self) -> tuple[int, int]:
+        """In characters, the end exclusive."""
+        return self.tokens.start_char, self.tokens.end_char
 
     @cached_property
     def bars(self) -> list[tuple[str, str, str, float, float]]:
@@ -249,13 +239,14 @@ def in_lines(cards: Iterable[Card]) -> list[list[Card]]:
     lines: list[list[Card]] = []
     for card in cards:
         for line in lines:
-            if all(card.end <= x.start or x.end <= card.start for x in line):
+            (start, end), places = card.place, [x.place for x in line]
+            if all(end <= i or j <= start for i, j in places):
                 line.append(card)
                 break
         else:
             if len(lines) < N_LINES:
                 lines.append([card])
-    return [sorted(line, key=attrgetter("start")) for line in lines]
+    return [sorted(line, key=attrgetter("place")) for line in lines]
 
 
 def parts_of(
@@ -263,11 +254,11 @@ def parts_of(
 ) -> Parts:
     """Cuts a text wherever an answer or a span of the lines begins or ends."""
     cards = [*answers, *chain(*lines)]
-    places = {0, len(text), *(x.start for x in cards), *(x.end for x in cards)}
+    places = {0, len(text), *chain(*(card.place for card in cards))}
     parts: Parts = []
     for start, end in pairwise(sorted(places)):
         below = [_at(start, line) for line in lines]
-        begins = [card for card in below if card and card.start == start]
+        begins = [card for card in below if card and card.place[0] == start]
         # Numbers have no direction of their own, and would go to the other end of a
         # piece whose direction is not that of the paragraph.
         mark = _MARKS.get(bidirectional(text[start:end][:1] or " "), "")
@@ -282,8 +273,8 @@ def parts_of(
 
 def _at(place: int, cards: Sequence[Card]) -> Card | None:
     """Returns the card with a character, of those from left to right."""
-    k = bisect_right(cards, place, key=attrgetter("start")) - 1
-    return cards[k] if k >= 0 and place < cards[k].end else None
+    k = bisect_right(cards, place, key=lambda card: card.place[0]) - 1
+    return cards[k] if k >= 0 and place < cards[k].place[1] else None
 
 
 # mistakes

@@ -38,7 +38,9 @@ def add_checked(
     lost: list[Fault] = []
     good: list[LabeledSpan] = []
     wrong: list[LabeledSpan] = []
-    starts = _starts(text.tokens) if text.in_tokens and text.tokens else None
+    starts = None
+    if text.in_tokens and text.tokens:  # of tokens joined by blanks, and of one more
+        starts = [*accumulate((len(x) + 1 for x in text.tokens), initial=0)]
     for k, raw in enumerate(text.judged):
         try:
             span = _in_characters(text, raw, offsets, starts)
@@ -88,7 +90,7 @@ def _in_characters(
     """Returns a span in characters, from one in tokens if there are starts of them.
     Raises a ValueError that says what is wrong with the span."""
     _check_label(span.label)
-    raw = f"the span {_as_given(span)}"
+    raw = f"the span [{span.start}, {span.end}, {shown(span.label)}]"
     mended = offsets.mend(text, span) if text.has_offsets else span
     n = len(text.text) if starts is None else len(starts) - 1
     unit = "characters" if starts is None else "tokens"
@@ -115,15 +117,6 @@ def _check_label(label: str) -> None:
             f"a span has the label {shown(label)}; expected printable characters, "
             "without white space at its ends"
         )
-
-
-def _as_given(span: LabeledSpan) -> str:
-    return f"[{span.start}, {span.end}, {shown(span.label)}]"
-
-
-def _starts(tokens: Sequence[str]) -> list[int]:
-    """Returns where tokens joined by blanks begin, and where one more would."""
-    return list(accumulate((len(token) + 1 for token in tokens), initial=0))
 
 
 def trimmed(text: str, span: LabeledSpan) -> LabeledSpan:

@@ -180,6 +180,7 @@ NESTED_TAKEN = {
     **dict.fromkeys(("learn_rate_scale", "checkpoint_every"), NUMBERS),
     **dict.fromkeys(("l2", "rate"), [*NUMBERS, "{}"]),
     "border_factor": NUMBERS,
+    "encoder_factor": NUMBERS,
     "threshold": ["1.0"],
     **dict.fromkeys(("label", "patience"), ["null"]),
     **dict.fromkeys(("separator", "log", "checkpoint"), TEXTS),

@@ -94,13 +94,13 @@ def test_answers_and_others(nlp):
     page = Page(pipe, [doc], threshold=0.02, k=3)
     (shown,) = page._docs
     places = [(x.start_char, x.end_char, x.label_) for x in doc.ents]
-    assert [(x.start, x.end, x.label) for x in shown.answers] == places
+    assert [(*x.place, x.label) for x in shown.answers] == places
     assert shown.probability == pytest.approx(doc._.record_confidence)
     found = [x.probability for x in shown.others]
     assert found == sorted(found, reverse=True)
     assert min(x.probability for x in shown.others) >= 0.02
-    assert {(x.start, x.end, x.label) for x in shown.others}.isdisjoint(
-        (x.start, x.end, x.label) for x in shown.answers
+    assert {(*x.place, x.label) for x in shown.others}.isdisjoint(
+        (*x.place, x.label) for x in shown.answers
     )
     assert [x.number for x in shown.others] == [*range(1, len(shown.others) + 1)]
     assert len(shown.ranked) == 3 and shown.ranked[0][0] == shown.probability
@@ -125,7 +125,7 @@ def test_hundreds_of_others(nlp):
     assert sum(x.explanation is not None for x in shown.others) == N_EXPLAINED
     assert shown.n_lines == N_LINES
     for line in in_lines(shown.others):
-        assert all(a.end <= b.start for a, b in zip(line, line[1:]))
+        assert all(a.place[1] <= b.place[0] for a, b in zip(line, line[1:]))
     found = Reader(str(page_of(nlp, [text], threshold=1e-3)))
     assert found.texts == [text]
 
