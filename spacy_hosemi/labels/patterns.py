@@ -73,14 +73,10 @@ def mine_patterns(
     max_patterns: int | None = None,
     unseen: bool = True,
 ) -> tuple[list[Pattern], list[Pattern]]:
-    """Returns patterns whose weights are trained, and forbidden ones.
-
-    max_order (int): The length of the longest pattern - 1; 0: only forbidden patterns.
-    min_count (int): How often a pattern of three or more names must occur.
-    max_patterns (Optional[int]): At most this many of these, the most frequent ones.
-    unseen (bool): Also bigrams that do not occur, so that their weights can become
-        negative; without a weight they would score 0.
-    """
+    """Returns patterns whose weights are trained, of up to max_order + 1 names, and
+    forbidden ones. Of those with three or more names the `max_patterns` most frequent
+    that occur `min_count` times; with `unseen` also bigrams that do not occur, so that
+    their weights can become negative: without one they would score 0."""
     counts = _count_patterns(inventory, sequences, max_order)
     forbidden = inventory.forbidden()
     excluded = set(forbidden)

@@ -28,12 +28,9 @@ Search = Callable[[Batch, int, Span], ScoredSegments]
 def blocking_constraints(
     decoder: FlatDecoder, batch: Batch, k: int, span: Span, search: Search
 ) -> list[str]:
-    """Says why no segmentation of an instance has a span, or does not have it.
-
-    search (Callable): `best_with` or `best_without`, which finds nothing.
-    RETURNS (List[str]): Each constraint that blocks the span alone; all rules together
-        if no single rule does.
-    """
+    """Returns why no segmentation of an instance has a span, or does not have it: each
+    constraint that blocks the span alone; all rules together if no single rule does.
+    `search` is `best_with` or `best_without`, which finds nothing."""
     inventory, grammar = decoder.inventory, decoder.automaton.grammar
     borders = borders_of(batch.tokens[k], inventory)
     if borders is not None and ((span[0] < borders) & (borders < span[1])).any():

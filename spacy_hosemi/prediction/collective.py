@@ -66,12 +66,9 @@ def equal_words(doc: Doc) -> list[Group]:
 
 
 def mean_of_others(values: Floats, groups: Iterable[Group]) -> Floats:
-    """For each token the mean of the values at the other tokens of its group.
-
-    values (float64 [n, L]): Of n tokens.
-    groups (Iterable[int [K]]): Two tokens or more each; no token is in two groups.
-    RETURNS (float64 [n, L]): 0 for tokens in no group.
-    """
+    """Returns for each of n tokens the mean of the values, float64 [n, L], at the other
+    tokens of its group; 0 for tokens in no group. Groups have two tokens or more, and
+    no token is in two."""
     means = np.zeros_like(values)
     for group in groups:
         of_group = values[group]

@@ -98,13 +98,9 @@ def contributions(
     second: Sequence[Segment],
     difference: float,
 ) -> list[Contribution]:
-    """RETURNS (List[Contribution]): What score(first) - score(second) is the sum of:
-    those parts that are not 0, the largest ones first.
-
-    first, second (Sequence[Tuple[int, int, int]]): Two segmentations of an instance;
-        both are possible.
-    difference (float): Of their scores.
-    """
+    """Returns what score(first) - score(second) is the sum of: those parts that are not
+    0, the largest ones first. Both segmentations of the instance are possible;
+    `difference` is that of their scores."""
     between = ScoreDifference(scoring, first, second)
     parts = [
         *_of_features(between),

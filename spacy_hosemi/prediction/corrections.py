@@ -30,14 +30,10 @@ def read_corrections(
     labels: Collection[str],
     clean_text: bool = False,
 ) -> PartialLabels:
-    """RETURNS (PartialLabels): The arguments of `redecode`, in tokens.
-
-    labels (Collection[str]): Known ones.
-    clean_text (bool): Whether spans begin and end with words that can be seen.
-    RAISES (ValueError): HS095 no span of the document; HS096 unknown label; HS097 two
-        spans of keep overlap; HS098 a span is in both.
-    RAISES (TypeError): HS043 keep or forbid is no list.
-    """
+    """Returns the arguments of `redecode` in tokens; with `clean_text` spans begin and
+    end with words that can be seen. Raises ValueError for no span of the document
+    (HS095), an unknown label (HS096), spans of keep that overlap (HS097), and a span in
+    both (HS098); TypeError HS043 if one of them is no list."""
     args = doc, inventory, labels, clean_text
     required: list[Any] = read_spans("keep", keep, *args)
     forbidden = read_spans("forbid", forbid, *args)
@@ -98,12 +94,9 @@ def read_span(
     labels: Collection[str],
     clean_text: bool = False,
 ) -> AnySpan:
-    """RETURNS (Tuple[int, int, Optional[str]]): A span that a user gives, in tokens.
-
-    name (str): What it is; "forbid": it need not be possible, nor have a label;
-        "spans": it need not be possible.
-    RAISES (ValueError): HS095 no span of the document; HS096 unknown label.
-    """
+    """Returns a span that a user gives, in tokens. `name` says what it is; one of
+    "forbid" or "spans" need not be possible, and one of "forbid" needs no label. Raises
+    ValueError for no span of the document (HS095) and an unknown label (HS096)."""
     if isinstance(value, DocSpan):
         span: Any = (value.start, value.end, value.label_ or None)
         reason = "" if value.doc is doc else "a span of another document"

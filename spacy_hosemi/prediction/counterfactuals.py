@@ -56,13 +56,10 @@ def counterfactuals(
     span: Span,
     instead: Sequence[Span],
 ) -> list[Change]:
-    """RETURNS (List[Change]): What would change whether a span is predicted; with
-    labels in a tree, whether one with a label below its name is. Those after which the
-    probability of the span is nearest to what it was come first.
-
-    posterior (Posterior): Of the document, as it is predicted.
-    instead (Sequence[Tuple[int, int, str]]): The spans that there are instead.
-    """
+    """Returns what would change whether a span is predicted; with labels in a tree,
+    whether one with a label below its name is. Those after which the probability of the
+    span is nearest to what it was come first. `posterior` is of the document as it is
+    predicted, `instead` the spans that there are instead."""
     answer, before = _answer(decoder, doc, span)
     is_there = _has(answer, span, decoder)
     changes = []

@@ -90,17 +90,11 @@ def explain(
     with_changes: bool = False,
     progress: Progress = unseen,
 ) -> list[Explanation]:
-    """RETURNS (List[Explanation]): Why spans are predicted, or why they are not.
-
-    doc (Doc): As it is predicted.
-    spans (Sequence[Tuple[int, int, str]]): Any; their labels are known.
-    answer (Set[Tuple[int, int, str]]): What was predicted.
-    with_changes (bool): Whether to look for changes, which takes a prediction for each.
-    progress (Callable): Called with explanations, and `total`, the number of spans;
-        yields the same.
-    RAISES (ValueError): HS060 no segmentation is possible; HS095 a span begins or ends
-        within a word of clean text.
-    """
+    """Returns why spans are predicted, or why they are not. `doc` is as it is
+    predicted, `answer` has the predicted spans; changes take a prediction for each;
+    `progress` is called with explanations and `total`, the number of spans, and yields
+    the same. Raises ValueError if no segmentation is possible (HS060), or a span begins
+    or ends within a word of clean text (HS095)."""
     posterior = decoder.posterior(doc)
     words = posterior.batch.words.get(0)
     for span in spans:

@@ -122,12 +122,9 @@ class Guarantee:
         return verdicts
 
     def departs(self, n: int, n_low: int) -> bool:
-        """Whether the share of what has a low probability differs more from that of the
-        calibration data than chance explains: the normal test of two proportions, at
-        the level .001.
-
-        n, n_low (int): Records or spans, and those of them that are `Usual.is_low`.
-        """
+        """Returns whether the share of what has a low probability, `n_low` of n records
+        or spans, differs more from that of the calibration data than chance explains:
+        the normal test of two proportions, at the level .001."""
         if self.usual is None:
             return False
         total, below = n + self.usual.n, n_low + self.usual.n_below

@@ -23,15 +23,10 @@ def path_confidence_steps(
     segments: Sequence[list[Segment]],
     answers: Sequence[PathAnswer | None],
 ) -> Steps[list[list[float]]]:
-    """Probabilities of predicted spans. Where a sweep finds it, the batch is given the
-    probability of the segmentation, too.
-
-    spans (Sequence[Sequence[Tuple[int, int, str]]]): Predicted in each instance.
-    segments (Sequence[List[Tuple[int, int, int]]]): The segmentations that have these
-        spans, and maybe existing ones.
-    answers (Sequence[Optional[PathAnswer]]): What is known of these already.
-    RETURNS (List[List[float]]): In [0, 1].
-    """
+    """Returns the probabilities of the predicted spans of each instance. `segments` are
+    the segmentations that have these spans, and maybe existing ones; `answers` what is
+    known of them already. Where a sweep finds it, the batch is given the probability of
+    the segmentation, too."""
     rows = range(len(spans))
     if batch.source.inventory.on_tokens:  # several segmentations may have these spans
         return (yield from confidence_steps(batch, rows, spans))

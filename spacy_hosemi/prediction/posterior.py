@@ -66,13 +66,9 @@ class AnyPosterior(Protocol):
     def locate(
         self, spans: Iterable[Span], labels: Container[str] | None = None
     ) -> list[tuple[int, Span] | None]:
-        """Finds the instance of each span.
-
-        labels (Optional[Container[str]]): Known ones; None: all are.
-        RETURNS (List[Optional[Tuple[int, Tuple[int, int, str]]]]): The instance, and
-            the span in its tokens; None: no instance has all its tokens, or its label
-            is unknown.
-        """
+        """Returns the instance of each span, and the span in its tokens; None if no
+        instance has all its tokens, or its label is not among `labels` (None: all are
+        known)."""
         batch, rows = self.batch, self.rows
         starts = [0] if batch.starts is None else [batch.starts[k] for k in rows]
         words, places = batch.words.get(rows[0]), []
@@ -96,12 +92,9 @@ class AnyPosterior(Protocol):
         return [*of_rows.values()]
 
     def options(self, k: int) -> list[list[Option]]:
-        """RETURNS (List[List[Tuple[float, Tuple[Span, ...]]]]): Of each instance, log
-        probability and spans of the k most probable segmentations, best first; no two
-        have the same spans.
-
-        RAISES (ValueError): HS060 no segmentation is possible.
-        """
+        """Returns log probability and spans of the k most probable segmentations of
+        each instance, best first; no two have the same spans. Raises ValueError HS060
+        if no segmentation is possible."""
         ...
 
     def entropy(self) -> float:

@@ -34,13 +34,10 @@ class RankedSegmentation(NamedTuple):
 def ranked(
     decoder: Decoder, doc: Doc, later: Sequence[Span], k: int
 ) -> list[RankedSegmentation]:
-    """RETURNS (List[RankedSegmentation]): The predicted segmentation of a document,
-    then the most probable other ones: k together, or fewer if no more are possible.
-
-    doc (Doc): As it is predicted.
-    later (Sequence[Tuple[int, int, str]]): Entities that came after the prediction.
-    RAISES (ValueError): HS043 k; HS060 no segmentation is possible.
-    """
+    """Returns the predicted segmentation of a document, then the most probable other
+    ones: k together, or fewer if no more are possible. `doc` is as it is predicted,
+    `later` has the entities that came afterwards. Raises ValueError HS043 for k, HS060
+    if no segmentation is possible."""
     k = read("k", integer(1), k)
     existing = read_existing(doc, decoder.options.name) or NOTHING
     shown = [*existing.required, *later]

@@ -28,13 +28,9 @@ _TINY = 1e-13
 
 
 def log_probability(batch: Batch, k: int, spans: Sequence[Span]) -> float:
-    """Computes the probability of the segmentations of an instance with exactly some
-    spans; some segmentation is possible.
-
-    spans (Sequence[Tuple[int, int, str]]): Sorted, without existing entities, which are
-        given.
-    RETURNS (float): In nats, at most 0; -inf if there is none.
-    """
+    """Returns the log probability of the segmentations of an instance with exactly some
+    spans, which are sorted, beside existing entities; -inf if there is none. Some
+    segmentation is possible."""
     automaton, inventory = batch.source.automaton, batch.source.inventory
     n_tokens, existing = len(batch.tokens[k]), batch.existing[k]
     potentials, limits = batch.potentials[k], batch.constraints[k]

@@ -51,12 +51,9 @@ def select_features(
     observed_max: int | None = None,
 ) -> Selection:
     """Returns the features of training documents that get weights, see the head of this
-    module; warns by HSW03 if some features or pairs get none.
-
-    observed_min_count (int): How often a feature of transitions must occur with a
-        pattern.
-    observed_max (Optional[int]): The most patterns of such a feature.
-    """
+    module; warns by HSW03 if some features or pairs get none. A feature of transitions
+    must occur `observed_min_count` times with a pattern, and has at most
+    `observed_max`."""
     roles = extractor.features.transition_roles
     of_roles: dict[str, list[Keys]] = {role: [] for role in roles}
     keys, in_tokens, in_docs = count_features(extractor, docs, of_roles)
@@ -282,15 +279,11 @@ def mine_transitions(
     max_patterns: int | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Returns whether each row of the table is a feature of transitions, bool [R], and
-    their pairs (row, column of a pattern) in the gold of completely annotated
-    documents, as row * C + column, int64 [N], ascending.
-
-    read (Dict[str, uint64 [n, T]]): The keys of concatenated documents, by role.
-    sizes (Sequence[int]): The number of tokens of each document.
-    min_count (int): How often a pair must occur.
-    max_patterns (Optional[int]): The most pairs of a row: the most frequent ones; of
-        equals the shorter patterns, then those of the first labels.
-    """
+    their pairs in the gold of completely annotated documents, as row * C + column of a
+    pattern, int64 [N], ascending. `read` has the keys of concatenated documents of
+    these `sizes`, by role, uint64 [n, T]. A pair must occur `min_count` times, and a
+    row has its `max_patterns` most frequent ones; of equals the shorter patterns, then
+    those of the first labels."""
     n_columns = automaton.n_columns
     is_transition = np.zeros(len(table), bool)
     occurrences = [np.zeros(0, np.int64)]

@@ -147,12 +147,9 @@ def minimize_bounded(
     callback: Callable[[Floats], bool],
     is_bounded: NDArray[np.bool_],
 ) -> tuple[bool, str]:
-    """Minimizes a smooth function of bounded weights, see `minimize_smooth`.
-
-    start (float64 [N] or [2 N]): Of 2 N numbers, the last N are those that are
-        subtracted, and none is below 0.
-    is_bounded (bool [N]): Which of N weights must be 0 or more.
-    """
+    """Minimizes a smooth function of bounded weights, see `minimize_smooth`. Of a start
+    with 2 N numbers, the last N are subtracted, and none is below 0. `is_bounded`, bool
+    [N], says which weights must be 0 or more."""
     from scipy.optimize import Bounds, minimize
 
     def stop_at_last(x: Floats) -> None:
