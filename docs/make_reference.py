@@ -161,7 +161,7 @@ BLOCKS_WITHIN = {
     "segment_functions": "[Functions of segments](features.md#of-whole-segments), by "
     "the name that templates read.",
     "tok2vec": "[Word vectors](#word-vectors), another frozen encoder, or one that is "
-    "trained online: [scores from them](choosing-a-config.md#encoders) are added.",
+    "trained online: [scores from them](vectors.md) are added.",
 }
 
 
