@@ -13,18 +13,19 @@ are not: training and prediction take turns, see `taking_turns`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import RLock
+from time import process_time
 from typing import Any
 
 import numpy as np
 from blis.py import gemm  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from spacy.tokens import Doc
-from spacy.util import replace_model_node
+from spacy.util import logger, replace_model_node
 from spacy.vocab import Vocab
 from thinc.api import Linear, Model, zero_init
 
@@ -50,6 +51,9 @@ UNIT = 30**0.5
 # Documents that are encoded by one call; vectors that are in double precision at a
 # time, so that they stay in the cache of the processor.
 _N_TOGETHER, _N_ROWS = 256, 512
+
+# Seconds from which on the time of an encoder is said.
+_LONG = 1.0
 
 # While a fit goes on: the vectors of documents that were encoded, by encoder and words.
 _KEPT: ContextVar[dict[Any, Vectors] | None] = ContextVar("_KEPT", default=None)
@@ -261,23 +265,30 @@ def keeping_vectors() -> Iterator[None]:
         _KEPT.reset(token)
 
 
-def vectors_of(model: Model[Any, Any], parts: Sequence[Doc]) -> list[Vectors]:
-    """Returns the vectors of parts, which are documents, or all sentences of documents.
-    Raises ValueError HS389 if these are no vectors, or of another width."""
-    docs, borders = documents(parts)
+def vectors_of(
+    model: Model[Any, Any],
+    parts: Sequence[Doc],
+    progress: Callable[[list[slice]], Iterable[slice]] = iter,
+) -> Vectors:
+    """Returns the vectors of all tokens of parts, which are documents, or all sentences
+    of documents. Raises ValueError HS389 if these are no vectors, or of another width.
+    """
+    docs, _ = documents(parts)
     tok2vec, width = model.get_ref("tok2vec"), model.get_ref("output").get_dim("nI")
     kept, encoder = _KEPT.get(), tok2vec.attrs.get("digest")
     if kept is None or encoder is None:
         kept = {}
     keys = [(encoder, doc.text, doc.to_array("ORTH").tobytes()) for doc in docs]
-    missing = {key: doc for key, doc in zip(keys, docs) if key not in kept}
-    for at in _slices(len(missing), _N_TOGETHER):
-        together = [*missing.items()][at]
+    missing = [*{x: doc for x, doc in zip(keys, docs) if x not in kept}.items()]
+    began, n = process_time(), sum(len(doc) for _, doc in missing)
+    for at in progress(_slices(len(missing), _N_TOGETHER)):
+        together = missing[at]
         vectors = tok2vec.predict([doc for _, doc in together])
         for (key, doc), of_doc in zip(together, vectors):
             kept[key] = _checked(tok2vec.ops.to_numpy(of_doc), doc, width, tok2vec)
-    rows = np.concatenate([np.zeros((0, width), np.float32), *(kept[x] for x in keys)])
-    return [rows[i:j] for i, j in zip(borders, borders[1:])]
+    if n and (seconds := process_time() - began) > _LONG:
+        logger.info("Encoded %s tokens in %.1f CPU s", f"{n:,}", seconds)
+    return np.concatenate([np.zeros((0, width), np.float32), *(kept[x] for x in keys)])
 
 
 def _checked(vectors: Any, doc: Doc, width: int, tok2vec: Tok2Vec) -> Vectors:

@@ -20,9 +20,7 @@ def bar_of(total: int | None, what: str, unit: str, is_shown: bool) -> Any:
     return tqdm(total=total, desc=what, unit=unit, disable=disable)
 
 
-def watched(documents: Collection[Item], what: str) -> Iterable[Item]:
+def watched(items: Collection[Item], what: str, unit: str = " docs") -> Iterable[Item]:
     """Passes over documents, with a bar on a terminal if it takes long."""
     # disable=None: on a terminal only.
-    return tqdm(
-        documents, desc=what, unit=" docs", leave=False, delay=DELAY, disable=None
-    )
+    return tqdm(items, desc=what, unit=unit, leave=False, delay=DELAY, disable=None)

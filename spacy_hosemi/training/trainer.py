@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..model import tok2vec
 from ..model.active_features import Rows, read_docs
 from ..model.span_scorer import weights_of
 from ..model.state import ModelState
+from ..model.tok2vec import Vectors
 from ..model.weights import edits
 from ..model.weights.penalty_groups import PENALTY_GROUPS
 from ..model.weights.vector import by_weight, row_values
@@ -30,6 +32,7 @@ from .data_checks import warn_functions, warn_rules
 from .feature_selection import select_features
 from .growth import SeenDocs, grow
 from .objectives import Objective, divergence
+from .progress import watched
 from .training_set import Levels, TrainingSet
 
 Scorer = Model[list[Doc], list[Potentials]]
@@ -142,9 +145,8 @@ class Trainer:
         args = self.schema.automaton, objective, corpus.docs, corpus.golds
         vectors = None
         if self.model.layers:
-            vectors = tok2vec.vectors_of(self.model, corpus.docs)
-            every, n_labels = np.concatenate(vectors), len(self.weights.state.tail)
-            of_vectors = tok2vec.no_weights(every, n_labels)
+            vectors = self._vectors_of(corpus.docs)
+            of_vectors = tok2vec.no_weights(vectors, len(self.weights.state.tail))
             self.weights.replace(replace(self.weights.state, of_vectors=of_vectors))
         return TrainingSet(self.weights, *args, self._levels_of(corpus), vectors)
 
@@ -154,8 +156,14 @@ class Trainer:
         rows = [read_docs(state, [doc], is_train) for doc in docs]
         if state.of_vectors is None:
             return rows
-        vectors = tok2vec.vectors_of(self.model, docs)
+        borders = np.cumsum([len(doc) for doc in docs])
+        vectors = np.split(self._vectors_of(docs), borders)
         return [replace(x, vectors=of_doc) for x, of_doc in zip(rows, vectors)]
+
+    def _vectors_of(self, docs: Sequence[Doc]) -> Vectors:
+        """Returns the vectors of all tokens of instances."""
+        bar = partial(watched, what="Encoding", unit=" batches")
+        return tok2vec.vectors_of(self.model, docs, bar)
 
     def finish_vectors(self) -> None:
         """Makes the weights of frozen vectors, if a fit has found some, those of the

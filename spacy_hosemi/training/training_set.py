@@ -93,8 +93,8 @@ class TrainingSet:
         Features of tokens of all documents by role, of segments, and of transitions by
         document.
     levels (Optional[Levels]): What fits the levels of a tree below, if there are some.
-    vectors (Optional[Sequence[float32 [n, d]]]): Frozen vectors of the tokens of each
-        document, whose weights the state has.
+    vectors (Optional[float32 [N, d]]): Frozen vectors of the tokens of all documents,
+        whose weights the state has.
 
     watch (Optional[Callable]): Called by a fit with a log or patience, such as for
         scores on other documents.
@@ -111,14 +111,14 @@ class TrainingSet:
         docs: Sequence[Doc],
         golds: Sequence[Gold],
         levels: Levels | None = None,
-        vectors: Sequence[Vectors] | None = None,
+        vectors: Vectors | None = None,
     ) -> None:
         self.weights, self.automaton, self.objective = weights, automaton, objective
         self.golds, self.sizes = golds, [len(doc) for doc in docs]
         self.watch: Watch | None = None
         self.team = ALONE
         self._levels = levels
-        self._vectors = None if vectors is None else np.concatenate(vectors)
+        self._vectors = vectors
         self._chosen: Sequence[int] = range(len(docs))
         state = weights.state
         stores = {role: RowStore() for role in state.extractor.features.scored_roles}

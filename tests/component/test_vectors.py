@@ -301,8 +301,11 @@ def test_float16_will_do():
 
 @pytest.mark.parametrize("config", [{}, {"hierarchy": {}}])
 @pytest.mark.parametrize("dev", [None, True])
-def test_no_document_is_encoded_twice(config, dev):
+def test_no_document_is_encoded_twice(config, dev, monkeypatch):
     """With a search, folds, a log of dev; documents of the same words once."""
+    said = []
+    monkeypatch.setattr(tok2vec, "_LONG", 0.0)
+    monkeypatch.setattr(tok2vec.logger, "info", lambda *args: said.append(args[1]))
     if config:
         config = {"hierarchy": HIERARCHY, "max_order": 1}
     given = Given(numbers, digest="x")
@@ -310,6 +313,7 @@ def test_no_document_is_encoded_twice(config, dev):
     if dev:  # the same spans, and other words
         dev = [(text.replace("e", "i"), spans) for text, spans in pairs]
     fit_pairs(with_given(given, **config), pairs, l2="auto", dev=dev)
+    assert said == ["39"] * (2 if dev else 1)
     assert given.n_docs <= N_SAMPLES + (2 if dev else 1) * len(PAIRS)
 
 

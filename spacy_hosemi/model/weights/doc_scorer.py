@@ -138,7 +138,9 @@ class DocScorer:
         assert self._neural is not None
         each = [*potentials]
         if (of_vectors := self.state.of_vectors) is not None:  # a fit goes on
-            for vectors, of_doc in zip(tok2vec.vectors_of(self._neural, docs), each):
+            rows = tok2vec.vectors_of(self._neural, docs)
+            borders = np.cumsum([len(doc) for doc in docs])
+            for vectors, of_doc in zip(np.split(rows, borders), each):
                 of_vectors.add_scores(vectors, {x: getattr(of_doc, x) for x in ROLES})
             return each
         with tok2vec.taking_turns(self._neural):
