@@ -18,46 +18,6 @@ from .problems import INF, as_core, make_cells, zeros
 OBJECTIVES = ["spans", "f1"]
 
 
-# --- mbr by hand --------------------------------------------------------------------
-
-
-def test_the_best_need_not_have_the_most_correct_spans():
-    """A A 3, A O 2, O A 2, one A of two tokens 4, of 11 parts.
-
-    P(A at 0) = P(A at 1) = 5 / 11: A A gains 10 / 11, the best one 4 / 11.
-    """
-    automaton, potentials = zeros(
-        2, 2, tail=[-INF, 0.0], patterns=[(0, 0), (0, 1), (1, 0), (1, 1)]
-    )
-    potentials.cells = make_cells([(0, 2, 1, math.log(4))])
-    potentials.pattern[:] = -INF, math.log(2), math.log(2), math.log(3)
-    best = core.viterbi(automaton, potentials)[0]
-    assert best == [(0, 2, 1)]
-    assert core.mbr(automaton, potentials) == [(0, 1, 1), (1, 2, 1)]
-    assert core.mbr(automaton, potentials, "f1") == [(0, 1, 1), (1, 2, 1)]
-
-
-def test_f1_predicts_fewer_spans_than_spans():
-    """Two tokens, A with 4/5 and 1/10: a second span is right too seldom for F1.
-
-    E[gold] = 9/10. Of A O: 2 * 0.8 / 1.9 = 0.84; of A A: 2 * 0.9 / 2.9 = 0.62.
-    """
-    automaton, potentials = zeros(2, 2)
-    potentials.inside[:, 1] = math.log(4), -math.log(9)
-    assert core.mbr(automaton, potentials, "spans") == [(0, 1, 1), (1, 2, 1)]
-    assert core.mbr(automaton, potentials, "f1") == [(0, 1, 1), (1, 2, 0)]
-
-
-def test_f1_predicts_spans_that_are_not_likely():
-    """Ten tokens, A with 1/4 each: all of them gain more than none."""
-    automaton, potentials = zeros(10, 2)
-    potentials.inside[:, 1] = -math.log(3)
-    expected = [(k, k + 1, 1) for k in range(10)]
-    assert core.viterbi(automaton, potentials)[0] == [(k, k + 1, 0) for k in range(10)]
-    # all: 2 * 2.5 / 12.5 = 0.4; m of them: 2 m / 4 / (m + 2.5), which grows with m
-    assert core.mbr(automaton, potentials, "f1") == expected
-
-
 # --- mbr against enumeration --------------------------------------------------------
 
 

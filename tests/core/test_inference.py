@@ -74,6 +74,9 @@ def test_by_hand(hand):
     assert [row[3] * 77 for row in rows] == pytest.approx([22, 40, 51])
     assert found.segment(0, 2, 1) * 77 == pytest.approx(15)
     assert found.segment(0, 2, 0) == 0
+    ranked = [[(0, 1, 1), (1, 2, 1)], [(0, 1, 0), (1, 2, 1)], [(0, 2, 1)]]
+    assert core.viterbi(*hand) == (ranked[0], pytest.approx(log(30)))
+    assert [segments for segments, _ in core.kbest(*hand, 3)] == ranked
 
 
 def assert_counts(found, total, **expected):
@@ -106,6 +109,7 @@ def test_observed_by_hand(observed_by_hand):
     assert core.score(automaton, potentials, [(0, 1, 0), (1, 2, 1)]) == pytest.approx(
         log(30)
     )
+    assert core.viterbi(automaton, potentials)[0] == [(0, 1, 0), (1, 2, 1)]
     found = core.marginals(automaton, potentials)
     assert_counts(
         found,

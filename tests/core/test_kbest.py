@@ -10,33 +10,6 @@ from spacy_hosemi import core
 from .. import oracles
 from .problems import INF, make_cells, zeros
 
-# --- a case worked by hand ----------------------------------------------------------
-
-
-def test_kbest_by_hand():
-    """Two tokens, A scores 1 and 4 a token, 3 less from the second token on.
-
-    O, 2 tokens = 0 = O O       O A = 4       A O = 1
-    A, 2 tokens = 1 + 4 - 3 = 2               A A = 1 + 4 - 6 (pattern) = -1
-    """
-    automaton, potentials = zeros(2, 2, tail=[0.0, -3.0], patterns=[(1, 1)])
-    potentials.inside[:, 1] = 1, 4
-    potentials.pattern[0] = -6
-    expected = [
-        ([(0, 1, 0), (1, 2, 1)], 4.0),
-        ([(0, 2, 1)], 2.0),
-        ([(0, 1, 1), (1, 2, 0)], 1.0),
-        ([(0, 2, 0)], 0.0),
-        ([(0, 1, 0), (1, 2, 0)], 0.0),
-        ([(0, 1, 1), (1, 2, 1)], -1.0),
-    ]
-    for k in (1, 2, 3, 5, 6):  # 4 would cut between those that tie
-        assert core.kbest(automaton, potentials, k) == expected[:k]
-    assert core.kbest(automaton, potentials, 100) == expected
-    potentials.pattern[0] = -INF
-    assert core.kbest(automaton, potentials, 100) == expected[:5]
-
-
 # --- how many -----------------------------------------------------------------------
 
 

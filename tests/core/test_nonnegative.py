@@ -19,19 +19,6 @@ METHODS = ("nonnegative", "auto", "automaton", "bounds")
 # --- the same as all other ways -------------------------------------------------------
 
 
-def test_by_hand():
-    """Every A costs something, and A A 2; O A A brings 5; A may not begin.
-
-    O A A O = -0.5 - 1 - 2 + 5 = 1.5, O O A A = -1 - 9 - 2 + 5, O O O O = 0.
-    """
-    patterns = [(0, 1, 1), (1, 1), ("^", 1)]
-    automaton, potentials = zeros(4, 2, patterns=patterns)
-    potentials.inside[:, 1] = -1, -0.5, -1, -9
-    potentials.pattern[:] = 5, -2, -INF
-    expected = [(0, 1, 0), (1, 2, 1), (2, 3, 1), (3, 4, 0)]
-    assert nonnegative(automaton, potentials) == (expected, 1.5)
-
-
 @pytest.mark.parametrize("longest", [3, 5, 8])
 def test_long_patterns_equal_the_automaton(longest):
     """Patterns as they are mined: all that some sequences of labels have."""

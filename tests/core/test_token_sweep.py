@@ -15,40 +15,6 @@ from .problems import INF, make_automaton, make_entries, zeros
 METHODS = ("auto", "nonnegative", "automaton")
 
 
-def test_tags_by_hand():
-    """After ^ A the third B brings 9, but only at token 2; each B costs 1.
-
-    A B B = -1 - 1 + 9; the same later in the text, and B alone, only cost.
-    """
-    observed = [("^", 1, 2, 2), (1, 2, 2)]
-    automaton, potentials = zeros(4, 3, observed=observed)
-    potentials.inside = np.zeros((4, 3))
-    potentials.inside[:, 2] = -1.0
-    potentials.start = potentials.end = np.zeros((4, 3))
-    potentials.entries = make_entries([(2, 1, 3, 9.0), (3, 1, 3, 50.0)])
-    expected = [(0, 1, 1), (1, 2, 2), (2, 3, 2), (3, 4, 0)]
-    for method in METHODS:
-        assert core.viterbi(automaton, potentials, method=method) == (expected, 7.0)
-
-
-def test_segments_by_hand():
-    """A segment costs 1, B at token 3 brings 4; a B after A loses 5 at token 2, one
-    after O A gets 4 there, and 3 if it ends with token 3.
-
-    B = -1 + 4; O A BB = -3 - 5 + 4 + 4 + 3; OO A B = -3 + 4 + 3.
-    """
-    observed = [(1, 2), (0, 1, 2)]
-    automaton, potentials = zeros(4, 3, tail=0.0, observed=observed)
-    potentials.inside, potentials.end = np.zeros((2, 4, 3))
-    potentials.inside[3, 2] = 4.0
-    potentials.start = np.full((4, 3), -1.0)
-    places = [(2, 0, 3, -5.0), (2, 0, 4, 4.0), (3, 2, 4, 3.0)]
-    potentials.entries = make_entries(places)
-    expected = [(0, 2, 0), (2, 3, 1), (3, 4, 2)]
-    for method in METHODS:
-        assert core.viterbi(automaton, potentials, method=method) == (expected, 4.0)
-
-
 def test_many_patterns_equal_the_automaton():
     """More than 64, with a weight alone and where a feature is active."""
     n_labels, rng = 6, np.random.default_rng(0)

@@ -11,50 +11,7 @@ from spacy_hosemi.core.algorithms import viterbi
 
 from .. import oracles
 from ..strategies import EXACT, random_patterns, random_problem
-from .problems import INF, as_core, make_entries, raises, zeros
-
-# --- a case worked by hand ----------------------------------------------------------
-
-
-def test_best_by_hand():
-    """Three tokens, O and A; A scores 2, 1, 4 a token and 5 less for each start.
-
-    O O O          = 0
-    A, 3 tokens    = 2 + 1 + 4 - 5             =  2
-    A O A          = (2 - 5) + 0 + (4 - 5) + 7 =  3
-    A A, 1 + 2     = (2 - 5) + (1 + 4 - 5) + 2 = -1
-    O A, 2 + 1     = 0 + (4 - 5)               = -1
-    """
-    automaton, potentials = zeros(3, 2, tail=0.0, patterns=[(1, 0, 1), (1, 1)])
-    potentials.inside[:, 1] = 2, 1, 4
-    potentials.start[:, 1] = -5
-    potentials.pattern[:] = 7, 2
-    assert core.viterbi(automaton, potentials) == (
-        [(0, 1, 1), (1, 2, 0), (2, 3, 1)],
-        3.0,
-    )
-
-
-def test_best_by_hand_with_an_observed_pattern():
-    """Two tokens; the second one costs 3 in an A that follows an O, as column 2 says.
-
-    O O = 0, O A = 2 - 3 = -1, A O = 1, A A = 1 + 2 = 3, A, two tokens, = 1 + 2 - 5 = -2
-    Without A A: A O.
-    """
-    automaton, potentials = zeros(2, 2, tail=0.0, patterns=[(1, 1)], observed=[(0, 1)])
-    potentials.inside[:, 1] = 1, 2
-    potentials.tail[1] = -5
-    potentials.inside[1, 2] = -3
-    assert core.viterbi(automaton, potentials) == ([(0, 1, 1), (1, 2, 1)], 3.0)
-    potentials.pattern[0] = -INF
-    assert core.viterbi(automaton, potentials) == ([(0, 1, 1), (1, 2, 0)], 1.0)
-    potentials.inside[1, 2] = 0
-    assert core.viterbi(automaton, potentials) == ([(0, 1, 0), (1, 2, 1)], 2.0)
-    potentials.entries = make_entries([(1, 2, 2, -0.5)])
-    assert core.viterbi(automaton, potentials) == ([(0, 1, 0), (1, 2, 1)], 1.5)
-
-
-# --- other documents ----------------------------------------------------------------
+from .problems import INF, as_core, raises, zeros
 
 
 @pytest.mark.parametrize("observed", [(), (("^", 0), (0, 0))], ids=["", "observed"])
