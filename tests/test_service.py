@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
@@ -82,10 +83,17 @@ def is_ready(client):
     return client.get("/health").status_code == 200
 
 
+@contextmanager
+def serving(module):
+    """A client of a service, as soon as that is ready."""
+    with TestClient(module.app) as client:
+        wait_until(lambda: is_ready(client))
+        yield client
+
+
 @pytest.fixture()
 def client(make):
-    with TestClient(make().app) as client:
-        wait_until(lambda: is_ready(client))
+    with serving(make()) as client:
         yield client
 
 
@@ -179,8 +187,7 @@ def in_parts(n_parts, read):
 
 @pytest.mark.parametrize("is_announced", [True, False])
 def test_bodies_that_are_too_large(make, is_announced):
-    with TestClient(make(max_bytes=10_000).app) as client:
-        wait_until(lambda: is_ready(client))
+    with serving(make(max_bytes=10_000)) as client:
         read: list[int] = []
         body = b"x" * 11_000 if is_announced else in_parts(20, read)
         answer = client.post("/parse", content=body, headers=JSON)
@@ -215,8 +222,7 @@ def hold(module, monkeypatch):
 def test_too_many_wait(make, monkeypatch):
     module = make(threads=1, max_waiting=1)
     go_on, _ = hold(module, monkeypatch)
-    with TestClient(module.app) as client, ThreadPoolExecutor(2) as pool:
-        wait_until(lambda: is_ready(client))
+    with serving(module) as client, ThreadPoolExecutor(2) as pool:
         ask = client.post
         two = [pool.submit(ask, "/parse", json={"text": "Ada"}) for _ in range(2)]
         wait_until(lambda: "service_jobs 2.0" in client.get("/metrics").text)
@@ -231,8 +237,7 @@ def test_too_many_wait(make, monkeypatch):
 def test_late_requests_end(make, monkeypatch):
     module = make(threads=1, max_seconds=0.5)
     go_on, tried = hold(module, monkeypatch)
-    with TestClient(module.app) as client, ThreadPoolExecutor(2) as pool:
-        wait_until(lambda: is_ready(client))
+    with serving(module) as client, ThreadPoolExecutor(2) as pool:
         jobs = pool.map(lambda x: client.post("/parse", json={"text": x}), ["a", "b"])
         assert [job.status_code for job in jobs] == [504, 504]
         go_on.set()
@@ -343,8 +348,7 @@ def test_reload_of_a_broken_model(client, nlp, folder, way):
 
 def test_a_vocabulary_that_grows_is_renewed(make, folder):
     module = make(max_new_strings=200)
-    with TestClient(module.app) as client:
-        wait_until(lambda: is_ready(client))
+    with serving(module) as client:
         before = client.get("/health").json()
         shutil.rmtree(folder)  # it is not read again
         (copy,) = Path(tempfile.gettempdir()).iterdir()
@@ -410,8 +414,7 @@ def test_drift_is_a_metric(make, nlp, folder):
     spacy_hosemi.save(changed, folder)
     strange = "Zürich met Ypsilanti of Xanadu."
     low = usual.is_low(nlp(strange)._.record_confidence)
-    with TestClient(make().app) as client:
-        wait_until(lambda: is_ready(client))
+    with serving(make()) as client:
         for n, has_drifted in ((2, 0), (60, 1)):
             client.post("/batch", json={"texts": [strange] * n + [""]})
             text = client.get("/metrics").text
@@ -425,8 +428,7 @@ def test_settings(make):
     found = module.settings
     assert (found.port, found.max_seconds, found.host) == (1, 0.5, "0.0.0.0")
     assert (found.reload_token, found.max_texts) == ("secret", 1000)
-    with TestClient(module.app) as client:  # and nothing is left of its copy
-        wait_until(lambda: is_ready(client))
+    with serving(module):  # and nothing is left of its copy
         assert len(os.listdir(tempfile.gettempdir())) == 1
     assert not os.listdir(tempfile.gettempdir())
 

@@ -106,14 +106,6 @@ def test_a_pickle_in_the_place_of_vectors(folder, trap):
         spacy.load(folder)
 
 
-@pytest.mark.parametrize("descr", ["O", "|O", "O8", "V8"])
-def test_objects_in_the_place_of_numbers(descr):
-    whole, model, weights = packed_model(make_trained())
-    keys = {b"nd": True, b"type": descr, b"kind": b"", b"shape": [1], b"data": bytes(8)}
-    with pytest.raises(ValueError, match="HS062"):
-        load(with_weights(whole, model, {**weights, "keys": keys}))
-
-
 def test_a_function_that_is_not_registered(folder, trap):
     path = folder / "config.cfg"
     config = path.read_text().replace("spacy_hosemi.SpanScorer.v1", "os.system.v1")

@@ -17,7 +17,7 @@ from spacy_hosemi.training.checkpoint import Checkpoint
 
 from ..helpers import make_trained
 from ..hierarchy.test_component import make_tree_nlp
-from .test_sizes import load, packed_model, with_weights
+from .test_sizes import changed, load, packed_model
 
 
 def test_a_list_without_the_byte_order_mark_of_its_encoding(tmp_path):
@@ -48,20 +48,12 @@ def test_an_automaton_of_numbers(name):
         PatternAutomaton.from_bytes(json.dumps(parts).encode())
 
 
-@pytest.mark.parametrize("names", [["a"], 3, "a\nb", None], ids=str)
-def test_names_of_features_that_are_not_packed(names):
-    whole, model, weights = packed_model(make_trained())
-    with pytest.raises(ValueError, match="HS062"):
-        load(with_weights(whole, model, {**weights, "names": names}))
-
-
 def test_columns_of_weights_that_do_not_ascend():
     nlp = make_trained(observed_order=1)
-    whole, model, weights = packed_model(nlp)
-    columns = np.array(weights["columns"])
+    columns = np.array(packed_model(nlp)[-1]["columns"])
     columns[:2] = columns[1::-1]
     with pytest.raises(ValueError, match="HS062.*pairs"):
-        load(with_weights(whole, model, {**weights, "columns": columns}))
+        load(changed(nlp, columns=columns))
 
 
 def test_a_checkpoint_of_no_characters(tmp_path):

@@ -54,6 +54,13 @@ def with_weights(whole, model, weights):
     return srsly.msgpack_dumps({"cfg": saved_files.sealed(cfg, parts), "model": data})
 
 
+def changed(nlp, **parts):
+    """RETURNS (bytes): A component with other parts of its weights, as a file has
+    them."""
+    whole, model, weights = packed_model(nlp)
+    return with_weights(whole, model, {**weights, **parts})
+
+
 def load(data):
     return make_nlp().get_pipe("hosemi").from_bytes(data, exclude=["vocab"])
 
@@ -83,8 +90,7 @@ def zeros(*shape):
     ],
 )
 def test_an_array_is_not_made_before_its_size_is_checked(trained, name, shape):
-    whole, model, weights = packed_model(trained)
-    data = with_weights(whole, model, {**weights, name: zeros(*shape)})
+    data = changed(trained, **{name: zeros(*shape)})
     assert len(data) < 2 * MB
 
     def refused():
@@ -110,10 +116,8 @@ def test_zeros_take_no_memory_of_bits():
 
 @pytest.mark.parametrize("name", ["names", "family"])
 def test_text_that_grows_without_end(trained, name):
-    whole, model, weights = packed_model(trained)
-    big = zlib.compress(bytes(200 * MB))
     pipe = make_nlp().get_pipe("hosemi")
-    data = with_weights(whole, model, {**weights, name: big})
+    data = changed(trained, **{name: zlib.compress(bytes(200 * MB))})
 
     def read():
         pipe.from_bytes(data, exclude=["vocab"])
@@ -137,6 +141,10 @@ def test_inflate(size):
         inflate("12345", size)
 
 
+# An array as MessagePack has it, which may not hold what Python would run.
+OBJECT = {b"nd": True, b"kind": b"", b"shape": [1], b"data": bytes(8)}
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -151,13 +159,14 @@ def test_inflate(size):
         {"extensions": {"topic": 3}},
         {"functions": 3},
         {"format": "5"},
+        *({"names": x} for x in (["a"], 3, "a\nb", None)),  # not packed
+        *({"keys": OBJECT | {b"type": x}} for x in ("O", "|O", "O8", "V8")),
     ],
     ids=str,
 )
 def test_parts_of_another_kind(trained, change):
-    whole, model, weights = packed_model(trained)
     with pytest.raises(ValueError, match="HS062"):
-        load(with_weights(whole, model, {**weights, **change}))
+        load(changed(trained, **change))
 
 
 @pytest.mark.parametrize(
@@ -197,10 +206,9 @@ def test_levels_of_a_tree(change):
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", ["matrix", "pattern", "length", "tail"])
 def test_weights_that_are_not_finite(trained, name, number):
-    whole, model, weights = packed_model(trained)
-    values = unpack_floats(weights[name])
+    values = unpack_floats(packed_model(trained)[-1][name])
     values.ravel()[-1] = number
-    data = with_weights(whole, model, {**weights, name: pack_floats(values)})
+    data = changed(trained, **{name: pack_floats(values)})
     if name != "matrix" and number == -np.inf:  # it forbids
         load(data)
         return
