@@ -95,15 +95,6 @@ def test_impossible_documents(threads):
     assert found[0].log_z == found[2].log_z > 0
 
 
-@by_function
-@pytest.mark.parametrize("threads", [1, 64])
-def test_how_many(name, threads):
-    automaton, potentials = zeros(3, 2)
-    for n in (0, 1, 2):
-        for lists in ([potentials] * n,), ([potentials] * n, [None] * n):
-            assert len(solve_many(name, automaton, *lists, threads=threads)) == n
-
-
 # --- errors -------------------------------------------------------------------------
 
 

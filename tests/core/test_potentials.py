@@ -200,19 +200,6 @@ def test_columns_are_of_labels_or_all(name):
         observed_log_z(tail=np.zeros(C))
 
 
-@pytest.mark.parametrize(
-    "name, rows",
-    [
-        ("cells", [(0, 1, 0), (0, N, L - 1), (N - 1, N, 0), (0, 1, C - 1)]),
-        ("entries", [(0, 0, 0), (N - 1, 2, C - 1), (1, 1, L)]),
-    ],
-)
-def test_places_inside_the_document(name, rows):
-    make = make_cells if name == "cells" else make_entries
-    for row in rows:
-        assert np.isfinite(observed_log_z(**{name: make([(*row, 1.0)])}))
-
-
 def test_errors_in_an_empty_document():
     automaton, potentials = zeros(n_tokens=0, n_labels=1)
     potentials.entries = make_entries([(0, 0, 0, 0.0)])
@@ -221,21 +208,6 @@ def test_errors_in_an_empty_document():
     potentials.entries, potentials.cells = None, make_cells([(0, 1, 0, 0.0)])
     with raises("HS013"):
         core.log_partition(automaton, potentials)
-
-
-def test_error_sizes():
-    assert core.Potentials.zeros(AUTOMATON, 0).inside.shape == (0, L)
-    with raises("HS014"):
-        core.Potentials.zeros(AUTOMATON, N, max_length=0)
-    with raises("HS015"):
-        core.Potentials.zeros(AUTOMATON, -1)
-
-
-@pytest.mark.parametrize("segment", [(0, N, -1), (0, N, L - 1), (N - 1, N, 0)])
-def test_forbidden_inside_the_document(segment):
-    potentials = core.Potentials(**arguments())
-    constraints = core.Constraints(forbidden=[segment])
-    assert core.log_partition(AUTOMATON, potentials, constraints) < log_z()
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -272,23 +272,13 @@ def test_probable_segments_are_those_of_marginals(p):
     for seed in range(6):
         sizes = np.random.default_rng(seed).integers(0, 13, 11).tolist()
         kinds = [("small",), ("small", "huge"), ("steps",)][seed % 3]
-        given = documents(seed, sizes, kinds)
+        given = documents(seed, [*sizes, 6], kinds)
+        given[1][-1].inside[2] = -INF  # impossible
         expected = probable_by_marginals(*given, p)
         assert by_document(*probable_segments(*given, p)) == expected
         n_found += sum(map(len, expected))
     assert n_found > 100
-
-
-def test_probable_segments_with_cells():
-    automaton, potentials, segments, limits = documents(3, [6, 6, 6, 0, 6])
-    potentials[1].cells = make_cells([(0, 2, 1, 1.5)])
-    limits[2] = core.Constraints(forbidden=[(1, 3, 2)])
-    potentials[4].inside[2] = -INF  # impossible
-    given = automaton, potentials, segments, limits
-    for p in (0.0, 0.1):
-        expected = probable_by_marginals(*given, p)
-        assert by_document(*probable_segments(*given, p)) == expected
-    first, found, scores = probable_segments(automaton, [], [], [], 0.1)
+    first, found, scores = probable_segments(given[0], [], [], [], p)
     assert (first.tolist(), found.shape, len(scores)) == ([0], (0, 3), 0)
 
 
