@@ -10,8 +10,6 @@ from spacy_hosemi import core
 from .. import oracles
 from .problems import INF, make_cells, zeros
 
-# --- large scores, long documents ---------------------------------------------------
-
 
 @pytest.mark.parametrize("value", [0.0, 1e4, -1e4])
 @pytest.mark.parametrize("n_tokens", [3, 100, 2000])
@@ -40,9 +38,6 @@ def test_a_cell_that_only_the_second_best_has():
         ([(0, 50, 0)], 0.0),
         ([(0, 10, 0), (10, 40, 1), (40, 50, 0)], -0.5),
     ]
-
-
-# --- how paths are shared -----------------------------------------------------------
 
 
 def test_ties_in_a_long_document_are_in_order():
