@@ -203,17 +203,14 @@ class Errors(metaclass=_Coded):
     None for each segment, here {expected}."""
     HS395 = """features.segment_functions has {found} and encoding is {encoding!r};
     expected "segments", which alone reads them. Change it, or remove the functions."""
-    HS396 = """vectors is {found!r}: {problem}. Expected a package that is installed, or
+    HS396 = """vectors is {found!r}: {problem}; expected a package that is installed, or
     a folder, with word vectors, or a folder with model.onnx and tokenizer.json. `python
     -m spacy init vectors LANG FILE FOLDER` makes the first of a text file; `python -m
-    spacy hosemi onnx` cuts an encoder in ONNX."""
-    HS397 = """{found!r} has no word vectors. Expected a pipeline that has some: of
-    those of spaCy the ones that end in _md or _lg; `python -m spacy init vectors` makes
-    one of a text file."""
-    HS398 = """the vectors {name!r} are of the language {found!r}, and the config of
-    {expected!r}; spaCy expects the same. Leave lang out, or make the vectors anew:
-    `python -m spacy init vectors {expected} FILE FOLDER`."""
-    HS399 = """spacy_hosemi.averaged.v1 trains the weights of features alone, and the
+    spacy hosemi onnx` cuts an encoder."""
+    HS397 = """the vectors {name!r} are of the language {found!r}; expected those of the
+    config, {expected!r}. Leave lang out, or make them anew: `python -m spacy init
+    vectors {expected} FILE FOLDER`."""
+    HS398 = """spacy_hosemi.averaged.v1 trains the weights of features alone, and the
     model has a tok2vec; expected the fit spacy_hosemi.lbfgs.v1. Name it, or set
     model.tok2vec = null."""
     HS111 = """the saved model has weights for what the feature functions {expected}

@@ -21,7 +21,7 @@ from .component.examples import CharSpan, check_pair, make_example, without_anno
 from .component.fit import FitResult
 from .component.scorer import score_spans
 from .component.settings import list_settings
-from .configs import KINDS, make_config
+from .configs import KINDS, find_vectors, make_config
 from .errors import Errors
 from .features.feature_set import SETTINGS as FEATURES
 from .formats.texts import has_half
@@ -116,7 +116,7 @@ class SpanExtractor(BaseEstimator):
         RETURNS (SpanExtractor): Itself.
         RAISES (ValueError): HS183 texts; HS184 another number of spans; HS182 spans
             that do not fit their text; HS042, HS043 a parameter; HS186, HS234 config;
-            HS235 lang; HS379, HS380, HS396 to HS398 vectors; HS051 there are no spans;
+            HS235 lang; HS379, HS380, HS396, HS397 vectors; HS051 there are no spans;
             what the component says of its settings.
         """
         nlp, settings = self._make_pipeline()
@@ -178,10 +178,12 @@ class SpanExtractor(BaseEstimator):
         features = _block("config['model']['features']", model.get("features", {}))
         kind = read("kind", choice((*KINDS,)), _plain(self.kind))
         lang = _check_language(self.lang)
-        if (vectors := self.vectors) is not None:
-            vectors = read("vectors", FILE_PATH, vectors)
+        vectors = ""
+        if self.vectors is not None:
             if "tok2vec" in model:
                 raise ValueError(Errors.HS186.format(found=["vectors"]))
+            name = read("vectors", FILE_PATH, self.vectors)
+            vectors, lang = find_vectors(name, lang)
         config = Config().from_str(make_config(kind, lang=lang, vectors=vectors))
         if isinstance(self.preset, str) and self.preset == "none":
             of_kind = config["components"]["hosemi"]["model"]

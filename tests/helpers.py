@@ -27,6 +27,7 @@ from spacy.vectors import Vectors
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
+from spacy_hosemi.configs import find_vectors, make_config
 from spacy_hosemi.labels.alignment import read_annotations
 from spacy_hosemi.model import word_vectors
 from spacy_hosemi.model.span_scorer import weights_of
@@ -375,6 +376,13 @@ def save_vectors(path, lang="en", words="Ada was in Rome Paris", width=4) -> str
     nlp.vocab.vectors = Vectors(data=data, keys=[*map(nlp.vocab.strings.add, words)])
     nlp.to_disk(path)
     return str(path)
+
+
+def write_config(path, kind="names", **more) -> Path:
+    """A config with word vectors, which are beside it."""
+    vectors, _ = find_vectors(save_vectors(path.parent / "vectors", **more), None)
+    path.write_text(make_config(kind, vectors=vectors), "utf8")
+    return path
 
 
 def count_encoded(monkeypatch) -> Counter:

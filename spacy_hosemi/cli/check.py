@@ -101,7 +101,6 @@ def as_dict(report: Report) -> dict[str, Any]:
         "profile": report.profile,
         "config": report.fit,
         "cost": report.cost or report.no_cost or None,
-        "known_words": report.known,
     }
 
 
@@ -114,12 +113,6 @@ def _print(report: Report, config: Path | None) -> None:
         _print_order(report)
     if report.fit is not None:
         _print_fit(report.fit)
-    if (known := report.known) is not None:
-        ways = ("by_orth", "as they are"), ("by_lower", "in lower case")
-        shares = [
-            f"{100 * known[x] / max(known['words'], 1):.1f} % {y}" for x, y in ways
-        ]
-        print(f"\nWords that have a vector: {', '.join(shares)}")
     if report.cost is not None:
         _print_cost(report.cost, config)
     elif report.no_cost:
@@ -182,7 +175,7 @@ def _print_cost(cost: Cost, config: Path | None) -> None:
         f"    for {cost.n_features:,} features, {cost.n_weights:,} weights, "
         f"{cost.n_evaluations:,} evaluations"
     )
-    if cost.width:
+    if cost.vector_megabytes:
         of_these = _seconds(cost.vector_seconds), _megabytes(cost.vector_megabytes)
         print(f"    of these {' and '.join(of_these)} for vectors")
     if cost.is_limited:

@@ -62,15 +62,15 @@ def init_cli(
       python -m spacy train references.cfg --paths.train train.spacy \
 --paths.dev dev.spacy --output model
     """
-    from ..configs import KINDS, choose_language, make_config, package_tables
-    from ..configs.lists import find_vectors
-    from ..model.onnx_encoder import make_onnx_encoder
+    from ..configs import KINDS, find_vectors, make_config, package_tables
+    from ..configs.compose import DEFAULT_LANGUAGES
 
     if kind not in KINDS:
         fail(f"No kind {kind!r}", f"Expected as --for one of: {', '.join(KINDS)}.")
-    lang = choose_language(kind, lang, vectors)
-    if vectors is not None and find_vectors(vectors) is None:
-        make_onnx_encoder(vectors).initialize()  # what fails, fails now
+    block = ""
+    if vectors is not None:
+        block, lang = find_vectors(vectors, lang)
+    lang = lang or DEFAULT_LANGUAGES.get(kind, "en")
     _check_language(lang)
     check_outputs({}, {"OUT.cfg": output}, overwrite)
     folders = [name for name in lists or [] if name != PACKAGES]
@@ -87,7 +87,7 @@ def init_cli(
         lists=named_lists,
         folder=folder,
         tables=package_tables(lang) if with_packages and kind == "names" else [],
-        vectors=vectors,
+        vectors=block,
         name="config.cfg" if output == "-" else Path(output).name,
     )
     with open_output(output, overwrite) as file:

@@ -123,7 +123,7 @@ def fit(
         does, with the best weights so far and the reason "interrupted"; before the
         first iteration, and at the second time, it raises KeyboardInterrupt.
     RAISES (ValueError): HS180 no nlp; HS181 settings; HS182 an example; HS050,
-        HS051 nothing to fit; HS384 to HS389, HS399 the tok2vec; HS121 the objective;
+        HS051 nothing to fit; HS384 to HS389, HS398 the tok2vec; HS121 the objective;
         HS271, HS272 the checkpoint; HS057 the loss is no number; HS118, HS290 the fit
         cannot train a tree; what `initialize` raises. The component is as it was then.
     RAISES (TypeError): HS231 examples; HS232, HS233 another argument.

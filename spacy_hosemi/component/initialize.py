@@ -98,7 +98,7 @@ def initialize(
         spacy_hosemi.read_label_tree.v1, if it is not in the names of the labels.
     dev (Optional[Callable]): Gives examples by which l2 = "auto" of fit chooses.
     RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS112
-        observed_patterns; HS050 to HS052, HS399 no fit is possible; HS232, HS233 types.
+        observed_patterns; HS050 to HS052, HS398 no fit is possible; HS232, HS233 types.
         The component is as it was then, but for the parameters of a tok2vec.
     """
     validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from spacy.util import get_lang_class
+from spacy.util import get_lang_class, get_model_meta, get_package_path, is_package
 
 from ..errors import Errors
-from .lists import TABLES, NamedList, find_vectors
+from ..model.onnx_encoder import make_onnx_encoder
+from .lists import NO_FOLDER, TABLES, NamedList, unfit_for_config
 
 FOLDER = Path(__file__).parent
 
@@ -55,31 +56,6 @@ LISTS_HELP = {
     "initialize.components.hosemi.gazetteers": "# Read once, when training begins; "
     "the model keeps the entries.",
 }
-WORD_VECTORS = """\
-[paths]
-# A package or folder with word vectors.
-vectors = {}
-
-# Tokens also have scores from vectors, which are never trained: see docs/vectors.md
-[components.hosemi.model.tok2vec]
-@architectures = "spacy_hosemi.WordVectors.v1"
-
-[initialize]
-vectors = ${{paths.vectors}}
-"""
-ENCODER = """\
-[paths]
-# A folder with an encoder, model.onnx, and its tokenizer.json.
-encoder = {}
-
-# Tokens also have scores from vectors, which are never trained: see docs/vectors.md
-[components.hosemi.model.tok2vec]
-@architectures = "spacy_hosemi.OnnxEncoder.v1"
-folder = ${{paths.encoder}}
-# The model keeps the files; with false it needs the folder.
-store = true
-"""
-
 # The lines of each key, its comments before it; "" are comments before the section.
 Section = dict[str, str]
 
@@ -91,14 +67,14 @@ def make_config(
     lists: Sequence[NamedList] = (),
     folder: str | Path | None = None,
     tables: Sequence[str] = (),
-    vectors: str | None = None,
+    vectors: str = "",
     name: str = "config.cfg",
 ) -> str:
     """Composes a config that trains as it is, with comments that say what to change and
-    call it by a name, for one of KINDS of texts in a language, see
-    `choose_language`; with lists of `find_lists` in a folder or of `package_lists`,
-    tables of `package_tables`, and vectors of `find_vectors`."""
-    lang = choose_language(kind, lang, vectors)
+    call it by a name, for one of KINDS of texts in a language, or else that of the
+    kind; with lists of `find_lists` in a folder or of `package_lists`, tables of
+    `package_tables`, and vectors as `find_vectors` has them."""
+    lang = lang or DEFAULT_LANGUAGES.get(kind, "en")
     config = parse((FOLDER / "base.cfg").read_text("utf8"))
     path = FOLDER / f"{kind}.cfg"
     if path.exists():
@@ -115,22 +91,38 @@ def make_config(
     merge(config, parse("\n".join(_table_lines(tables))))
     if not lists:
         config["components.hosemi.model"][""] += NO_LISTS
-    if vectors is not None:
-        block = WORD_VECTORS if find_vectors(vectors) else ENCODER
-        merge(config, parse(block.format(_value(Path(vectors).as_posix()))))
+    merge(config, parse(vectors))
     _add_defaults(config, lang)
     head = HEAD.format(title=KINDS[kind], name=shlex.quote(name))
     return f"{head}\n{render(config)}"
 
 
-def choose_language(kind: str, lang: str | None, vectors: str | None) -> str:
-    """Returns a language, else that of word vectors, else that of a kind. Raises
-    ValueError: HS398 if vectors are of another one, and those of `find_vectors`."""
-    of_vectors = None if vectors is None else find_vectors(vectors)
-    if lang and of_vectors and lang != of_vectors:
-        args = {"name": vectors, "found": of_vectors, "expected": lang}
-        raise ValueError(Errors.HS398.format(**args))
-    return lang or of_vectors or DEFAULT_LANGUAGES.get(kind, "en")
+def find_vectors(name: str, lang: str | None) -> tuple[str, str | None]:
+    """Returns what a config has for the word vectors of an installed package or a
+    folder, as spaCy names them, or for an encoder, see `make_onnx_encoder`; and the
+    language, that of word vectors for None. Raises ValueError: HS396 it is neither,
+    HS397 they are of another language; those of the encoder."""
+    path, meta, problem = Path(name), None, "no package or folder"
+    try:
+        path = get_package_path(name) if is_package(name) else path
+        problem = "it has neither" if path.exists() else problem
+        meta = get_model_meta(path) if (path / "meta.json").exists() else None
+    except Exception as error:  # of a package, or a damaged file
+        problem = " ".join(str(error).split())[:200]
+    if meta and not meta.get("vectors", {}).get("width"):
+        meta, problem = None, "it has no vectors, as those in _md and _lg of spaCy"
+    wrong = unfit_for_config(name, NO_FOLDER)
+    names = "*.onnx", "onnx/*.onnx", "tokenizer.json"
+    if wrong or not (meta or any(any(path.glob(x)) for x in names)):
+        raise ValueError(Errors.HS396.format(found=name, problem=wrong or problem))
+    if meta is None:
+        make_onnx_encoder(name).initialize()  # what fails, fails now
+    elif lang not in (None, meta["lang"]):
+        args = {"found": meta["lang"], "expected": lang}
+        raise ValueError(Errors.HS397.format(name=name, **args))
+    text = (FOLDER / f"{'words' if meta else 'encoder'}.cfg").read_text("utf8")
+    text = text.replace("null", _value(Path(name).as_posix()))
+    return text, str(meta["lang"]) if meta else lang
 
 
 def parse(text: str) -> dict[str, Section]:

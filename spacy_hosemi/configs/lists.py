@@ -1,5 +1,4 @@
-"""The lists of names, tables and vectors that a new config can name: those that there
-are."""
+"""The lists of names and tables that a new config can name: those that there are."""
 
 from __future__ import annotations
 
@@ -9,12 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from spacy.util import get_model_meta, get_package_path, is_package, registry
+from spacy.util import registry
 
-from ..errors import Errors
 from ..features.gazetteers.packages import SOURCES, installed_lists
 from ..features.gazetteers.readers import SUFFIXES, make_gazetteer_reader
-from ..model.onnx_encoder import find_files
 
 # Tables of spacy-lookups-data: what of them is read (clusters by size), and the lookups
 # that must be there.
@@ -127,30 +124,3 @@ def package_tables(lang: str) -> list[str]:
     """Returns the tables that installed packages have for a language."""
     lookups = registry.lookups.get_all().get(lang, {})
     return [name for name in TABLES if _LOOKUPS[name] in lookups]
-
-
-def find_vectors(name: str) -> str | None:
-    """Returns the language of the word vectors of an installed package or a folder, as
-    spaCy names them; None for a folder with an encoder, see `make_onnx_encoder`. Raises
-    ValueError: HS396 it is neither, HS397 it has no vectors, HS379 half an encoder."""
-    path, kind, meta = Path(name), "folder", None
-    try:
-        if is_package(name):
-            path, kind = get_package_path(name), "package"
-        problem = f"this {kind} has neither"
-        if (path / "meta.json").exists():
-            meta = get_model_meta(path)
-    except Exception as error:  # of a package, or a damaged file
-        problem = " ".join(str(error).split())[:200]
-    if not path.is_dir():
-        problem = "this is a file" if path.exists() else "no package or folder"
-    if NO_FOLDER.search(name):
-        problem = unfit_for_config(name, NO_FOLDER)
-    elif meta is not None:
-        if not meta.get("vectors", {}).get("width"):
-            raise ValueError(Errors.HS397.format(found=name))
-        return str(meta["lang"])
-    elif any(any(path.glob(x)) for x in ("*.onnx", "onnx/*.onnx", "tokenizer.json")):
-        find_files(path)
-        return None
-    raise ValueError(Errors.HS396.format(found=name, problem=problem))

@@ -74,7 +74,6 @@ class Cost:
     # There are more weights than are allowed: rare features get none, and the estimate
     # is rough.
     is_limited: bool
-    width: int  # numbers of each vector; 0: there are none
     # Of the totals above, for the vectors of all tokens of train and dev.
     vector_seconds: float
     vector_megabytes: float
@@ -103,11 +102,10 @@ def estimate(
     """Returns what a training will take, and one prediction of dev; `seconds` and
     `megabytes` the program took before it read documents."""
     peak_before = used()[1]
-    width, encoding, most = trainings.encode(ENCODING, MOST)
+    encoding, size, most = trainings.encode(ENCODING, MOST)
     n_dev, n_tokens = (sum(map(len, docs)) for docs in (dev, trainings.order))
-    n_all = n_tokens + n_dev
-    encoded, in_vectors = encoding * n_all, 4e-6 * width * n_all
-    megabytes += max(0.0, used()[1] - peak_before - 4e-6 * width * most)
+    encoded, in_vectors = (x * (n_tokens + n_dev) for x in (encoding, size))
+    megabytes += max(0.0, used()[1] - peak_before - size * most)
     traced = [trainings.trace(trainings.sample(min(n, most))) for n in TRACED]
     samples = train_samples(trainings, most)
     few = trainings.sample(FIRST)
@@ -134,7 +132,6 @@ def estimate(
         n_evaluations=round(n_evaluations),
         n_sampled=timed.n_tokens,
         is_limited=n_rows * per_row > MAX_WEIGHTS,
-        width=width,
         vector_seconds=encoded,
         vector_megabytes=in_vectors,
     )

@@ -20,7 +20,7 @@ from .label_counts import LabelCount, count_labels, judge_labels
 from .label_order import LabelOrder, measure_order
 from .pipelines import components_of, pipeline_of_kind
 from .sample_trainings import SampleTrainings
-from .texts import count_known, judge_texts, judge_vectors
+from .texts import judge_texts, judge_vectors
 
 
 @dataclass
@@ -52,7 +52,6 @@ class Report:
     fit: Fit | None
     cost: Cost | None = None  # what training will take
     no_cost: str = ""  # why nobody can tell, if that was asked for
-    known: dict[str, int] | None = None  # words with vectors, see `count_known`
 
     @property
     def has_faults(self) -> bool:
@@ -78,10 +77,11 @@ def inspect(
         *judge_duplicates(train, dev),
         *_of_part(train, nlp),
     ]
-    if any(knows_words(pipe.model) for pipe in components_of(nlp).values()):
+    is_floret = str(nlp.vocab.vectors.mode) == "floret"  # each word has a vector
+    pipes = components_of(nlp).values()
+    if any(knows_words(pipe.model) for pipe in pipes) and not is_floret:
         parts = [train] if dev is None else [train, dev]
-        report.known = count_known(parts, nlp.vocab)
-        report.train.findings += judge_vectors(report.known)
+        report.train.findings += judge_vectors(parts, nlp.vocab)
     if before is not None:
         report.cost, report.no_cost = _estimate(train, dev, nlp, before)
     if dev is not None:

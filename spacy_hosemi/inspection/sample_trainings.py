@@ -91,13 +91,13 @@ class SampleTrainings:
         # L-BFGS takes 1.1 evaluations an iteration.
         self.max_evaluations = 1.1 * self._fit.get("max_iter", MAX_ITER)
 
-    def encode(self, seconds: float, n_most: int) -> tuple[int, float, int]:
+    def encode(self, seconds: float, n_most: int) -> tuple[float, float, int]:
         """Encodes documents for so long, or so many tokens, which `keeping_vectors`
-        keeps. Returns the width of the vectors, CPU seconds for each token, and how
-        many were encoded; 0, 0 and all of them where it cannot be told apart."""
+        keeps. Returns CPU seconds and megabytes for each token, and how many tokens
+        they have; 0, 0 and `n_most` if that cannot be told apart from the rest."""
         model = self.pipe.model
         if not model.layers or "digest" not in model.get_ref("tok2vec").attrs:
-            return 0, 0.0, n_most
+            return 0.0, 0.0, n_most
         model.get_ref("tok2vec").initialize(X=self._predicted(self.order[:1]))
         set_output(model, 1)
         began, spent, n = time.process_time(), 0.0, 0
@@ -107,7 +107,7 @@ class SampleTrainings:
             spent = time.process_time() - began
             if spent > seconds or n >= n_most:
                 break
-        return model.get_ref("output").get_dim("nI"), spent / max(n, 1), n
+        return spent / n, 4e-6 * model.get_ref("output").get_dim("nI"), n
 
     def _predicted(self, docs: Sequence[Doc]) -> list[Doc]:
         return [example.predicted for example in as_examples(docs, self.nlp)]

@@ -114,28 +114,20 @@ CHECKS: tuple[tuple[str, bool, Callable[[str], str | None], str], ...] = (
 )
 
 
-def count_known(parts: Iterable[CorpusPart], vocab: Vocab) -> dict[str, int]:
-    """Counts the words (of letters alone) of documents, those with a vector as they are
-    (by ORTH), and those that have one in lower case."""
+def judge_vectors(parts: Iterable[CorpusPart], vocab: Vocab) -> Iterator[Finding]:
+    """Yields how many words (of letters alone) have a vector."""
     words = Counter[tuple[int, int]]()
     for doc in (doc for part in parts for doc in part.docs):
         rows: Any = doc.to_array([ORTH, LOWER, IS_ALPHA])
         words.update((orth, lower) for orth, lower, is_word in rows.tolist() if is_word)
-    known = {"words": words.total(), "by_orth": 0, "by_lower": 0}
-    for (orth, lower), n in words.items():
-        if orth in vocab.vectors or lower in vocab.vectors:
-            known["by_orth" if orth in vocab.vectors else "by_lower"] += n
-    return known
-
-
-def judge_vectors(known: dict[str, int]) -> Iterator[Finding]:
-    """Yields a remark if few words have vectors, see `count_known`."""
-    n = known["words"]
-    n_unknown = n - known["by_orth"] - known["by_lower"]
-    if n_unknown > (1.0 - FEW) * n:
-        what = "words have no vector. Are the vectors of another language, or of stems?"
-        text = f"{share(n_unknown, n)} {what}"
-        yield remark("words-without-vectors", text, n_unknown, n)
+    known, total, n, n_lower = vocab.vectors, words.total(), 0, 0
+    for (orth, lower), k in words.items():
+        n += k * (orth in known or lower in known)
+        n_lower += k * (orth not in known and lower in known)
+    text = f"{share(n, total)} words have a vector, {n_lower:,} in lower case"
+    if n < FEW * total:
+        text += "; are the vectors of another language, or of stems?"
+    yield remark("words-with-vectors", text, n, total)
 
 
 def judge_texts(part: CorpusPart) -> list[Finding]:

@@ -82,7 +82,7 @@ def make_averaged(
         duplicate, do better with a lower rate.
     RETURNS (Callable[[TrainingSet], None]): Leaves the average in place; Ctrl-C ends it
         with the average so far.
-    RAISES (ValueError): HS043 a number out of range; HS054 unknown group; the fit HS399
+    RAISES (ValueError): HS043 a number out of range; HS054 unknown group; the fit HS398
         the model has a tok2vec.
     """
     settings = read_all(SETTINGS, locals(), prefix="fit.")
@@ -94,7 +94,7 @@ def make_averaged(
             found = "it is spacy_hosemi.averaged.v1"
             raise ValueError(Errors.HS118.format(expected=expected, found=found))
         if batch.weights.state.of_vectors is not None:
-            raise ValueError(Errors.HS399)
+            raise ValueError(Errors.HS398)
         descend(batch, n_passes, rates, seed, nonnegative, progress)
 
     return fit

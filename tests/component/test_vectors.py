@@ -291,7 +291,7 @@ def test_what_are_no_vectors(make, found):
 
 
 def test_the_fit_by_averages_is_refused():
-    with pytest.raises(ValueError, match="HS399.*averaged.*lbfgs"):
+    with pytest.raises(ValueError, match="HS398.*averaged.*lbfgs"):
         initialize(with_vectors(), fit=averaged())
 
 
