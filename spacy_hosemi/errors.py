@@ -191,9 +191,9 @@ class Errors(metaclass=_Coded):
     {expected}."""
     HS389 = """the tok2vec gives {found} for the document {text!r}; expected numbers, of
     the shape {expected}. Mend the vectors, or the component that it listens to."""
-    HS390 = """{name!r} was trained with other word vectors than those of this
-    vocabulary, {found}. Load it with the vocabulary that it was saved with, or train it
-    anew."""
+    HS390 = """the model was trained with other word vectors than this vocabulary has,
+    whose shape is {found}. Use it with the vocabulary that it was trained or saved
+    with, as it was then, or train it anew."""
     HS393 = """features.segment_functions has {name!r}: {found}; expected a function
     f(doc, starts, ends), under a name of capital letters, digits and '_' that no
     attribute, list, table or other function has. Rename it, or name a registered

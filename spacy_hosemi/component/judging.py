@@ -223,7 +223,7 @@ class HeldOut(NamedTuple):
             scorer = DocScorer(state.weights, is_single=False, rows=self.rows)
             decoder = FlatDecoder(state, options, scorer)
         else:
-            decoder = make_decoder(state, options, trainer.model)
+            decoder = make_decoder(state, options)
         predictions = decoder.predict(gold.doc for gold in self.docs)
         for gold, prediction in zip(self.docs, predictions):
             _, preset = entities_by_origin(gold.doc, options.name)

@@ -21,7 +21,7 @@ from ..hierarchy.tree_trainer import make_trainer
 from ..labels.inventory import LabelInventory
 from ..labels.label_schema import LabelSchema
 from ..model.state import ModelState, Published
-from ..model.tok2vec import reads_words
+from ..model.tok2vec import encoder_of, reads_words
 from ..model.weights.state import WeightState
 from ..prediction.posterior_cache import register_extensions
 from ..training.objectives import Objective
@@ -152,7 +152,8 @@ class HighOrderSemiCRF(TrainablePipe):
     def reads_clean(self) -> bool:
         """Whether features read documents of clean words; most tok2vecs read tokens."""
         is_sparse = not self.model.layers
-        return self.settings.clean_text and (is_sparse or reads_words(self.model))
+        is_clean = is_sparse or reads_words(encoder_of(self.model))
+        return self.settings.clean_text and is_clean
 
     __repr__ = description.to_line
     _repr_html_ = description.to_html

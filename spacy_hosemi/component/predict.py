@@ -58,7 +58,7 @@ def _make_decoder(pipe: HighOrderSemiCRF) -> Decoder:
             ):
                 pipe.decoder_number += 1
                 options = options._replace(number=pipe.decoder_number)
-            decoder = make_decoder(state, options, pipe.model, decoder)
+            decoder = make_decoder(state, options, decoder)
         published.made = settings, pipe.name, decoder
     return decoder
 
@@ -70,9 +70,7 @@ def _decoder_with(pipe: HighOrderSemiCRF, confidence: bool | None) -> Decoder:
         return decoder
     settings = settings.changed("confidence", confidence)
     args = pipe.name, pipe.hierarchy, decoder.options.number
-    return make_decoder(
-        decoder.state, decoding_options(settings, *args), pipe.model, decoder
-    )
+    return make_decoder(decoder.state, decoding_options(settings, *args), decoder)
 
 
 def predictions(

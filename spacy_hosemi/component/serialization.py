@@ -90,7 +90,9 @@ def to_disk(
 
 
 def _cfg_without(pipe: HighOrderSemiCRF, exclude: Sequence[str]) -> dict[str, Any]:
-    """Returns what is saved as cfg."""
+    """Returns what is saved as cfg. Raises HS390 for what could not be loaded."""
+    if "model" not in exclude:
+        check_vectors(pipe.model, pipe.vocab)
     return pipe.cfg if "cfg" not in exclude else {"format": FORMAT}
 
 
@@ -192,7 +194,7 @@ def _restore(
         if shapes != expected:
             found = f"{shapes} patterns, labels and observed patterns of weights"
             raise ValueError(Errors.HS064.format(found=f"{found}, {expected} in cfg"))
-    check_vectors(pipe.model, pipe.vocab, pipe.name)
+    check_vectors(pipe.model, pipe.vocab)
     if pipe.trainer.is_initialized:
         settings = Settings(**{**saved, **changes})
         check_learnt(pipe, settings, cfg.get("features"))

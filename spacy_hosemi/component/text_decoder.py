@@ -41,7 +41,7 @@ def obstacle(nlp: Language) -> str | None:
         return "the pipeline makes documents in its own way"
     pipe = cast(HighOrderSemiCRF, nlp.pipeline[0][1])
     state, settings = pipe.state, pipe.settings
-    if pipe.model.layers and not knows_words(pipe.model):
+    if state.encoder and not knows_words(state.encoder):
         return "features read a tok2vec"
     if state.levels is not None:
         return "labels are in a tree"

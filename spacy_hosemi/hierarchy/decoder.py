@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from spacy.tokens import Doc
-from thinc.api import Model
 
 from ..core import viterbi_many
 from ..core.parallel.coroutines import Steps, finish
@@ -43,17 +42,15 @@ from .projection import TreeProjection
 def make_decoder(
     state: ModelState,
     options: DecodingOptions,
-    model: Model[list[Doc], Any],
     before: Decoder | None = None,
 ) -> Decoder:
     """Returns the decoder for the labels of a state; parts of the decoder of the
     previous state (before) that do not depend on weights are used again."""
-    weights = state.weights
-    scorer = DocScorer(weights, model=model)
+    scorer = DocScorer(state.weights, whole=state)
     if state.levels is None:
         return FlatDecoder(state, options, scorer)
     settings: Hierarchy = options.hierarchy
-    if not model.layers and len(state.schema.labels) <= settings.exact_up_to:
+    if state.encoder is None and len(state.schema.labels) <= settings.exact_up_to:
         tree = cast(FlatTree | None, getattr(before, "tree", None))
         if before is None or before.state is not state or tree is None:
             tree = flatten(state, tree)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from itertools import repeat
 from typing import Any, cast
@@ -63,7 +64,7 @@ class TreeTrainer(Trainer):
 
     def publish(self) -> ModelState:
         levels = self._levels.publish() if self.has_levels else None
-        return ModelState(self.schema, self.weights.publish(), levels)
+        return replace(super().publish(), levels=levels)
 
     def kept(self) -> Callable[[], None]:
         give_top_back, cfg = super().kept(), self._cfg

@@ -25,7 +25,7 @@ from ..features import (
 )
 from ..values import Setting, by_name, number, read_all
 from .active_features import Rows, read_docs
-from .tok2vec import add_scores, make_output
+from .tok2vec import add_scores, encoder_of, make_output
 from .weights.doc_scorer import DocScorer
 from .weights.penalty_groups import by_penalty_group
 from .weights.potentials import score_together
@@ -131,7 +131,7 @@ def forward(
     potentials, backprop = _sparse(weights, docs, is_train)
     if not model.layers:
         return potentials, backprop
-    backprop_neural = add_scores(model, docs, potentials, is_train)
+    backprop_neural = add_scores(encoder_of(model), docs, potentials, is_train)
 
     def backprop_both(gradients: Sequence[Potentials]) -> list[Doc]:
         backprop_neural(gradients)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from threading import Condition, RLock, get_ident
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from thinc.api import Model
 
 from ..labels.label_schema import LabelSchema
-from .tok2vec import taking_turns
+from .tok2vec import TURNS, Encoder, is_frozen
 from .weights.state import Cached, WeightState
 
 
@@ -21,11 +21,13 @@ class ModelState(Cached):
 
     schema (LabelSchema): Labels, label patterns and rules, with their automaton.
     weights (WeightState): Of the labels that segments have.
+    encoder (Optional[Tuple[Model, Model]]): The tok2vec and the layer behind it.
     levels (Optional[LevelState]): Of the names below the top of a label tree.
     """
 
     schema: LabelSchema
     weights: WeightState
+    encoder: Encoder | None = None
     levels: Any = None
 
 
@@ -61,7 +63,6 @@ class Published:
 
     def __init__(self, source: StateSource) -> None:
         self._source = source
-        self._turns = taking_turns(source.model)
         self.made: tuple[Any, Any, Any] = None, None, None
         self.making = RLock()
         self.owner: int | None = None
@@ -106,6 +107,8 @@ class Published:
         """Makes one change of what is done within; other threads wait with theirs. If
         it is long, the state before it is published, so that readers need not wait."""
         source = self._source
+        layers = source.model.layers
+        is_free = not layers or (is_long and is_frozen(source.model))
         with self._changing:
             with self._news:
                 if not self._depth:
@@ -116,7 +119,7 @@ class Published:
                     self.owner = get_ident()
                 self._depth += 1
             try:
-                with self._turns:
+                with nullcontext() if is_free else TURNS:
                     yield
             finally:
                 with self._news:

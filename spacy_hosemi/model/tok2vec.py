@@ -8,13 +8,14 @@ vectors once and finds W and b with the other weights, see `VectorWeights`; the 
 stays as it is.
 
 Sparse weights are published as states that never change. The parameters of a tok2vec
-are not: training and prediction take turns, see `taking_turns`.
+are not: training online and prediction take turns, see `TURNS`. A fit makes a new
+linear layer, so that the states before it keep theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import RLock
@@ -32,7 +33,7 @@ from thinc.api import Linear, Model, zero_init
 from ..core import Potentials
 from ..errors import Errors
 from ..features.instances import documents
-from .word_vectors import vectors_of_words
+from .word_vectors import check_once, vectors_of_words
 
 ROLES = ("inside", "start", "end")
 
@@ -42,6 +43,9 @@ Vectors = NDArray[np.float32]
 
 # (vocab, ORTH of K words) -> scores [K, 3 L].
 WordScores = Callable[[Vocab, NDArray[np.uint64]], Floats]
+
+# A tok2vec and the linear layer behind it.
+Encoder = tuple[Tok2Vec, Any]
 
 # A fit has a weight for a vector's number in this many standard deviations: it takes
 # half the iterations, since then these weights curve its objective as others do. Their
@@ -58,14 +62,14 @@ _LONG = 1.0
 # While a fit goes on: the vectors of documents that were encoded, by encoder and words.
 _KEPT: ContextVar[dict[Any, Vectors] | None] = ContextVar("_KEPT", default=None)
 
-# One for all models, because a lock in a model could not be copied.
-_TURNS = RLock()
+# Under it training changes the parameters of a tok2vec, and prediction reads them. One
+# for all models, because a lock in a model could not be copied.
+TURNS = RLock()
 
 
-def taking_turns(model: Model[Any, Any]) -> AbstractContextManager[Any]:
-    """Returns a lock, under which training changes the parameters of a tok2vec and
-    prediction reads them; for a model without one, nothing is locked."""
-    return _TURNS if model.layers else nullcontext()
+def encoder_of(model: Model[Any, Any]) -> Encoder:
+    """Returns the tok2vec of a span scorer that has one, and its present layer."""
+    return model.get_ref("tok2vec"), model.get_ref("output")
 
 
 def make_output(n_labels: int | None = None, width: int | None = None) -> Model:
@@ -76,20 +80,20 @@ def make_output(n_labels: int | None = None, width: int | None = None) -> Model:
 
 def set_output(model: Model[Any, Any], n_labels: int | None) -> None:
     """Gives a span scorer with a tok2vec a new linear layer, for L labels, outside
-    included; None: the number is not known yet."""
+    included; None: the number is not known yet. A tok2vec that notes which vectors it
+    has is copied: the one before keeps its own."""
     if model.layers:
-        old, tok2vec = model.get_ref("output"), model.get_ref("tok2vec")
-        width = tok2vec.maybe_get_dim("nO")
-        replace_model_node(model, old, make_output(n_labels, width))
+        tok2vec = model.get_ref("tok2vec")
+        tok2vec = tok2vec.copy() if "digest" in tok2vec.attrs else tok2vec
+        output = make_output(n_labels, tok2vec.maybe_get_dim("nO"))
+        use_encoder(model, (tok2vec, output))
 
 
-def kept_output(model: Model[Any, Any]) -> Callable[[], None]:
-    """Returns a function that gives a span scorer with a tok2vec its present linear
-    layer back."""
-    if not model.layers:
-        return lambda: None
-    output = model.get_ref("output")
-    return lambda: replace_model_node(model, model.get_ref("output"), output)
+def use_encoder(model: Model[Any, Any], encoder: Encoder) -> None:
+    """Gives a span scorer another tok2vec and linear layer."""
+    for old, new in zip(encoder_of(model), encoder):
+        if old is not new:
+            replace_model_node(model, old, new)
 
 
 def add_labels(model: Model[Any, Any], n_labels: int) -> None:
@@ -114,7 +118,7 @@ def add_labels(model: Model[Any, Any], n_labels: int) -> None:
 
 
 def add_scores(
-    model: Model[Any, Any],
+    encoder: Encoder,
     parts: Sequence[Doc],
     potentials: Sequence[Potentials],
     is_train: bool,
@@ -123,13 +127,16 @@ def add_scores(
     all sentences of documents. Returns a function that takes gradients in the shapes of
     the potentials."""
     docs, borders = documents(parts)
-    tok2vec, output = model.get_ref("tok2vec"), model.get_ref("output")
+    tok2vec, output = encoder
     lengths = np.array([len(doc) for doc in docs], np.int32)
     vectors, backprop_vectors = tok2vec(docs, is_train)
     if not borders[-1]:
         return lambda gradients: None
     ops: Any = output.ops
     scores, backprop_scores = output(ops.flatten(vectors), is_train)
+    if not np.isfinite(scores.sum()):
+        for args in zip(vectors, docs):
+            _checked(*args, output.get_dim("nI"), tok2vec)
     by_role = np.split(ops.to_numpy(scores), len(ROLES), axis=1)
     for i, j, part in zip(borders, borders[1:], potentials):
         for role, of_role in zip(ROLES, by_role):
@@ -203,7 +210,9 @@ def no_weights(vectors: Vectors, n_labels: int) -> VectorWeights:
         mean = vectors.mean(axis=0, dtype=np.float64)
         scale = vectors.std(axis=0, dtype=np.float64)
     matrix = np.zeros((vectors.shape[1], len(ROLES) * n_labels))
-    return VectorWeights(matrix, mean, UNIT * np.where(scale > 0.0, scale, 1.0))
+    # In single precision, as an output layer is, numbers that hardly vary are constant.
+    varies = scale > np.maximum(np.abs(mean) * 1e-5, np.finfo("f").tiny)
+    return VectorWeights(matrix, mean, UNIT * np.where(varies, scale, np.inf))
 
 
 def write_output(model: Model[Any, Any], weights: VectorWeights) -> None:
@@ -214,23 +223,26 @@ def write_output(model: Model[Any, Any], weights: VectorWeights) -> None:
     output.set_param("b", output.ops.asarray1f(offset))
 
 
-def knows_words(model: Model[Any, Any]) -> bool:
-    """Whether a span scorer has a tok2vec that has one vector for each word."""
-    return bool(model.layers) and "knows_words" in model.get_ref("tok2vec").attrs
+def knows_words(encoder: Encoder) -> bool:
+    """Whether a tok2vec has one vector for each word."""
+    return "knows_words" in encoder[0].attrs
 
 
-def scores_of_words(model: Model[Any, Any] | None) -> WordScores | None:
-    """Returns what gives the scores of words, with the present output layer; None if
-    there is no tok2vec that `knows_words`."""
-    if model is None or not knows_words(model):
-        return None
-    with taking_turns(model):
-        output: Any = model.get_ref("output")
+def scores_of_words(encoder: Encoder) -> WordScores:
+    """Returns what gives the scores of words, by a tok2vec that `knows_words`. It
+    raises ValueError HS390 for a vocabulary with other vectors."""
+    with TURNS:
+        tok2vec, output = encoder
         matrix, offset = (output.get_param(x).astype(np.float64) for x in ("W", "b"))
-    weights = np.ascontiguousarray(matrix.T)
+    weights, digest = np.ascontiguousarray(matrix.T), tok2vec.attrs["digest"]
 
     def scores_of(vocab: Vocab, orths: NDArray[np.uint64]) -> Floats:
+        check_once(digest, vocab)
         vectors = vectors_of_words(vocab, orths).astype(np.float64)
+        if not np.isfinite(vectors).all():
+            text = " ".join(vocab.strings[x] for x in orths.tolist())[:80]
+            args = {"found": "NaN or infinity", "expected": vectors.shape}
+            raise ValueError(Errors.HS389.format(text=text, **args))
         # NumPy's BLAS has threads, which take ten times as long for so little.
         scores: Floats = gemm(vectors, weights) if len(orths) else vectors @ weights
         return scores + offset
@@ -238,9 +250,14 @@ def scores_of_words(model: Model[Any, Any] | None) -> WordScores | None:
     return scores_of
 
 
-def reads_words(model: Model[Any, Any]) -> bool:
-    """Whether the tok2vec of a span scorer reads nothing but words, of any document."""
-    return "reads_words" in model.get_ref("tok2vec").attrs
+def reads_words(encoder: Encoder) -> bool:
+    """Whether a tok2vec reads nothing but words, of any document."""
+    return "reads_words" in encoder[0].attrs
+
+
+def is_frozen(model: Model[Any, Any]) -> bool:
+    """Whether the tok2vec of a span scorer has no parameters of its own."""
+    return not any(node.param_names for node in model.get_ref("tok2vec").walk())
 
 
 def check_frozen(model: Model[Any, Any], name: str, frozen: Sequence[str]) -> None:
@@ -266,7 +283,7 @@ def keeping_vectors() -> Iterator[None]:
 
 
 def vectors_of(
-    model: Model[Any, Any],
+    encoder: Encoder,
     parts: Sequence[Doc],
     progress: Callable[[list[slice]], Iterable[slice]] = iter,
 ) -> Vectors:
@@ -274,11 +291,11 @@ def vectors_of(
     of documents. Raises ValueError HS389 if these are no vectors, or of another width.
     """
     docs, _ = documents(parts)
-    tok2vec, width = model.get_ref("tok2vec"), model.get_ref("output").get_dim("nI")
-    kept, encoder = _KEPT.get(), tok2vec.attrs.get("digest")
-    if kept is None or encoder is None:
+    tok2vec, width = encoder[0], encoder[1].get_dim("nI")
+    kept, digest = _KEPT.get(), tok2vec.attrs.get("digest")
+    if kept is None or digest is None:
         kept = {}
-    keys = [(encoder, doc.text, doc.to_array("ORTH").tobytes()) for doc in docs]
+    keys = [(digest, doc.text, doc.to_array("ORTH").tobytes()) for doc in docs]
     missing = [*{x: doc for x, doc in zip(keys, docs) if x not in kept}.items()]
     began, n = process_time(), sum(len(doc) for _, doc in missing)
     for at in progress(_slices(len(missing), _N_TOGETHER)):

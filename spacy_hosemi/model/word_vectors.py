@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ Keys = NDArray[np.uint64]
 
 # Of a large table not all rows are digested.
 _N_DIGESTED = 20_000
+
+# Numbers of tables that have a digest, with that many keys.
+_KNOWN: dict[tuple[str, int, int], ref[Any]] = {}
 
 
 def build_word_vectors() -> Model[list[Doc], list[Any]]:
@@ -50,6 +54,7 @@ def forward(
     ops: Any = model.ops
     vectors = []
     for doc in docs:
+        check_once(model.attrs["digest"], doc.vocab)
         orths: Any = doc.to_array(ORTH)
         vectors.append(ops.asarray2f(vectors_of_words(doc.vocab, orths)))
     return vectors, lambda d_vectors: docs
@@ -82,9 +87,22 @@ def digest_of_vectors(vocab: Vocab) -> str:
     return digest.hexdigest()
 
 
-def check_vectors(model: Model[Any, Any], vocab: Vocab, name: str) -> None:
+def check_vectors(model: Model[Any, Any], vocab: Vocab) -> None:
     """Raises ValueError HS390 if a model was trained with other word vectors."""
     for node in model.walk():
-        digest = node.attrs.get("digest") if "knows_words" in node.attrs else None
-        if digest and digest != digest_of_vectors(vocab):
-            raise ValueError(Errors.HS390.format(name=name, found=vocab.vectors.shape))
+        if digest := "knows_words" in node.attrs and node.attrs["digest"]:
+            _check(digest, vocab)
+
+
+def check_once(digest: str, vocab: Vocab) -> None:
+    """Does so by the digest, for tables that it does not know."""
+    table = vocab.vectors
+    key = digest, id(table.data), table.n_keys
+    if (known := _KNOWN.get(key)) is None or known() is not table.data:
+        _check(digest, vocab)
+        _KNOWN[key] = ref(table.data)
+
+
+def _check(digest: str, vocab: Vocab) -> None:
+    if digest != digest_of_vectors(vocab):
+        raise ValueError(Errors.HS390.format(found=vocab.vectors.shape))

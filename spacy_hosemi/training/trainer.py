@@ -68,21 +68,24 @@ class Trainer:
 
     def is_current(self, state: ModelState) -> bool:
         """Whether a state has the present labels and weights."""
-        return state.weights is self.weights.state and state.schema is self.schema
+        is_same = state.weights is self.weights.state and state.schema is self.schema
+        encoder = state.encoder  # `nlp.replace_listeners` puts another one there
+        is_there = encoder is None or encoder == tok2vec.encoder_of(self.model)
+        return is_same and is_there
 
     def publish(self) -> ModelState:
         """Returns the present labels and weights, whose arrays are read-only then."""
-        return ModelState(self.schema, self.weights.publish())
+        encoder = tok2vec.encoder_of(self.model) if self.model.layers else None
+        return ModelState(self.schema, self.weights.publish(), encoder)
 
     def kept(self) -> Callable[[], None]:
         """Returns what restores the present labels and weights, and the documents that
-        they know. Not the parameters of a tok2vec, which would have to be copied, but
-        the layer behind it."""
+        they know. Not the parameters of a tok2vec, which would have to be copied."""
         state, seen = self.publish(), self.seen
-        restore_output = tok2vec.kept_output(self.model)
 
         def restore() -> None:
-            restore_output()
+            if state.encoder is not None:
+                tok2vec.use_encoder(self.model, state.encoder)
             self.schema, self.seen = state.schema, seen
             if self.weights.state is not state.weights:
                 self.weights.replace(state.weights)
@@ -163,7 +166,7 @@ class Trainer:
     def _vectors_of(self, docs: Sequence[Doc]) -> Vectors:
         """Returns the vectors of all tokens of instances."""
         bar = partial(watched, what="Encoding", unit=" batches")
-        return tok2vec.vectors_of(self.model, docs, bar)
+        return tok2vec.vectors_of(tok2vec.encoder_of(self.model), docs, bar)
 
     def finish_vectors(self) -> None:
         """Makes the weights of frozen vectors, if a fit has found some, those of the

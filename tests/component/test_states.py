@@ -98,7 +98,7 @@ def predict_while_training(pipe, docs, train, monkeypatch):
         possible = recorder.between(start, end)
         for state in possible:
             if (id(state), k) not in known:
-                decoder = make_decoder(state, options, pipe.model)
+                decoder = make_decoder(state, options)
                 known[id(state), k] = answers(decoder, docs[k])
         assert answer in [known[id(state), k] for state in possible]
     return recorder.states, found
@@ -169,7 +169,7 @@ def test_a_published_state_never_changes(change):
     for _ in range(3):
         nlp.update(make_examples(nlp), sgd=optimizer)
     state, doc = pipe.state, nlp.make_doc("Ada Lovelace met Mary in London")
-    decoder = make_decoder(state, pipe.decoder.options, pipe.model)
+    decoder = make_decoder(state, pipe.decoder.options)
     before = (
         answers(decoder, doc),
         state.weights.matrix.copy(),

@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from dataclasses import replace
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from ..helpers import (
     PAIRS,
     SMALL,
     TRAIN,
+    TREE,
     as_problem,
     averaged,
     fit_pairs,
@@ -49,7 +51,6 @@ from .test_neural import LISTENER, embedding
 
 WORD_VECTORS = {"tok2vec": {"@architectures": "spacy_hosemi.WordVectors.v1"}}
 WORDS = sorted({word for text, _ in PAIRS for word in text.replace(".", " .").split()})
-HIERARCHY = {"@misc": "spacy_hosemi.hierarchy.v1"}
 TEXT = "Ada met Mary Somerville in Paris. Nobody wrote to Grace."
 KINDS = {
     "plain": {},
@@ -140,7 +141,7 @@ def test_predictions_have_the_weights_of_the_fit(kind, monkeypatch):
     pairs = zip(rows, batch.sizes)
     expected = [score_rows(batch.weights.state, *pair) for pair in pairs]
     pipe.trainer.finish_vectors()
-    scorer = doc_scorer.DocScorer(pipe.state.weights, model=pipe.model)
+    scorer = doc_scorer.DocScorer(pipe.state.weights, whole=pipe.state)
     for is_cached in (True, False):
         monkeypatch.setattr(doc_scorer, "CACHES_WORDS", is_cached)
         potentials = finish(scorer.steps(Instances(parts)))
@@ -159,7 +160,7 @@ def answers(nlp, texts):
 
 @pytest.mark.parametrize("kind", [*KINDS, "tree"])
 def test_the_same_wherever_it_is_read(kind, tmp_path):
-    config = {"hierarchy": HIERARCHY, "max_order": 1} if kind == "tree" else KINDS[kind]
+    config = TREE if kind == "tree" else KINDS[kind]
     nlp = with_vectors(**config)
     fit_pairs(nlp, in_a_tree() if kind == "tree" else PAIRS, dev=None)
     texts = [TEXT, "", *(text for text, _ in PAIRS), "Ada"] * 3
@@ -190,14 +191,19 @@ def test_a_fit_at_its_end_and_any_number_of_threads():
     assert len({*vectors}) == 1
 
 
-def test_scores_on_dev_end_a_fit(tmp_path):
-    nlp, log = with_vectors(), tmp_path / "log.jsonl"
-    dev = [(text.replace("Ada", "Zoe"), spans) for text, spans in PAIRS]
-    result = fit_pairs(nlp, dev=dev, patience=10, log=log, tolerance=0.0)
+@pytest.mark.parametrize("config", [{}, TREE])
+def test_scores_on_dev_end_a_fit(tmp_path, config):
+    """Also where hardly anything but vectors has weights."""
+    nlp, log = with_vectors(**config), tmp_path / "log.jsonl"
+    pairs = in_a_tree() if config else PAIRS
+    dev = [(text.replace("Ada", "Zoe"), spans) for text, spans in pairs]
+    settings = {"l2": 30.0, "encoder_factor": 1e-3, "patience": 10, "tolerance": 0.0}
+    result = fit_pairs(nlp, pairs, dev=dev, log=log, **settings)
     *_, last = (x["dev"]["ents_f"] for x in read_log(log) if "dev" in x)
     examples = [Example.from_dict(nlp.make_doc(x), {"entities": y}) for x, y in dev]
     scores = nlp.evaluate(examples)
-    assert result.reports[0].n_kept is not None and scores["ents_f"] == last > 0.5
+    assert (result.reports[0].n_kept is None) == bool(config)
+    assert scores["ents_f"] == last > 0.5
 
 
 def test_explanations_add_up():
@@ -239,6 +245,97 @@ def test_what_the_vocabulary_has(tmp_path):
             other.from_disk(component, exclude=["vocab"])
     same = with_vectors().get_pipe("hosemi").from_disk(component, exclude=["vocab"])
     assert same.labels == nlp.get_pipe("hosemi").labels
+
+
+CHANGES = [
+    lambda vocab: setattr(vocab, "vectors", random_vectors(seed=1)),
+    lambda vocab: setattr(vocab, "vectors", random_vectors(width=3)),
+    lambda vocab: vocab.reset_vectors(),
+    lambda vocab: vocab.prune_vectors(5),
+    lambda vocab: vocab.vectors.resize((100, 5)),
+    lambda vocab: vocab.set_vector("Zork", np.ones(5, "f")),
+    lambda vocab: vocab.set_vector("Ada", np.ones(5, "f")),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_other_vectors_after_a_fit(change):
+    """No word is read by them, and no model is saved that would not load."""
+    nlp = with_vectors()
+    fit_pairs(nlp)
+    expected = triples(nlp(TEXT).ents)
+    change(nlp.vocab)
+    assert triples(nlp(TEXT).ents) == expected
+    calls = [nlp.to_bytes]
+    if change is not CHANGES[-1]:  # in place
+        calls += [lambda: nlp("Unread."), lambda: nlp.update(make_examples(nlp))]
+    for call in calls:
+        with pytest.raises(ValueError, match="HS390.*other word vectors"):
+            call()
+    sourced = spacy.blank("en")
+    with pytest.warns(UserWarning, match="W113"):
+        sourced.add_pipe("hosemi", source=nlp)
+    with pytest.raises(ValueError, match="HS384.*no vectors"):
+        sourced("Some more words.")
+
+
+def interrupted(nlp, call):
+    """Refits a component to other vectors; a thread calls, and the fit fails."""
+    results = []
+
+    def fit(batch):
+        thread = Thread(target=lambda: results.append(call()), daemon=True)
+        thread.start()
+        thread.join(20)
+        make_lbfgs(progress=False, l2=50.0)(batch)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        nlp.get_pipe("hosemi").fit(PAIRS[:2], nlp=nlp, fit=fit)
+    return results
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_within_a_fit_and_after_one_that_failed(is_first):
+    """The model before it predicts, and has its vectors."""
+    nlp = with_vectors()
+    fit_pairs(nlp)
+    vectors, copy = nlp.vocab.vectors, pickle.loads(pickle.dumps(nlp))
+    expected = answers(copy, [copy(TEXT)])
+    if not is_first:
+        nlp(TEXT)
+    assert interrupted(nlp, lambda: answers(nlp, [nlp(TEXT)])) == [expected]
+    nlp.vocab.vectors = random_vectors(width=3)
+    interrupted(nlp, lambda: None)
+    nlp.vocab.vectors = vectors
+    again = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert answers(again, [again(TEXT)]) == expected
+
+
+NOISE = np.linspace(-1.0, 1.0, len(WORDS))
+
+
+@pytest.mark.parametrize("column", [0.0, 0.1, -1e30, 1e-42 * NOISE, 1e3 + NOISE / 1e3])
+def test_numbers_that_do_not_vary(column):
+    """They get no weight."""
+    vectors, losses = random_vectors(), []
+    for data in (vectors.data, np.insert(vectors.data, 2, column, axis=1)):
+        nlp = with_vectors(vectors=Vectors(data=data, keys=[*vectors.keys()]))
+        losses.append(fit_pairs(nlp).loss)
+    output = nlp.get_pipe("hosemi").model.get_ref("output").get_param("W")
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6) and not output[:, 2].any()
+
+
+def test_the_scores_of_a_word_are_computed_once(monkeypatch):
+    """Whether confidences are asked for by a call or by the settings."""
+    nlp, words, make = with_vectors(), [], tok2vec.vectors_of_words
+    fit_pairs(nlp)
+    count = lambda *x: words.extend(x[1]) or make(*x)  # noqa: E731
+    monkeypatch.setattr(tok2vec, "vectors_of_words", count)
+    for confidence in (True, False, True):
+        asked = {"hosemi": {"confidence": confidence}}
+        [*nlp.pipe([TEXT] * 9, batch_size=2, component_cfg=asked)]
+    assert len(words) == len({token.text for token in nlp(TEXT)})
 
 
 def test_lower_case_and_unknown_words():
@@ -307,7 +404,7 @@ def test_no_document_is_encoded_twice(config, dev, monkeypatch):
     monkeypatch.setattr(tok2vec, "_LONG", 0.0)
     monkeypatch.setattr(tok2vec.logger, "info", lambda *args: said.append(args[1]))
     if config:
-        config = {"hierarchy": HIERARCHY, "max_order": 1}
+        config = TREE
     given = Given(numbers, digest="x")
     pairs = in_a_tree(PAIRS * 3) if config else PAIRS * 3
     if dev:  # the same spans, and other words

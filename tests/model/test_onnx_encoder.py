@@ -14,6 +14,7 @@ from spacy_hosemi import extract
 from spacy_hosemi.model.onnx_encoder import make_onnx_encoder
 
 from ..component.test_serialize import THROUGH
+from ..component.test_vectors import interrupted
 from ..encoders import POSITIONS, WIDTH, of_pieces, onnx, write_encoder
 from ..helpers import PAIRS, fit_pairs, hosemi, make_nlp
 
@@ -159,6 +160,8 @@ def test_saved_or_not(folder, tmp_path):
     model = nlp.get_pipe("hosemi").model.get_ref("tok2vec")
     expected = vectors(encoder(here), *TEXTS)
     assert spans_of(map(nlp, TEXTS)) == before
+    from_within = interrupted(nlp, lambda: spans_of(map(nlp, TEXTS)))
+    assert from_within == [before] == [spans_of(map(nlp, TEXTS))]
     model.initialize()  # to be trained anew
     np.testing.assert_array_equal(vectors(model, *TEXTS)[0], expected[0])
 
@@ -170,6 +173,14 @@ def test_saved_or_not(folder, tmp_path):
 def test_settings_out_of_range(name, value):
     with pytest.raises(ValueError, match=f"HS043.*model.tok2vec.{name}"):
         make_onnx_encoder("x", **{name: value})
+
+
+def test_no_numbers(folder, monkeypatch):
+    nlp = trained(folder)
+    encoder = nlp.get_pipe("hosemi").model.get_ref("tok2vec").attrs["files"].encoder()
+    monkeypatch.setattr(encoder, "vectors", lambda docs: [np.full((5, 8), np.nan)])
+    with pytest.raises(ValueError, match="HS389.*NaN.*Nobody met"):
+        nlp(TEXTS[-1])
 
 
 def test_missing_and_damaged_files(folder, tmp_path):

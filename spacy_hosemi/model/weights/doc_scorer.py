@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
-from thinc.api import Model
 
 from ...core import Potentials
 from ...core.parallel.coroutines import Steps
@@ -30,6 +29,7 @@ from ..active_features import (
 )
 from ..kernels.gather import gather_merged_cells
 from ..kernels.token_scores import BlockScores, ListScores, TemplateScores, TokenScoring
+from ..state import ModelState
 from ..tok2vec import ROLES
 from .packing import to_single
 from .pairs import WeightPairs
@@ -55,8 +55,8 @@ class DocScorer:
     state (WeightState): The weights.
     is_single (bool): Whether a saved model has these weights. If they are sums of what
         it has, only those of tokens are in single precision.
-    model (Optional[Model]): A span scorer, whose tok2vec adds its scores if it has one;
-        one that knows a word's vector adds them to those of the word.
+    whole (Optional[ModelState]): What the weights are of. Its tok2vec, if it has one,
+        adds its scores; one that knows a word's vector adds them to those of the word.
     rows (Optional[Iterable[Rows]]): The features of all documents to come, if they have
         been read.
 
@@ -69,25 +69,25 @@ class DocScorer:
         self,
         state: WeightState,
         is_single: bool = True,
-        model: Model[list[Doc], list[Potentials]] | None = None,
+        whole: ModelState | None = None,
         rows: Iterable[Rows] | None = None,
     ) -> None:
         self._rows = None if rows is None else iter(rows)
         sums_words = state.is_trained and rows is None
         self._is_single = is_single
-        self._neural = model if model is not None and model.layers else None
-        self.has_encoder = self._neural is not None
-        self.reads_words = self._neural is None or tok2vec.reads_words(self._neural)
+        self._whole = whole
+        self._encoder = encoder = None if whole is None else whole.encoder
+        self.has_encoder = encoder is not None
+        self.reads_words = encoder is None or tok2vec.reads_words(encoder)
         self._of_tokens: TokenScores | None = None
-        # Whether the scores of words have those of their vectors.
-        self._has_vectors = False
-        if sums_words:
-            of_words = tok2vec.scores_of_words(self._neural)
-            self._has_vectors = of_words is not None
-            if of_words is None:
-                self._of_tokens = state.cached(_token_scores)
-            else:
-                self._of_tokens = _token_scores(state, of_words)
+        # Whether the scores of words have those of their vectors; not within a fit.
+        is_made = sums_words and state.of_vectors is None
+        self._has_vectors = bool(is_made and encoder and tok2vec.knows_words(encoder))
+        if self._has_vectors and whole is not None:
+            whole = whole if whole.weights is state else replace(whole, weights=state)
+            self._of_tokens = whole.cached(_scores_with_vectors)
+        elif sums_words:
+            self._of_tokens = state.cached(_token_scores)
         if is_single:
             names = "pattern", "length", "tail"
             single: dict[str, Any] = {x: to_single(getattr(state, x)) for x in names}
@@ -135,21 +135,21 @@ class DocScorer:
         self, docs: Sequence[Doc], potentials: Sequence[Potentials]
     ) -> Sequence[Potentials]:
         """Adds the scores of the tok2vec; returns the potentials of each document."""
-        assert self._neural is not None
+        assert self._encoder is not None
         each = [*potentials]
         if (of_vectors := self.state.of_vectors) is not None:  # a fit goes on
-            rows = tok2vec.vectors_of(self._neural, docs)
+            rows = tok2vec.vectors_of(self._encoder, docs)
             borders = np.cumsum([len(doc) for doc in docs])
             for vectors, of_doc in zip(np.split(rows, borders), each):
                 of_vectors.add_scores(vectors, {x: getattr(of_doc, x) for x in ROLES})
             return each
-        with tok2vec.taking_turns(self._neural):
-            tok2vec.add_scores(self._neural, docs, each, is_train=False)
+        with tok2vec.TURNS:
+            tok2vec.add_scores(self._encoder, docs, each, is_train=False)
         return each
 
     def using(self, state: WeightState) -> DocScorer:
         """Returns a scorer of the same kind with other weights."""
-        return DocScorer(state, self._is_single, self._neural)
+        return DocScorer(state, self._is_single, self._whole)
 
     def of_encoder(self, docs: Sequence[Doc]) -> Sequence[Potentials] | None:
         """Returns the tok2vec's scores of documents, or of all their sentences; None
@@ -157,6 +157,11 @@ class DocScorer:
         if not self.has_encoder:
             return None
         return self._add_neural(docs, [zeros(self.state, len(doc)) for doc in docs])
+
+
+def _scores_with_vectors(whole: ModelState) -> TokenScores:
+    assert whole.encoder is not None
+    return _token_scores(whole.weights, tok2vec.scores_of_words(whole.encoder))
 
 
 def _token_scores(
