@@ -32,10 +32,11 @@ LABELS = {
     **dict.fromkeys("total page".split(), "pages"),
     **dict.fromkeys("reporter newspaper".split(), "journal"),
     **dict.fromkeys("encyclopedia presented".split(), "booktitle"),
-    **{"arxiv": "note", "case": "title"},
+    **{"arxiv": "note", "case": "title", "patent": "tech", "standard": "tech"},
 }
 N_AUTHORS, N_EDITORS = (1, 1, 1, 2, 2, 2, 3, 3, 4, 6), (1, 1, 2, 2, 3)
-HAS_NUMBER = ("article", "untitled", "header")
+HAS_NUMBER = ("article", "untitled", "header", "newspaper", "legal")
+ANGLES = str.maketrans("‹›", "<>")  # templates have these for groups
 JOURNALS = {"untitled": "journal ph", "legal": "journal law"}
 # What to look for, what to write instead, and how often: hyphens of line ends, lost
 # spaces and marks, spaces too many, misread letters.
@@ -173,8 +174,10 @@ def invent(d: Draw, kind: str, pubs: list[Pub]) -> Pub:
         "series": d.fact("series"),
         "url": d.fact("url").lower(),
     }
-    if d.p(0.06):
-        pub["authors"] = [{"literal": d.fact("body")}]
+    for who in ("authors", "editors"):
+        if d.p(0.3 if kind in ("web", "techreport") else 0.06):
+            pub[who] = [{"literal": d.fact("body")}]
+            pub |= {"issuer": "it"} if kind in ("book", "edited") and d.p(0.5) else {}
     if d.p(0.5):
         pub["month"] = d.choice(MONTHS)
     if d.p(0.1):
@@ -209,10 +212,10 @@ def invent_title(d: Draw, pubs: list[Pub]) -> str:
     text = d.fact("title")
     if d.p(0.14):
         text = d.fact("head") + d.rule("colon") + text
-    elif d.p(0.15):
+    elif d.p(0.15 if d.lang == "en" else 0.22):
         text += d.rule("colon") + d.fact("title")
     if d.p(0.05):
-        text += ", " + d.fact(d.choice(["where", "city", "country"]))
+        text += ", " + d.fact(d.choice("where city country span".split()))
     if d.p(0.06):
         text = re.sub(r"(?<= )\w{4,}", lambda m: d.invented_word(), text, count=1)
     return text[0].upper() + text[1:]
@@ -258,7 +261,7 @@ def draw_style(d: Draw, pub: Pub) -> dict[str, Any]:
         "month": d.p(0.3),
         "short pages": d.p(0.25),
         "dash": d.rule("dash"),
-        "roman": d.p(0.3 if d.lang in ("it", "la") else 0.03),
+        "roman": d.p({"it": 0.3, "la": 0.3, "fr": 0.12}.get(d.lang, 0.03)),
         "volume": d.rule("volume"),
         "no": d.rule("no"),
     }
@@ -278,7 +281,7 @@ def people(d: Draw, who: list[dict[str, str]], form: str, caps: bool) -> str:
 def month_name(d: Draw, month: str) -> str:
     """Write a month in the language, in full or short."""
     name = d.facts("month")[MONTHS.index(month)]
-    short = name if len(name) < 5 else name[:3] + "."
+    short = name if len(name) < 5 else name[: d.choice([3, 3, 3, 4])] + "."
     short = "Sept." if name == "September" and d.p(0.5) else short
     return d.choice([name, name, short, short, short.rstrip(".")])
 
@@ -320,7 +323,7 @@ def journal(d: Draw, pub: Pub) -> dict[str, str]:
     name, kind = pub["journal"], pub["kind"]
     if kind == "untitled" or d.p(0.6 if kind == "header" else 0.45):
         name = pub.get("journal_abbrev", name)
-        name = name.replace(".", "") if d.p(0.2) else name
+        name = name.replace(".", "") if d.p(0.85 if d.form == "bare" else 0.2) else name
         if d.p(0.08):
             words = (d.invented_word()[:4].title() for _ in range(d.randint(2, 4)))
             name = ". ".join(words) + "."
@@ -350,21 +353,23 @@ def values_of(d: Draw, pub: Pub) -> dict[str, str]:
     is_physics = kind == "untitled" and d.p(0.5)
     rules = "physics-form" if is_physics else "form", "form"
     form, other = (d.rule(x).replace(" ", "_") for x in rules)
-    d.form = re.split("[_/]", form)[0]
-    caps = d.p(0.3 if kind == "untitled" else 0.1)
+    d.form = form.rpartition("_")[2] if "nocomma" in form else re.split("[_/]", form)[0]
+    caps = d.p(0.3) if kind == "untitled" else d.rule("caps") == "yes"
     month, k = pub.get("month", "May"), d.randint(1, 6)
     ordinals = FACTS["ordinal"][k], FACTS["ordinal word"][k]
     dates = d.randint(7, 23), d.randint(1, 12), d.randint(1, 9999), d.randint(92, 99)
     out = {
         **{x: d.fact(x) for x in ("collab", "reporter", "newspaper", "encyclopedia")},
-        **{x: d.fact(x) for x in ("presented", "note", "case", "page")},
+        **{x: d.fact(x) for x in "presented note case page patent standard".split()},
         **{k: v for k, v in lower.items() if k not in ("lang", "number", "edition")},
         "date": date(d, pub),
         "day": day_text(d, month, "", "month-day"),
         "access": d.fill(d.rule("access"))[0],
         "arxiv": d.fact("arxiv").format(*dates),
         "total": str(d.randint(80, 900)),
-        "edition": d.rule("edition-words").format(k + 1, *ordinals),
+        "edition": d.rule("edition-words").format(
+            k + 1 + d.p(0.15) * d.randint(5, 60), *ordinals
+        ),
     }
     if d.lang == "en" and d.p(0.5 if kind == "book" else 0.35):
         cased = {k: out[k] for k in ("title", "booktitle") if k in out}
@@ -394,8 +399,12 @@ def template(d: Draw, kind: str, values: dict[str, str]) -> str:
         if "author" not in values:
             text = text.replace("{author}", "{editor}" + d.rule("eds"), 1)
         text = re.sub(
-            r"\{(n|long|person|accessed|university)\}", lambda m: d.slot(m[1])[0], text
+            r"\{(n|word|long|court|database|person|accessed|university)\}",
+            lambda m: d.slot(m[1])[0],
+            text,
         )
+        if "issuer" in values:
+            text = text.replace("{publisher}", "{institution}")
         outside = re.findall(r"\{([\w ]+)\}", re.sub(r"<[^<>]*>", "", text))
         if set(outside) <= {*values, "late"}:
             break
@@ -411,7 +420,8 @@ def random_style(d: Draw, pub: Pub) -> list[Piece]:
         values["late"] = values["date"]
     values["year"] = values["date"]
     filled = make.fill(make.parse(text), values, False) or []
-    pieces = make.tidy(make.split_doi([(x, LABELS.get(y, y)) for x, y in filled if x]))
+    named = [(x.translate(ANGLES), LABELS.get(y, y)) for x, y in filled if x]
+    pieces = make.tidy(make.split_doi(named))
     if not pieces[-1][1]:
         pieces[-1] = (pieces[-1][0].rstrip(" ,;:"), None)
     pieces = [x for x in pieces if x[0]]

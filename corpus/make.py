@@ -66,6 +66,7 @@ FORMS = {
     "last_init_nocomma": "{0} {3}",
     "last_init_spaced": "{0} {2}",
     "last_init_brackets": "{0} ({2})",
+    "last_full_brackets": "{0} ({1})",
     "last_full": "{0}, {1}",
     "last_full_nocomma": "{0} {1}",
     "init_last": "{2} {0}",
@@ -73,6 +74,8 @@ FORMS = {
     "full": "{1} {0}",
 }
 LABEL_OF = {"edition": "note", "access": "note", "series": None, "eds": None}
+# Where a span ends with one of these, its dot is its own.
+ABBREVIATION = re.compile(r"(\bet al|\b[eé]d|\bedn|\bAufl|\bInc|\bLtd|\bCo| u\. ?a)$")
 SHARES = {"train": 0.49, "dev": 0.21, "test": 0.3}
 
 
@@ -392,6 +395,8 @@ def tidy(pieces: list[Piece]) -> list[Piece]:
     out: list[Piece] = []
     for text, label in merge(pieces):
         if label is None:
+            if out and text[0] == "." and ABBREVIATION.search(out[-1][0]):
+                out[-1] = (out[-1][0] + ".", out[-1][1])
             text = clean_literal(text, out[-1][0][-1] if out else "")
             text = text if out else text.lstrip(" ,.;:")
         if text:
@@ -1050,26 +1055,11 @@ def arguments() -> argparse.Namespace:
         "(train.jsonl, dev.jsonl, test.jsonl).",
         epilog="The output depends only on the facts, this script and the seed.",
     )
-    parser.add_argument(
-        "--dir",
-        type=Path,
-        default=HERE,
-        metavar="FOLDER",
-        help="folder with publications.jsonl; the three files are written there "
-        "(default: the folder of this script)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        default=SEED,
-        help="seed of the draws (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="write nothing; make the files again in memory, compare them with those "
-        "on disk and exit with 1 where they differ",
-    )
+    add = parser.add_argument
+    add("--dir", type=Path, default=HERE, metavar="FOLDER", help="where all files are")
+    add("--seed", type=int, default=SEED, help="of the draws (default: %(default)s)")
+    meaning = "write nothing; exit with 1 where the files differ from what is made now"
+    add("--check", action="store_true", help=meaning)
     args = parser.parse_args()
     if not (args.dir / "publications.jsonl").is_file():
         parser.error(f"argument --dir: no publications.jsonl in {args.dir}")
