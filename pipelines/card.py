@@ -192,9 +192,8 @@ def make_card(model: Path, about: About) -> str:
     size = round(sum(map(len, texts)) / len(texts))
     drawn = sorted(random.Random(0).sample(range(len(docs)), min(N_RECORDS, len(docs))))
     records = "\n\n".join(show(docs[k], about, gold[k]) for k in drawn)
-    package = about["package"]
     parts = [
-        f"# {package}\n\n{about['description']}",
+        f"# {(package := about['package'])}\n\n{about['description']}",
         f"```bash\npip install spacy_hosemi {package}\n{about['command']}\n```",
         f"## Labels\n\n{describe_labels(about, train, scores)}",
         f"## How good it is\n\nOn {len(docs):,} test records: F1 of exact spans "

@@ -43,9 +43,8 @@ def join_tokens(tokens: Sequence[str], spans: Sequence[Sequence[Any]]) -> Record
 
 def _is_apart(text: str, token: str, has_dashes: bool, is_loose: bool) -> bool:
     last = text[-1:]
-    if not text or last in "([{'’@/" or token == "/" or token[0] in CLOSING:
-        return False
-    if token == last and not token.isalnum():
+    is_tight = last in "([{'’@/" or token == "/" or token[0] in CLOSING
+    if not text or is_tight or (token == last and not token.isalnum()):
         return False
     if "-" in (last, token):
         return has_dashes if token == "-" else text[-2:-1] == " "

@@ -5,14 +5,11 @@ from typing import Any
 
 from spacy.tokens import Doc
 
-ADDRESS = {  # as schema.org's PostalAddress calls them
-    "street": "streetAddress",
-    "postbox": "postOfficeBoxNumber",
-    "postcode": "postalCode",
-    "city": "addressLocality",
-    "region": "addressRegion",
-    "country": "addressCountry",
-}
+ADDRESS = dict(  # as schema.org's PostalAddress calls them
+    x.split(":")
+    for x in "street:streetAddress postbox:postOfficeBoxNumber postcode:postalCode "
+    "city:addressLocality region:addressRegion country:addressCountry".split()
+)
 
 
 @dataclass(frozen=True)
