@@ -294,11 +294,14 @@ def print_table(
     typer.secho(f"\n{f' {clean(title)} ':=^80}", bold=True, color=colour())
     if rows:
         columns: Any = list(aligns)
-        texts = ((f"{x:,}" if isinstance(x, int) else str(x) for x in y) for y in rows)
-        cells = [[*map(clean, row)] for row in texts]
+        cells = [[clean(_shown(cell)) for cell in row] for row in rows]
         print(table(cells, header, divider=True, aligns=columns, max_col=60))
     else:
         print("\nnothing")
+
+
+def _shown(cell: Any) -> str:
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
 def readers_of(

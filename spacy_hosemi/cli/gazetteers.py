@@ -111,11 +111,7 @@ def gazetteer_replace_cli(
     old = lists.tries[name]
     lists.compile(name, entries, nlp, pipe.reads_clean)
     save_pipeline(nlp, output)
-    n = compare_entries(old, lists.tries[name])
-    rows = [("before", n["before"]), ("after", n["after"]), ("in both", n["both"])]
-    print_table(f"entries of {name}", ("", "entries"), rows, "lr")
-    if not n["after"]:
-        say("The list is empty now: no entry of the file has a word.")
+    _print_replaced(name, **compare_entries(old, lists.tries[name]))
 
 
 @gazetteer_cli.command("find", no_args_is_help=True)
@@ -185,6 +181,13 @@ def _print_lists(component: str | None, lists: list[ListInfo]) -> None:
     ]
     header = "list attr mode dropout fuzzy label entries nodes MB features weights"
     print_table(f"lists of {component}", header.split(), rows, "lllrllrrrrr")
+
+
+def _print_replaced(name: str, before: int, after: int, both: int) -> None:
+    rows = [("before", before), ("after", after), ("in both", both)]
+    print_table(f"entries of {name}", ("", "entries"), rows, "lr")
+    if not after:
+        say("The list is empty now: no entry of the file has a word.")
 
 
 def _print_found(

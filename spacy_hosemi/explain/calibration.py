@@ -28,7 +28,7 @@ from .operating_points import (
 # The temperature is searched between these.
 TEMPERATURES = (0.2, 5.0)
 
-# Values of expected_f1 to try, beside None (of each document alone) and the present.
+# Values of expected_f1 to try, beside None (of each document alone).
 EXPECTED_F1 = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 # Values of min_confidence whose precision and recall are shown.
@@ -108,6 +108,15 @@ def choose_temperature(judge_at: Callable[[float], JudgedSpans]) -> float | None
     return round(float(np.exp(result.x)), 2)
 
 
+def try_expected_f1(
+    judge_at: Callable[[float | None], JudgedSpans], present: float | None
+) -> dict[float | None, JudgedSpans]:
+    """Returns what is predicted with each of EXPECTED_F1, with None, and with the
+    present expected_f1 of the component."""
+    numbers = sorted(x for x in {*EXPECTED_F1, present} if x is not None)
+    return {value: judge_at(value) for value in (None, *numbers)}
+
+
 @dataclass(frozen=True)
 class Calibration:
     """Measurements, and the settings chosen by them."""
@@ -164,8 +173,9 @@ def calibrate(
     expected: dict[float | None, Point] = {}
     if with_expected_f1 and DECODINGS[pipe.decoding].reads_expected_f1:
         fixed = None if with_threshold else pipe.min_confidence
-        numbers = sorted(x for x in {*EXPECTED_F1, pipe.expected_f1} if x is not None)
-        tried = {x: judge_with(**chosen, expected_f1=x) for x in (None, *numbers)}
+        tried = try_expected_f1(
+            lambda e: judge_with(**chosen, expected_f1=e), pipe.expected_f1
+        )
         best, expected = _choose_expected_f1(tried, pipe, fixed, labels, wanted)
         chosen["expected_f1"], judged = best, tried[best]
     if not len(judged.labels):

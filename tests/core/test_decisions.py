@@ -116,6 +116,21 @@ def test_documents_without_a_probable_span_take_linear_time(expected_f1):
     assert_linear(decide, 2_000, 16_000, 8)
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("value", [1e4, -1e4])
+def test_large_scores(objective, value):
+    """Tokens of A and O in turn, 3 ahead: P = 0.95 each."""
+    automaton, potentials = zeros(1000, 2)
+    potentials.inside[:] = value
+    potentials.inside[::2, 0] += 3
+    potentials.inside[1::2, 1] += 3
+    found = core.mbr(automaton, potentials, objective)
+    if objective == "f1":
+        assert found == [(k, k + 1, k % 2) for k in range(1000)]
+    else:
+        assert found == [(k, k + 1, 1) for k in range(1000)]
+
+
 # --- entropy ------------------------------------------------------------------------
 
 

@@ -14,9 +14,9 @@ from spacy_hosemi.core.algorithms import decision_search, mbr
 
 from .. import oracles
 from ..strategies import IS_THOROUGH, random_problem
-from .problems import INF, as_core, raises, zeros
+from .problems import DENSE, INF, as_core, raises, zeros
 
-# Within the range; those beyond it are refused, see `test_hostile`.
+# Within the range; those beyond it are refused, see `test_beyond_the_range`.
 SCORES = [0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, 1e-300, -1e-300, 1e-16, 745.0, -746.0]
 SCORES += [1e4, -1e4, 1e9, -1e9, 1e12, -1e12, 1e12 - 1.0, -1e15, -1e16, -1e30, -1e100]
 SCORES += [-1e200, -9e199, -INF]
@@ -166,6 +166,20 @@ def check_probabilities(arguments, scores, best, rounding):
             for i, j, y in segments:
                 tokens[i:j, y] += weight / total
         assert found.tokens == pytest.approx(tokens, abs=1e-2)
+
+
+@pytest.mark.parametrize("score", [1e308, -1e308, 1.1e12, -1.1e200, INF, float("nan")])
+def test_beyond_the_range(score):
+    functions = core.viterbi, core.log_partition, core.marginals, core.entropy, core.mbr
+    for name in DENSE:
+        automaton, potentials = zeros(3, 2, 2, patterns=[(0, 1)])
+        getattr(potentials, name).flat[-1] = score
+        for function in functions:
+            with raises("HS011"):
+                function(automaton, potentials)
+        for function in (core.kbest, core.sample):
+            with raises("HS011"):
+                function(automaton, potentials, 2)
 
 
 def test_sums_in_which_differences_are_lost():

@@ -120,7 +120,7 @@ def bad_arrays(good: np.ndarray) -> dict[str, tuple[object, str]]:
         bad |= coded("HS010", none_left=good[:, :0])
     for n_columns in (2, 5) if len(good) == N_TOKENS else ():  # of labels, or all
         bad |= coded("HS010", **{f"{n_columns}": np.zeros((N_TOKENS, n_columns))})
-    for score in (NAN, INF, 1.1e12, -1.1e200):
+    for score in (NAN, INF, 1e308, -1e308):
         wrong = good.copy()
         wrong.flat[-1] = score
         bad |= coded("HS011", **{f"score {score}": wrong})
@@ -166,7 +166,7 @@ def bad_records(good: np.ndarray, code: str, places) -> dict[str, tuple[object, 
         bad |= coded("HS012", **{f"{name} as float": with_types(good, **{name: "f8"})})
     bad |= coded("HS012", complex_score=with_types(good, score="c16"))
     bad |= coded("HS010", flat=good[None], two=with_types(good, score=("f8", 2)))
-    for score in (NAN, INF, 1.1e12, -1.1e200):
+    for score in (NAN, INF, 1e308, -1e308):
         wrong = good.copy()
         wrong["score"][1] = score
         bad |= coded("HS011", **{f"score {score}": wrong})

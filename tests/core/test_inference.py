@@ -167,6 +167,46 @@ def test_earlier_results_are_not_overwritten():
     assert as_bytes(found) == before
 
 
+# --- special cases of the model -----------------------------------------------------
+
+
+def linear_chain(emission, first, step, last):
+    """log Z and P(label of token), by the textbook recursions in the log domain.
+
+    emission [n, L], first [L], step [L, L] from row to column, last [L].
+    """
+    n_tokens = len(emission)
+    alpha, beta = np.empty_like(emission), np.empty_like(emission)
+    alpha[0] = first + emission[0]
+    for t in range(1, n_tokens):
+        alpha[t] = emission[t] + np.logaddexp.reduce(alpha[t - 1][:, None] + step)
+    beta[-1] = last
+    for t in reversed(range(n_tokens - 1)):
+        beta[t] = np.logaddexp.reduce(step + emission[t + 1] + beta[t + 1], axis=1)
+    log_z = np.logaddexp.reduce(alpha[-1] + last)
+    return log_z, np.exp(alpha + beta - log_z)
+
+
+@pytest.mark.parametrize("n_tokens", [1, 2, 50])
+def test_one_token_segments_are_a_linear_chain(n_tokens):
+    rng = np.random.default_rng(n_tokens)
+    n_labels = 3
+    labels = range(n_labels)
+    patterns = [(a, b) for a in labels for b in labels]
+    patterns += [("^", a) for a in labels] + [(a, "$") for a in labels]
+    automaton, potentials = zeros(n_tokens, n_labels, patterns=patterns)
+    for name in ("inside", "start", "end", "length", "pattern"):
+        values = getattr(potentials, name)
+        values[...] = rng.normal(size=values.shape)
+    emission = potentials.inside + potentials.start + potentials.end
+    emission = emission + potentials.length[:, 0]
+    step, first, last = np.split(potentials.pattern, [9, 12])
+    log_z, probs = linear_chain(emission, first, step.reshape(3, 3), last)
+    found = core.marginals(automaton, potentials)
+    assert found.log_z == pytest.approx(log_z, abs=1e-9)
+    assert found.tokens == pytest.approx(probs, abs=1e-9)
+
+
 # --- constraints ------------------------------------------------------------------
 # Three tokens, two labels, all scores 0: the first token has 2 labels, each other goes
 # on or starts one of 2 labels: Z = 2 * 3 * 3 = 18 segmentations.
@@ -268,17 +308,34 @@ def test_the_most_probable_segments_above(limit):
 # --- errors -------------------------------------------------------------------------
 
 
+NO_PATHS = [[], [(0, 1, 0)], [(0, 1, 0), (1, 2, 0)], [(1, 3, 0)], [(0, 4, 0)]]
+NO_PATHS += [[(0, 1, 0), (2, 3, 0)], [(0, 2, 0), (1, 3, 0)], [(-1, 3, 0)]]
+NO_PATHS += [[(0, 0, 0), (0, 3, 0)], [(0, 3, 0), (3, 3, 0)], [(1, 3, 0), (0, 1, 0)]]
+
+
 def test_error_segments():
-    """`test_hostile` has more that is refused."""
     given = zeros(3, 2, tail=0.0)
     found = core.marginals(*given)
     assert core.score(*given, [(0, 1, 1), (1, 3, 0)]) == 0.0
     assert found.segment(0, 3, 1) > 0 and found.segment(2, 3, 1) > 0
-    for arguments in (given, zeros(0, 2)):
+    for segments in NO_PATHS:
         with raises("HS020"):
-            core.score(*arguments, [(0, 1, 0)])
+            core.score(*given, segments)
+    with raises("HS020"):
+        core.score(*zeros(0, 2), [(0, 1, 0)])
+    for label in (-1, 2):
+        with raises("HS021"):
+            core.score(*given, [(0, 1, label), (1, 3, 0)])
+        with raises("HS021"):
+            found.segment(0, 1, label)
+    for border in [(-1, 1), (0, 4), (3, 4), (1, 1), (2, 1)]:
+        with raises("HS024"):
+            found.segment(*border, 0)
     assert len(found.segments_above(np.nextafter(0.0, 1.0))) == 12
     assert found.segments_above(1.0) == []
+    for p in (0.0, np.nextafter(1.0, 2.0)):
+        with raises("HS022"):
+            found.segments_above(p)
 
 
 # --- other calls ----------------------------------------------------------------------

@@ -10,6 +10,22 @@ from spacy_hosemi import core
 from .. import oracles
 from .problems import INF, make_cells, zeros
 
+# --- how many -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_tokens, n_labels", [(1, 1), (1, 3), (4, 2), (6, 1)])
+def test_there_are_no_more_than_possible(n_tokens, n_labels):
+    n_possible = n_labels * (1 + n_labels) ** (n_tokens - 1)
+    automaton, potentials = zeros(n_tokens, n_labels, tail=0.0)
+    for k in (n_possible - 1, n_possible, n_possible + 1, 10**6):
+        if k > 0:
+            found = core.kbest(automaton, potentials, k)
+            assert len(found) == min(k, n_possible)
+    assert {score for _, score in found} == {0.0}
+
+
+# --- large scores, long documents ---------------------------------------------------
+
 
 @pytest.mark.parametrize("value", [0.0, 1e4, -1e4])
 @pytest.mark.parametrize("n_tokens", [3, 100, 2000])
@@ -28,6 +44,20 @@ def test_sums_of_powers_of_two(n_tokens, value):
         assert changed == bits
 
 
+@pytest.mark.parametrize("size", [1.0, 1e4])
+def test_runs_of_the_whole_document(size):
+    """Runs of O and A: all A first, then those with O somewhere, as good as each
+    other."""
+    automaton, potentials = zeros(200, 2, tail=0.0, patterns=[(0, 0), (1, 1)])
+    potentials.inside[:, 1] = size
+    potentials.pattern[:] = -INF
+    found = core.kbest(automaton, potentials, 202)
+    scores = [score for _, score in found]
+    assert scores == [200 * size] + [199 * size] * 200 + [198 * size]
+    places = [s for segments, _ in found[1:201] for s in segments if s[2] == 0]
+    assert sorted(places) == [(k, k + 1, 0) for k in range(200)]
+
+
 def test_a_cell_that_only_the_second_best_has():
     automaton, potentials = zeros(50, 2, tail=0.0, patterns=[(0, 0), (1, 1)])
     potentials.inside[:, 1] = -1.0
@@ -38,6 +68,9 @@ def test_a_cell_that_only_the_second_best_has():
         ([(0, 50, 0)], 0.0),
         ([(0, 10, 0), (10, 40, 1), (40, 50, 0)], -0.5),
     ]
+
+
+# --- how paths are shared -----------------------------------------------------------
 
 
 def test_ties_in_a_long_document_are_in_order():
