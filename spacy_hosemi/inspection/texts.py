@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 from unicodedata import normalize
 
 import regex
@@ -116,10 +115,10 @@ CHECKS: tuple[tuple[str, bool, Callable[[str], str | None], str], ...] = (
 
 def judge_vectors(parts: Iterable[CorpusPart], vocab: Vocab) -> Iterator[Finding]:
     """Yields how many words (of letters alone) have a vector."""
-    words = Counter[tuple[int, int]]()
+    words: Counter[tuple[int, int]] = Counter()
     for doc in (doc for part in parts for doc in part.docs):
-        rows: Any = doc.to_array([ORTH, LOWER, IS_ALPHA])
-        words.update((orth, lower) for orth, lower, is_word in rows.tolist() if is_word)
+        rows = doc.to_array([ORTH, LOWER, IS_ALPHA]).tolist()
+        words.update((orth, lower) for orth, lower, is_word in rows if is_word)
     known, total, n, n_lower = vocab.vectors, words.total(), 0, 0
     for (orth, lower), k in words.items():
         n += k * (orth in known or lower in known)

@@ -10,9 +10,10 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_hosemi.cli.check import _megabytes, _seconds
 from spacy_hosemi.configs import make_config
+from spacy_hosemi.inspection import costs
 
 from ..conftest import ROOT
-from ..helpers import CHINESE, TRAIN, hosemi, references, write_config
+from ..helpers import CHINESE, TRAIN, count_encoded, hosemi, references, write_config
 
 
 def check(*args, quick=True, **more):
@@ -178,13 +179,18 @@ def test_vectors(train, tmp_path):
         config = write_config(tmp_path / "my.cfg", words=words)
         out = check(train, "--config", config, quick=False).stdout
         assert re.search(f"remark: {said}", out) and "0 MB for vectors" in out
+        assert f"Training with {config} takes about" in out
 
 
-def test_cost_with_a_config(train, tmp_path):
-    config = tmp_path / "my.cfg"
-    config.write_text(make_config("fields"), "utf8")
-    out = check(train, "--config", config, quick=False).stdout
-    assert f"Training with {config} takes about" in out
+def test_a_slow_encoder(monkeypatch, tmp_path):
+    """Few documents are encoded, and each of them once."""
+    encoded, demo = count_encoded(monkeypatch), ROOT / "corpus" / "dev.jsonl"
+    for name, value in (("ENCODING", 0.0), ("FIRST", 100), ("TRACED", (100, 200))):
+        monkeypatch.setattr(costs, name, value)
+    config = write_config(tmp_path / "my.cfg")
+    cost = as_json(demo, "--config", config, quick=False)["cost"]
+    assert cost["vector_megabytes"] == pytest.approx(3838 * 4 * 4e-6)
+    assert len(encoded) <= 34 and {*encoded.values()} == {1}
 
 
 def test_no_cost(train, tmp_path):
@@ -206,11 +212,8 @@ def test_shown_seconds(seconds, shown):
 
 
 def test_shown_megabytes():
-    assert [_megabytes(x) for x in (400, 9999, 12_345)] == [
-        "400 MB",
-        "9,999 MB",
-        "12 GB",
-    ]
+    shown = [_megabytes(x) for x in (400, 9999, 12_345)]
+    assert shown == ["400 MB", "9,999 MB", "12 GB"]
 
 
 @pytest.fixture

@@ -10,24 +10,11 @@ from spacy.tokens import Doc
 from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection import costs, sample_trainings
 from spacy_hosemi.inspection.corpus import trainable
-from spacy_hosemi.inspection.pipelines import (
-    pipeline_of_config,
-    pipeline_of_kind,
-    settings_of,
-)
+from spacy_hosemi.inspection.pipelines import pipeline_of_kind, settings_of
 from spacy_hosemi.inspection.sample_trainings import Minimized, SampleTrainings, Traced
-from spacy_hosemi.model.tok2vec import keeping_vectors
 
 from ..conftest import ROOT
-from ..helpers import (
-    TRAIN,
-    averaged,
-    count_encoded,
-    lbfgs,
-    make_nlp,
-    references,
-    write_config,
-)
+from ..helpers import TRAIN, averaged, lbfgs, make_nlp, references
 
 
 def minimized(n) -> Minimized:
@@ -223,23 +210,6 @@ def test_too_many_weights(demo, monkeypatch):
     monkeypatch.setattr(costs, "SECONDS", 0.1)
     cost = costs.estimate(made, [], 1.0, 100.0)
     assert cost.is_limited and cost.n_weights == 1000
-
-
-def test_a_slow_encoder(monkeypatch, tmp_path):
-    """Few documents are encoded, and each of them once."""
-    encoded = count_encoded(monkeypatch)
-    changes = {"ENCODING": 0.0, "FIRST": 100, "TRACED": (100, 200), "SECONDS": 0.1}
-    for name, value in changes.items():
-        monkeypatch.setattr(costs, name, value)
-    nlp = pipeline_of_config(write_config(tmp_path / "a.cfg"))
-    docs = read_docs(ROOT / "corpus" / "dev.jsonl", nlp)
-    trainings = SampleTrainings(docs, nlp, nlp.get_pipe("hosemi"))
-    with keeping_vectors():
-        cost = costs.estimate(trainings, docs[:9], 1.0, 100.0)
-    n_tokens = sum(map(len, docs + docs[:9]))
-    assert cost.vector_megabytes == pytest.approx(n_tokens * 16e-6)
-    assert cost.vector_seconds > 0 and cost.n_sampled < 0.5 * n_tokens
-    assert len(encoded) <= 34 and {*encoded.values()} == {1}
 
 
 def test_used():
