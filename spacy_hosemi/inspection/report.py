@@ -9,7 +9,7 @@ from spacy.language import Language
 
 from ..formats.texts import Fault
 from ..labels.alignment import read_annotations
-from ..model.tok2vec import keeping_vectors, knows_words
+from ..model.tok2vec import encoder_of, keeping_vectors, knows_words
 from .borders import judge_borders, judge_tokens
 from .contradictions import judge_contradictions, judge_duplicates
 from .corpus import CorpusPart, as_examples, trainable
@@ -78,8 +78,9 @@ def inspect(
         *_of_part(train, nlp),
     ]
     is_floret = str(nlp.vocab.vectors.mode) == "floret"  # each word has a vector
-    pipes = components_of(nlp).values()
-    if any(knows_words(pipe.model) for pipe in pipes) and not is_floret:
+    models = [pipe.model for pipe in components_of(nlp).values()]
+    reads_vectors = any(x.layers and knows_words(encoder_of(x)) for x in models)
+    if reads_vectors and not is_floret:
         parts = [train] if dev is None else [train, dev]
         report.train.findings += judge_vectors(parts, nlp.vocab)
     if before is not None:

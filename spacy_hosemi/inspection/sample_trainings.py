@@ -21,7 +21,7 @@ from spacy.util import minibatch, registry
 from spacy.vocab import Vocab
 
 from ..component.pipe import HighOrderSemiCRF
-from ..model.tok2vec import set_output, vectors_of
+from ..model.tok2vec import encoder_of, set_output, vectors_of
 from ..training import lbfgs
 from ..training.feature_selection import count_features
 from .corpus import as_examples
@@ -102,7 +102,7 @@ class SampleTrainings:
         set_output(model, 1)
         began, spent, n = time.process_time(), 0.0, 0
         for docs in minibatch(self.order, 32):
-            vectors_of(model, self._predicted(docs))
+            vectors_of(encoder_of(model), self._predicted(docs))
             n += sum(map(len, docs))
             spent = time.process_time() - began
             if spent > seconds or n >= n_most:
