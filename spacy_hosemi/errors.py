@@ -479,7 +479,8 @@ class Errors(metaclass=_Coded):
     HS061 = """{path} is missing; expected a model folder with cfg and the files that
     cfg names, as to_disk writes it."""
     HS062 = """the saved model cannot be read ({found}). The file is truncated or
-    something else; copy it again or train anew."""
+    something else, or the config has another block model than it was saved with; copy
+    it again, mend the config, or train anew."""
     HS063 = """the model was saved in format {found}, this version of spacy_hosemi reads
     format {expected}. A newer format needs pip install -U spacy_hosemi; a model older
     than version 0.2.0 must be trained anew."""

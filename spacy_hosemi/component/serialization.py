@@ -108,11 +108,11 @@ def from_bytes(
     with _loading(pipe, exclude):
         saved = read_msgpack(bytes_data)
         cfg, digests = unsealed(saved["cfg"])
+        if "model" in saved and "model" not in exclude:
+            pipe.model.from_bytes(checked(saved, digests, "model"))
         if "vocab" in saved and "vocab" not in exclude:
             data = checked(saved, digests, "vocab")
             pipe.vocab.from_bytes(data, exclude=exclude)
-        if "model" in saved and "model" not in exclude:
-            pipe.model.from_bytes(checked(saved, digests, "model"))
         _restore(pipe, cfg, exclude)
     return pipe
 
@@ -132,12 +132,12 @@ def from_disk(
     def read() -> HighOrderSemiCRF:
         with _loading(pipe, exclude):
             cfg, parts = read_cfg(folder)
-            if "vocab" not in exclude:
-                pipe.vocab.from_disk(folder / "vocab", exclude=exclude)
             if "model" not in exclude:
                 data, weights = read_parts(folder, parts)
                 with beside(weights):
                     pipe.model.from_bytes(data)
+            if "vocab" not in exclude:
+                pipe.vocab.from_disk(folder / "vocab", exclude=exclude)
             _restore(pipe, cfg, exclude, in_pipeline)
         return pipe
 

@@ -80,11 +80,14 @@ def make_output(n_labels: int | None = None, width: int | None = None) -> Model:
 
 def set_output(model: Model[Any, Any], n_labels: int | None) -> None:
     """Gives a span scorer with a tok2vec a new linear layer, for L labels, outside
-    included; None: the number is not known yet. A tok2vec that notes which vectors it
-    has is copied: the one before keeps its own."""
+    included; None: the number is not known yet, nor the width. A tok2vec that notes
+    which vectors it has is copied: the one before keeps its own."""
     if model.layers:
         tok2vec = model.get_ref("tok2vec")
-        tok2vec = tok2vec.copy() if "digest" in tok2vec.attrs else tok2vec
+        if "digest" in tok2vec.attrs:
+            tok2vec = tok2vec.copy()
+            if n_labels is None:
+                tok2vec.set_dim("nO", None, force=True)
         output = make_output(n_labels, tok2vec.maybe_get_dim("nO"))
         use_encoder(model, (tok2vec, output))
 

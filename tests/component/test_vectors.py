@@ -231,20 +231,9 @@ def test_ligatures_and_spaces_are_read_clean():
         assert first._.record_confidence == second._.record_confidence
 
 
-def test_what_the_vocabulary_has(tmp_path):
-    none = make_nlp(nlp=spacy.blank("en"), model=WORD_VECTORS)
+def test_no_vectors_in_the_vocabulary():
     with pytest.raises(ValueError, match="HS384.*no vectors"):
-        fit_pairs(none)
-    nlp = with_vectors()
-    fit_pairs(nlp)
-    nlp.to_disk(tmp_path / "model")
-    component = tmp_path / "model" / "hosemi"
-    for vectors in (random_vectors(seed=1), random_vectors(WORDS[1:])):
-        other = with_vectors(vectors=vectors).get_pipe("hosemi")
-        with pytest.raises(ValueError, match="HS390.*other word vectors"):
-            other.from_disk(component, exclude=["vocab"])
-    same = with_vectors().get_pipe("hosemi").from_disk(component, exclude=["vocab"])
-    assert same.labels == nlp.get_pipe("hosemi").labels
+        fit_pairs(make_nlp(nlp=spacy.blank("en"), model=WORD_VECTORS))
 
 
 CHANGES = [
@@ -310,6 +299,23 @@ def test_within_a_fit_and_after_one_that_failed(is_first):
     nlp.vocab.vectors = vectors
     again = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
     assert answers(again, [again(TEXT)]) == expected
+
+
+def test_loading_over_other_vectors():
+    nlp, plain = with_vectors(), make_nlp(nlp=use_field_tokenizer(spacy.blank("en")))
+    fit_pairs(nlp)
+    pipe, expected = nlp.get_pipe("hosemi"), answers(nlp, [nlp(TEXT)])
+    tables = random_vectors(seed=1), random_vectors(WORDS[1:]), random_vectors(width=3)
+    others = [with_vectors(vectors=table) for table in tables]
+    for other in (plain, *others):
+        fit_pairs(other)
+        saved = other.get_pipe("hosemi").to_bytes()
+        with pytest.raises(ValueError, match="HS062|HS390.*other word vectors"):
+            pipe.from_bytes(saved, exclude=() if other is plain else ["vocab"])
+        again = pickle.loads(pickle.dumps(nlp))
+        assert answers(again, [again(TEXT)]) == expected
+    pipe.from_bytes(saved)
+    assert answers(nlp, [nlp(TEXT)]) == answers(other, [other(TEXT)])
 
 
 NOISE = np.linspace(-1.0, 1.0, len(WORDS))
