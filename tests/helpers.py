@@ -20,6 +20,7 @@ import spacy
 import srsly
 from click.testing import Result
 from spacy.cli._util import app
+from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_language_data
@@ -79,6 +80,7 @@ def parse(marked: str) -> tuple[str, list[tuple[int, int, str]]]:
 # Texts and spans, for `fit` of a component.
 PAIRS = [parse(line) for line in TRAIN]
 TREE = {"hierarchy": {"@misc": "spacy_hosemi.hierarchy.v1"}, "max_order": 1}
+WORDS = sorted({word for text, _ in PAIRS for word in text.replace(".", " .").split()})
 
 
 def in_a_tree(pairs=PAIRS):
@@ -369,11 +371,15 @@ def hosemi(*args, code=0, **more) -> Result:
     return result
 
 
-def save_vectors(path, lang="en", words="Ada was in Rome Paris", width=4) -> str:
+def random_vectors(words=WORDS, width=5, seed=0) -> Vectors:
+    data = np.random.default_rng(seed).normal(1.0, 2.0, (len(words), width))
+    return Vectors(data=data.astype("f"), keys=[*map(get_string_id, words)])
+
+
+def save_vectors(path, lang="en", words="Ada was in Rome Paris") -> str:
     """A folder with word vectors, as `spacy init vectors` writes it."""
-    nlp, words = spacy.blank(lang), words.split()
-    data = np.random.default_rng(0).normal(size=(len(words), width)).astype("f")
-    nlp.vocab.vectors = Vectors(data=data, keys=[*map(nlp.vocab.strings.add, words)])
+    nlp = spacy.blank(lang)
+    nlp.vocab.vectors = random_vectors(words.split(), width=4)
     nlp.to_disk(path)
     return str(path)
 

@@ -11,7 +11,6 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import replace_model_node
-from spacy.vectors import Vectors
 from thinc.api import Model
 
 import spacy_hosemi
@@ -31,6 +30,7 @@ from ..helpers import (
     SMALL,
     TRAIN,
     TREE,
+    WORDS,
     as_problem,
     averaged,
     fit_pairs,
@@ -43,6 +43,7 @@ from ..helpers import (
     make_examples,
     make_nlp,
     numeric_gradient,
+    random_vectors,
     read_log,
     triples,
 )
@@ -50,7 +51,6 @@ from ..oracles import reference_log_z, score
 from .test_neural import LISTENER, embedding
 
 WORD_VECTORS = {"tok2vec": {"@architectures": "spacy_hosemi.WordVectors.v1"}}
-WORDS = sorted({word for text, _ in PAIRS for word in text.replace(".", " .").split()})
 TEXT = "Ada met Mary Somerville in Paris. Nobody wrote to Grace."
 KINDS = {
     "plain": {},
@@ -63,13 +63,6 @@ KINDS = {
     "collective": {"collective": 1.0},
 }
 each_kind = pytest.mark.parametrize("kind", KINDS)
-
-
-def random_vectors(words=WORDS, width=5, seed=0):
-    data = np.random.default_rng(seed).normal(1.0, 2.0, (len(words), width))
-    strings = spacy.blank("en").vocab.strings
-    keys = [strings.add(word) for word in words]
-    return Vectors(data=data.astype("f"), keys=keys)
 
 
 def with_vectors(nlp=None, vectors=None, **config):
@@ -326,7 +319,7 @@ def test_numbers_that_do_not_vary(column):
     """They get no weight."""
     vectors, losses = random_vectors(), []
     for data in (vectors.data, np.insert(vectors.data, 2, column, axis=1)):
-        nlp = with_vectors(vectors=Vectors(data=data, keys=[*vectors.keys()]))
+        nlp = with_vectors(vectors=type(vectors)(data=data, keys=[*vectors.keys()]))
         losses.append(fit_pairs(nlp).loss)
     output = nlp.get_pipe("hosemi").model.get_ref("output").get_param("W")
     assert losses[0] == pytest.approx(losses[1], rel=1e-6) and not output[:, 2].any()
