@@ -86,7 +86,7 @@ class Task:
 
     def fit(self, docs: Sequence[Doc]) -> Language:
         """Returns a pipeline trained on some documents."""
-        return train(self.config, NAME, docs, labels=self.labels)
+        return train(self.config, NAME, docs, docs[0].vocab, labels=self.labels)
 
     def f1(self, nlp: Language) -> float:
         """Returns the F1 of a pipeline on test, in per cent."""

@@ -98,9 +98,8 @@ def fit(config: Path, paths: Sequence[Path], l2: float, max_iter: int) -> Course
     def fit_and_look(batch: Any) -> Any:
         trainer, settings = component.trainer, component.settings
         options = only_spans(decoding_options(settings, component.name, None))
-        state = trainer.weights.state
         train, *judged = [
-            read_held_out(state, read_scored(component, part), options.scope)
+            read_held_out(trainer, read_scored(component, part), options.scope)
             for part in (examples, *others)
         ]
 
