@@ -215,14 +215,9 @@ def test_registered_functions_go_to_other_processes():
 
 
 def test_parameters_reach_the_component():
-    estimator = make(
-        l2=10.0,
-        max_order=1,
-        decoding="mbr",
-        min_confidence={"PER": 0.4},
-        preset="fields",
-        threads=2,
-    ).fit(TEXTS, SPANS)
+    settings = {"l2": 10.0, "max_order": 1, "decoding": "mbr", "preset": "fields"}
+    estimator = make(min_confidence={"PER": 0.4}, threads=2, **settings)
+    estimator.fit(TEXTS, SPANS)
     hosemi = estimator.pipeline_.get_pipe("hosemi")
     assert (hosemi.max_order, hosemi.decoding, hosemi.threads) == (1, "mbr", 2)
     assert hosemi.min_confidence == {"PER": 0.4}
@@ -280,15 +275,13 @@ def test_numbers_of_numpy():
     search = GridSearchCV(make(), grid, cv=2, error_score="raise")
     search.fit(TEXTS, SPANS)
     assert search.best_estimator_.predict(TEXTS[:1]).tolist() == [SPANS[0]]
-    other = SpanExtractor(
-        threads=np.int64(2),
-        l2={"inside": np.float32(0.5)},
-        config={"max_length": np.int32(9)},
-    )
+    settings = {"threads": np.int64(2), "l2": {"inside": np.float32(0.5)}}
+    other = SpanExtractor(config={"max_length": np.int32(9)}, **settings)
     assert other.fit(TEXTS, SPANS).pipeline_.get_pipe("hosemi").threads == 2
 
 
 TOK2VEC = {"model": {"tok2vec": {}}}
+PRESET = {"model": {"features": {"preset": "none"}}}
 PARAMETERS = "kind vectors l2 max_order decoding min_confidence preset max_iter threads"
 
 
@@ -314,12 +307,7 @@ PARAMETERS = "kind vectors l2 max_order decoding min_confidence preset max_iter 
         (["Ada"], [[(0, 4, "PER")]], {}, r"HS182\] \(texts\[0\], spans\[0\]\)"),
         (["Ada"], [[]], {}, "HS051"),
         (TEXTS, SPANS, {"config": {"max_order": 3}}, "HS186.*max_order"),
-        (
-            TEXTS,
-            SPANS,
-            {"config": {"model": {"features": {"preset": "none"}}}},
-            "HS186.*preset",
-        ),
+        (TEXTS, SPANS, {"config": PRESET}, "HS186.*preset"),
         (TEXTS, SPANS, {"vectors": "x", "config": TOK2VEC}, "HS186.*vectors"),
         (TEXTS, SPANS, {"decoding": "best"}, "HS042.*decoding"),
         (TEXTS, SPANS, {"l2": -1.0}, "HS043.*l2"),

@@ -66,8 +66,7 @@ def test_faults(train):
 def test_folder_of_binary_files(train, tmp_path):
     (tmp_path / "sub").mkdir()
     save(tmp_path / "sub" / "more.spacy", DEV)
-    found = as_json(tmp_path)
-    assert found["train"]["n_documents"] == 6
+    assert as_json(tmp_path)["train"]["n_documents"] == 6
 
 
 def test_texts(tmp_path):
@@ -95,11 +94,6 @@ def test_encoding(tmp_path):
     assert "HS161" in check(path, "--encoding", "none", code=2).stderr
 
 
-def test_one_document(tmp_path):
-    found = as_json(save(tmp_path / "one.spacy", TRAIN[:1]))
-    assert found["order"] is None and found["train"]["n_documents"] == 1
-
-
 @pytest.mark.parametrize("is_binary", [True, False])
 def test_standard_input(train, is_binary):
     text = b'{"text": "Ada", "spans": [[0, 3, "PER"]]}\n'
@@ -111,13 +105,10 @@ def test_standard_input(train, is_binary):
 
 def test_standard_input_is_named(train):
     text = 2 * b'{"text": "Ada", "spans": [[0, 3, "PER"]]}\n' + b"{}\n"
-    (fault, *_, twice) = (
-        one
-        for one in as_json("-", input=text, code=1)["train"]["findings"]
-        if one["name"] in ("unreadable", "twice-in-train")
-    )
-    assert fault["examples"][0].startswith("-:3: ")
-    assert twice["examples"] == ['2 times: "Ada" (-:1, -:2)']
+    findings = as_json("-", input=text, code=1)["train"]["findings"]
+    examples = {x["name"]: x["examples"] for x in findings}
+    assert examples["unreadable"][0].startswith("-:3: ")
+    assert examples["twice-in-train"] == ['2 times: "Ada" (-:1, -:2)']
     found = as_json("-", "--dev", train, input=train.read_bytes(), code=1)
     (fault,) = (x for x in found["train"]["findings"] if x["is_fault"])
     assert fault["examples"][0].startswith("-#1 and train.spacy#1: ")
@@ -126,33 +117,27 @@ def test_standard_input_is_named(train):
 def test_config(train, tmp_path):
     config = tmp_path / "my.cfg"
     # The tokenizer of the language does not cut "1950;59".
-    own = make_config("fields").replace(
-        "spacy_hosemi.FieldTokenizer", "spacy.Tokenizer"
-    )
-    config.write_text(own, "utf8")
-    path = tmp_path / "years.jsonl"
-    line = {"text": "in 1950;59", "spans": [[3, 7, "date"]]}
+    config.write_text(make_config().replace("spacy_hosemi.Field", "spacy."), "utf8")
     doc = Doc(spacy.blank("en").vocab, ["in", "1950", ";59"], [True, False, False])
     doc.set_ents([doc.char_span(3, 7, "date")])
     DocBin(docs=[doc]).to_disk(tmp_path / "years.spacy")
-    path.write_text(json.dumps(line), "utf8")
     found = as_json(tmp_path / "years.spacy", "--config", config, code=1)
     assert "inside-tokens" in {x["name"] for x in found["train"]["findings"]}
-    assert not any(
-        x["is_fault"] for x in as_json(tmp_path / "years.spacy")["train"]["findings"]
-    )
+    found = as_json(tmp_path / "years.spacy")
+    assert not any(x["is_fault"] for x in found["train"]["findings"])
 
 
-def test_characters(tmp_path):
+def test_characters_and_one_document(tmp_path):
     found = as_json(save(tmp_path / "zh.spacy", CHINESE, "zh"))
     assert found["config"]["kind"] == "characters"
+    found = as_json(save(tmp_path / "one.spacy", TRAIN[:1]))
+    assert found["order"] is None and found["train"]["n_documents"] == 1
 
 
 def test_demo_corpus_has_no_faults():
     args = ROOT / "corpus" / "train.jsonl", "--dev", ROOT / "corpus" / "dev.jsonl"
-    found = as_json(*args)
-    assert found["config"]["kind"] == "references"
-    assert found["config"]["max_order"] == 2
+    config = as_json(*args)["config"]
+    assert config["kind"] == "references" and config["max_order"] == 2
 
 
 def test_cost(train):
@@ -161,9 +146,8 @@ def test_cost(train):
     seconds = found["seconds"]
     assert 0 < seconds["low"] < seconds["about"] < seconds["high"] < 1000
     out = check(train, quick=False).stdout
-    assert re.search(
-        r"with that config takes about\n +\d+ \w+ \(\d+ \w+ to \d+ \w+\) of ", out
-    )
+    time = r"\d+ \w+ \(\d+ \w+ to \d+ \w+\)"
+    assert re.search(rf"with that config takes about\n +{time} of ", out)
     size = r"[\d,]+ MB"  # of this process, which may have more than 999
     assert re.search(rf"^ +{size} \({size} to {size}\) of memory$", out, re.M)
     assert as_json(train)["cost"] is None and "takes about" not in check(train).stdout
@@ -203,15 +187,9 @@ def test_no_cost(train, tmp_path):
     assert "cannot be told: there is nothing to train on" in out
 
 
-@pytest.mark.parametrize(
-    "seconds, shown",
-    [(0.4, "0 s"), (119, "119 s"), (121, "2 min"), (7100, "118 min"), (9000, "2.5 h")],
-)
-def test_shown_seconds(seconds, shown):
-    assert _seconds(seconds) == shown
-
-
-def test_shown_megabytes():
+def test_shown():
+    shown = [_seconds(x) for x in (0.4, 119, 121, 7100, 9000)]
+    assert shown == ["0 s", "119 s", "2 min", "118 min", "2.5 h"]
     shown = [_megabytes(x) for x in (400, 9999, 12_345)]
     assert shown == ["400 MB", "9,999 MB", "12 GB"]
 

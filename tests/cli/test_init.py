@@ -255,13 +255,10 @@ def test_packages_that_are_missing(tmp_path, monkeypatch):
 
 def test_merge():
     config = compose.parse("# of a\n[a]\n# of x\nx = 1\ny = 2\n\n[a.b]\nz = 3\n\n[c]\n")
-    compose.merge(
-        config, compose.parse("[a]\nx = 4\ny =\n# new\nv = 5\n\n[a.b.d]\nu = 6")
-    )
-    text = (
-        "# of a\n[a]\n# of x\nx = 4\n# new\nv = 5\n\n[a.b]\nz = 3\n\n[a.b.d]\nu = 6\n"
-    )
-    assert compose.render(config) == text + "\n[c]\n"
+    changes = "[a]\nx = 4\ny =\n# new\nv = 5\n\n[a.b.d]\nu = 6"
+    compose.merge(config, compose.parse(changes))
+    text = "# of a\n[a]\n# of x\nx = 4\n# new\nv = 5\n\n[a.b]\nz = 3\n\n"
+    assert compose.render(config) == f"{text}[a.b.d]\nu = 6\n\n[c]\n"
 
 
 def test_the_base_has_only_lines_that_fit():

@@ -161,10 +161,7 @@ def test_what_is_refused(train, tmp_path):
     out = tmp_path / "tuned.cfg"
     few = save(tmp_path / "few.spacy", TRAIN[:2] * 3)
     none = save(tmp_path / "none.spacy", ["Nobody wrote."])
-    averaged = (
-        ("hosemi.lbfgs.v1", "hosemi.averaged.v1"),
-        ("^(l2|border_factor) .*$", ""),
-    )
+    averaged = ("hosemi.lbfgs", "hosemi.averaged"), ("^(l2|border_factor) .*$", "")
     short = [("max_order = 2", "max_order = 2\nmax_length = 1")]
     resumed = "--resume", tmp_path / "a.jsonl"
     for corpus, args, message in (

@@ -22,8 +22,7 @@ def minimized(n) -> Minimized:
 
 
 def test_evaluations_of_one_sample_grow_as_usual():
-    (found,) = {costs.evaluations([100], [minimized(50)], 100)}
-    assert found == pytest.approx(50)
+    assert costs.evaluations([100], [minimized(50)], 100) == pytest.approx(50)
     found = costs.evaluations([100], [minimized(50)], 1600)
     assert found == pytest.approx(50 * 16**costs.POWER)
 
@@ -108,10 +107,8 @@ def test_levels_of_a_tree_are_fits():
 
 def test_nothing_is_written(tmp_path):
     nlp = make_nlp()
-    paths = {
-        "log": str(tmp_path / "fit.jsonl"),
-        "checkpoint": str(tmp_path / "fit.npz"),
-    }
+    names = {"log": "fit.jsonl", "checkpoint": "fit.npz"}
+    paths = {key: str(tmp_path / name) for key, name in names.items()}
     nlp.config["initialize"]["components"]["hosemi"] = {"fit": lbfgs(**paths)}
     found = SampleTrainings(references(TRAIN), nlp, nlp.get_pipe("hosemi"))
     found.train(found.sample(1e9))
