@@ -185,10 +185,10 @@ class Errors(metaclass=_Coded):
     [initialize.components.{name}.fit], see configs/neural.cfg; or use
     spacy_hosemi.WordVectors.v1, spacy_hosemi.OnnxEncoder.v1, or a listener to a frozen
     component."""
-    HS386 = """a fit takes vectors as they are, and the tok2vec listens to {found!r},
-    which is going to change, or has no vectors of the training documents. Put it into
-    training.frozen_components and training.annotating_components; both have
-    {expected}."""
+    HS386 = """a fit takes vectors as they are, and the tok2vec of {name!r} listens to
+    {found!r}, which {reason}. Take a trained one, [components.tok2vec] source =
+    "PIPELINE", in front of {name!r}, and name it in both training.frozen_components and
+    training.annotating_components."""
     HS389 = """the tok2vec gives {found} for the document {text!r}; expected numbers, of
     the shape {expected}. Mend the vectors, or the component that it listens to."""
     HS390 = """the model was trained with other word vectors than this vocabulary has,
@@ -203,10 +203,11 @@ class Errors(metaclass=_Coded):
     None for each segment, here {expected}."""
     HS395 = """features.segment_functions has {found} and encoding is {encoding!r};
     expected "segments", which alone reads them. Change it, or remove the functions."""
-    HS396 = """vectors is {found!r}: {problem}; expected a package that is installed, or
-    a folder, with word vectors, or a folder with model.onnx and tokenizer.json. `python
-    -m spacy init vectors LANG FILE FOLDER` makes the first of a text file; `python -m
-    spacy hosemi onnx` cuts an encoder."""
+    HS396 = """vectors is {found!r}: {problem}; expected a package that is installed
+    (as by `python -m spacy download en_core_web_md`), or a folder, with word
+    vectors, or a folder with model.onnx and tokenizer.json. `python -m spacy init
+    vectors LANG FILE FOLDER` makes the first of a text file; `python -m spacy
+    hosemi onnx` cuts an encoder."""
     HS397 = """the vectors {name!r} are of the language {found!r}; expected those of the
     config, {expected!r}. Leave lang out, or make them anew: `python -m spacy init
     vectors {expected} FILE FOLDER`."""
@@ -458,8 +459,10 @@ class Errors(metaclass=_Coded):
     HS378 = """onnxruntime or tokenizers is not installed, which
     spacy_hosemi.OnnxEncoder.v1 needs. Install both with pip install
     "spacy_hosemi[onnx]"."""
-    HS379 = """{path!r} has {found}; expected a folder with a tokenizer.json and one
-    ONNX file, or one named model.onnx. Give such a folder."""
+    HS379 = """{path!r} {found}; expected a folder with a tokenizer.json and one ONNX
+    file, or one named model.onnx. Set model.tok2vec.folder of the component to one, as
+    in spacy.load(MODEL, config={{"components.hosemi.model.tok2vec.folder": FOLDER}}); a
+    model with store = true needs none."""
     HS380 = """the encoder in {path!r} cannot be used: {problem}. Expected a file with
     its weights (hosemi onnx writes such) that needs at most input_ids, attention_mask
     and token_type_ids and gives floats [documents, pieces, width], its tokenizer.json,

@@ -30,7 +30,13 @@ from .examples import (
     read_gold,
 )
 from .folds import make_folds
-from .initialize import check_initialization, fitted, learn, read_scored
+from .initialize import (
+    check_initialization,
+    check_vectors_stay,
+    fitted,
+    learn,
+    read_scored,
+)
 from .judging import only_spans, scores_of, watching
 from .parameters import check_sparse
 from .penalty_search import (
@@ -130,6 +136,7 @@ def fit(
     """
     minimize = _choose_fit(fit, settings)
     readers = check_initialization(nlp, labels, gazetteers, tables, fit, hierarchy)
+    check_vectors_stay(pipe, nlp, False)
     train = read_examples(examples, nlp, pipe)
     annotations = read_annotations(train, pipe.settings.incorrect_spans_key)
     if labels is None and pipe.trainer.is_initialized:

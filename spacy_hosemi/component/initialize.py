@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -198,8 +199,7 @@ def learn(
         lbfgs.check(pipe.objective)
         is_watched = bool(lbfgs.log or lbfgs.settings["patience"])
     if fit is not None:
-        if pipe.model.layers:
-            check_frozen(pipe.model, pipe.name, _frozen(nlp, is_from_config))
+        check_vectors_stay(pipe, nlp, is_from_config)
         check_fit(examples, bool(present))
         if is_from_config:
             check_corpus_ends(nlp, pipe.name)
@@ -263,14 +263,21 @@ def learn(
     return None if fit is None else reports
 
 
-def _frozen(nlp: Language | None, is_from_config: bool) -> list[str]:
-    """Returns the components whose vectors stay as they are; all, where nothing else is
-    trained."""
-    if nlp is None or not is_from_config:
-        return ["*"]
-    config = nlp.config["training"]
-    annotating = config.get("annotating_components", [])
-    return [x for x in config.get("frozen_components", []) if x in annotating]
+def check_vectors_stay(
+    pipe: HighOrderSemiCRF, nlp: Language | None, is_from_config: bool
+) -> None:
+    """Raises HS385 or HS386 for a tok2vec that a fit would have to train. Where nothing
+    else is trained, the components in front stay as they are."""
+    upstream, frozen = {}, None
+    if nlp is not None:
+        before = takewhile(lambda named: named[1] is not pipe, nlp.pipeline)
+        upstream = {name: x for name, x in before if hasattr(x, "add_listener")}
+        if is_from_config:
+            config = nlp.config["training"]
+            annotating = {*config.get("annotating_components", [])}
+            frozen = annotating & {*config.get("frozen_components", [])}
+    if pipe.model.layers:
+        check_frozen(pipe.model, pipe.name, upstream, frozen)
 
 
 def read_scored(

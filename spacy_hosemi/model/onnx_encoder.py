@@ -82,7 +82,8 @@ def find_files(folder: str | Path) -> tuple[Path, Path]:
     if len(chosen) == 1 and tokenizer.is_file():
         return chosen[0], tokenizer
     names = ", ".join(sorted(x.name for x in root.glob("*"))) or "nothing"
-    raise ValueError(Errors.HS379.format(path=str(folder), found=names[:100]))
+    known = f"has {names[:100]}" if root.is_dir() else "is no folder"
+    raise ValueError(Errors.HS379.format(path=str(root.resolve()), found=known))
 
 
 class EncoderFiles:
@@ -124,9 +125,20 @@ def _from_bytes(files: Any, data: bytes, name: str, model: Any) -> EncoderFiles:
     digest, saved = srsly.msgpack_loads(data)
     if digest not in (None, files.digest):
         files = EncoderFiles(*files.settings, digest=digest, saved=saved)
+        _libraries()  # none, and other files, are refused now
         if saved is None:
-            files.encoder()  # others are refused now
+            files.encoder()
     return files
+
+
+def _libraries() -> tuple[Any, Any, Any]:
+    """Returns what opens encoders. Raises ImportError HS378 if it is not installed."""
+    try:
+        from onnxruntime import InferenceSession, SessionOptions
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise ImportError(Errors.HS378) from error
+    return InferenceSession, SessionOptions, Tokenizer
 
 
 class Encoder:
@@ -135,11 +147,7 @@ class Encoder:
     def __init__(
         self, files: Sequence[bytes], folder: str, window: int, threads: int
     ) -> None:
-        try:
-            from onnxruntime import InferenceSession, SessionOptions
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise ImportError(Errors.HS378) from error
+        InferenceSession, SessionOptions, Tokenizer = _libraries()
         options = SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = threads, 3
         # Threads without work would keep their processors busy.

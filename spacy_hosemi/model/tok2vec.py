@@ -87,7 +87,7 @@ def set_output(model: Model[Any, Any], n_labels: int | None) -> None:
         if "digest" in tok2vec.attrs:
             tok2vec = tok2vec.copy()
             if n_labels is None:
-                tok2vec.set_dim("nO", None, force=True)
+                tok2vec.set_dim("nO", None, force=True)  # type: ignore[arg-type]
         output = make_output(n_labels, tok2vec.maybe_get_dim("nO"))
         use_encoder(model, (tok2vec, output))
 
@@ -263,16 +263,29 @@ def is_frozen(model: Model[Any, Any]) -> bool:
     return not any(node.param_names for node in model.get_ref("tok2vec").walk())
 
 
-def check_frozen(model: Model[Any, Any], name: str, frozen: Sequence[str]) -> None:
+def check_frozen(
+    model: Model[Any, Any], name: str, upstream: Mapping[str, Any], frozen: Any
+) -> None:
     """Raises ValueError for a tok2vec that a fit would have to train: HS385 it has
-    parameters of its own, HS386 it listens to a component that is not `frozen`."""
+    parameters of its own, HS386 it listens to none of the components `upstream`, to one
+    that nobody has trained, or to one that is not `frozen`; None: all are."""
     for node in model.get_ref("tok2vec").walk():
         if node.param_names:
             raise ValueError(Errors.HS385.format(found=node.name, name=name))
-        upstream = getattr(node, "upstream_name", None)
-        is_any = upstream == "*" and frozen
-        if upstream is not None and not (is_any or {upstream, "*"} & {*frozen}):
-            raise ValueError(Errors.HS386.format(found=upstream, expected=[*frozen]))
+        heard = getattr(node, "upstream_name", None)
+        for key, component in upstream.items() if heard is not None else ():
+            if heard in (key, "*"):
+                nodes = component.model.walk()
+                is_new = any(not x.has_param(y) for x in nodes for y in x.param_names)
+                reason = "nobody has trained" if is_new else "is going to change"
+                if is_new or not (frozen is None or key in frozen):
+                    args = {"found": key, "reason": reason, "name": name}
+                    raise ValueError(Errors.HS386.format(**args))
+                break
+        else:
+            if heard is not None:
+                args = {"found": heard, "reason": "is not in front of it"}
+                raise ValueError(Errors.HS386.format(**args, name=name))
 
 
 @contextmanager
