@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from . import options as shared
 from .common import hosemi_cli
 from .options import argument, check_output_folder, option
-from .streams import fail, open_output, say
+from .streams import check_outputs, fail, open_output, say
 
 if TYPE_CHECKING:
     from onnx import GraphProto
@@ -48,6 +48,7 @@ def onnx_cli(
     except ImportError:
         fail("The package onnx is not installed", "Install it: pip install onnx")
     path = str(find_files(folder)[0])
+    check_outputs({"FOLDER": path}, {"OUT": output / "model.onnx"}, overwrite)
     try:
         model = onnx.load(path)
     except Exception as e:  # of protobuf, or of weights in a file beside

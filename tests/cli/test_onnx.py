@@ -53,7 +53,11 @@ def test_what_is_refused(tmp_path, monkeypatch):
     skipping = write_encoder(tmp_path / "skipping", skips=True)
     assert "no hidden state after layer 1" in refused(skipping)
     assert "--layer" in refused(folder, n=0)
-    assert "the same file" in refused(folder, folder, 1, "--overwrite")
+    nested = write_encoder(tmp_path / "nested") / "onnx"
+    nested.mkdir()
+    (nested.parent / "model.onnx").rename(nested / "model.onnx")
+    for here, there in ((folder, folder), (nested.parent, nested)):
+        assert "are the same file" in refused(here, there, 1, "--overwrite")
     assert "HS379" in refused(tmp_path)
     assert not output.exists()
     output.mkdir()
