@@ -78,6 +78,12 @@ def with_vectors(nlp=None, vectors=None, **config):
     return make_nlp(nlp=nlp, model=WORD_VECTORS, **config)
 
 
+def fitted():
+    nlp = with_vectors()
+    fit_pairs(nlp)
+    return nlp
+
+
 def batch_of(kind, is_hidden=False):
     """A component with random weights in a fit, its instances and its batch."""
     nlp = with_vectors(**KINDS[kind])
@@ -187,7 +193,6 @@ def test_a_fit_at_its_end_and_any_number_of_threads():
 
 @pytest.mark.parametrize("config", [{}, TREE])
 def test_scores_on_dev_end_a_fit(tmp_path, config):
-    """Also where hardly anything but vectors has weights."""
     nlp, log = with_vectors(**config), tmp_path / "log.jsonl"
     pairs = in_a_tree() if config else PAIRS
     dev = [(text.replace("Ada", "Zoe"), spans) for text, spans in pairs]
@@ -201,8 +206,7 @@ def test_scores_on_dev_end_a_fit(tmp_path, config):
 
 
 def test_explanations_add_up():
-    nlp = with_vectors()
-    fit_pairs(nlp)
+    nlp = fitted()
     pipe, doc = nlp.get_pipe("hosemi"), nlp(TEXT)
     families = set()
     for ent in doc.ents:
@@ -225,11 +229,6 @@ def test_ligatures_and_spaces_are_read_clean():
         assert first._.record_confidence == second._.record_confidence
 
 
-def test_no_vectors_in_the_vocabulary():
-    with pytest.raises(ValueError, match="HS384.*no vectors"):
-        fit_pairs(make_nlp(nlp=spacy.blank("en"), model=WORD_VECTORS))
-
-
 CHANGES = [
     lambda vocab: setattr(vocab, "vectors", random_vectors(seed=1)),
     lambda vocab: setattr(vocab, "vectors", random_vectors(width=3)),
@@ -244,8 +243,7 @@ CHANGES = [
 @pytest.mark.parametrize("change", CHANGES)
 def test_other_vectors_after_a_fit(change):
     """No word is read by them, and no model is saved that would not load."""
-    nlp = with_vectors()
-    fit_pairs(nlp)
+    nlp = fitted()
     expected = triples(nlp(TEXT).ents)
     change(nlp.vocab)
     assert triples(nlp(TEXT).ents) == expected
@@ -281,8 +279,7 @@ def interrupted(nlp, call):
 @pytest.mark.parametrize("is_first", [True, False])
 def test_within_a_fit_and_after_one_that_failed(is_first):
     """The model before it predicts, and has its vectors."""
-    nlp = with_vectors()
-    fit_pairs(nlp)
+    nlp = fitted()
     vectors, copy = nlp.vocab.vectors, pickle.loads(pickle.dumps(nlp))
     expected = answers(copy, [copy(TEXT)])
     if not is_first:
@@ -313,8 +310,7 @@ def test_loading_over_other_vectors():
 
 
 @pytest.mark.parametrize("column", [0.0, 0.1, -1e30, 1e-39 * NOISE, 1e3 + NOISE])
-def test_numbers_that_do_not_vary(column):
-    """They get no weight."""
+def test_numbers_that_do_not_vary_get_no_weight(column):
     vectors, losses = random_vectors(), []
     for data in (vectors.data, np.insert(vectors.data, 2, column, axis=1)):
         nlp = with_vectors(vectors=type(vectors)(data=data, keys=[*vectors.keys()]))
@@ -324,7 +320,6 @@ def test_numbers_that_do_not_vary(column):
 
 
 def test_the_scores_of_a_word_are_computed_once(monkeypatch):
-    """Whether confidences are asked for by a call or by the settings."""
     nlp, words, make = with_vectors(), [], tok2vec.vectors_of_words
     fit_pairs(nlp)
     count = lambda *x: words.extend(x[1]) or make(*x)  # noqa: E731
@@ -384,13 +379,12 @@ def test_what_are_no_vectors(make, found):
         fit_pairs(with_given(Given(make)))
 
 
-def test_the_fit_by_averages_is_refused():
+def test_what_a_fit_takes():
+    fit_pairs(with_given(Given(lambda doc: numbers(doc).astype(np.float16))))
+    with pytest.raises(ValueError, match="HS384.*no vectors"):
+        fit_pairs(make_nlp(nlp=spacy.blank("en"), model=WORD_VECTORS))
     with pytest.raises(ValueError, match="HS398.*averaged.*lbfgs"):
         initialize(with_vectors(), fit=averaged())
-
-
-def test_float16_will_do():
-    fit_pairs(with_given(Given(lambda doc: numbers(doc).astype(np.float16))))
 
 
 @pytest.mark.parametrize("config", [{}, {"hierarchy": {}}])
@@ -468,8 +462,7 @@ def test_a_listener(frozen):
 
 
 def test_training_goes_on_online():
-    nlp = with_vectors()
-    fit_pairs(nlp)
+    nlp = fitted()
     before = nlp.get_pipe("hosemi").model.get_ref("output").get_param("W").copy()
     table = nlp.vocab.vectors.data.copy()
     optimizer = nlp.resume_training()

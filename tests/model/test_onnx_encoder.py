@@ -164,6 +164,9 @@ def test_saved_or_not(folder, tmp_path):
     assert from_within == [before] == [spans_of(map(nlp, TEXTS))]
     model.initialize()  # to be trained anew
     np.testing.assert_array_equal(vectors(model, *TEXTS)[0], expected[0])
+    model.attrs["files"].encoder().vectors = lambda docs: [np.full((5, 8), np.nan)]
+    with pytest.raises(ValueError, match="HS389.*NaN.*Nobody met"):
+        nlp(TEXTS[-1])
 
 
 # what is refused
@@ -173,14 +176,6 @@ def test_saved_or_not(folder, tmp_path):
 def test_settings_out_of_range(name, value):
     with pytest.raises(ValueError, match=f"HS043.*model.tok2vec.{name}"):
         make_onnx_encoder("x", **{name: value})
-
-
-def test_no_numbers(folder, monkeypatch):
-    nlp = trained(folder)
-    encoder = nlp.get_pipe("hosemi").model.get_ref("tok2vec").attrs["files"].encoder()
-    monkeypatch.setattr(encoder, "vectors", lambda docs: [np.full((5, 8), np.nan)])
-    with pytest.raises(ValueError, match="HS389.*NaN.*Nobody met"):
-        nlp(TEXTS[-1])
 
 
 def test_missing_and_damaged_files(folder, tmp_path):
