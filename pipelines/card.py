@@ -215,7 +215,7 @@ def make_card(model: Path, about: About) -> str:
     return "\n\n".join(filter(None, parts)) + f"\n{describe_sources(about)}\n"
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("model", type=Path, help="folder of the trained pipeline")
     model = parser.parse_args().model
@@ -234,8 +234,7 @@ def main() -> int:
     keys = "name", "url", "license"
     meta["sources"] = [{key: x[key] for key in keys} for x in about["sources"]]
     srsly.write_json(model / "meta.json", meta)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,7 +15,6 @@ import json
 import random
 import re
 import shutil
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,7 +76,7 @@ def write_lines(name: str, lines: Iterable[str]) -> None:
     (CORPUS / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf8")
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="the folder with all data sets")
     about = srsly.read_yaml("about.yml")
@@ -94,15 +93,13 @@ def main() -> int:
     known = {"".join(x["text"].split()) for x in (*parts["train"], *parts["dev"])}
     parts["promise"] = [x for x in rest if "".join(x["text"].split()) not in known]
     for part, records in parts.items():
-        write_lines(
-            f"{part}.jsonl", (json.dumps(x, ensure_ascii=False) for x in records)
-        )
+        lines = (json.dumps(x, ensure_ascii=False) for x in records)
+        write_lines(f"{part}.jsonl", lines)
     for name, names in read_places().items() if about.get("lists") else ():
         write_lines(f"lists/{name}.txt", names)
     for path in source.glob("upstream-licence/*"):
         shutil.copyfile(path, CORPUS / f"licence-{path.name}.txt")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

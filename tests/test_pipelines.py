@@ -163,7 +163,7 @@ def test_card(tmp_path, monkeypatch):
     srsly.write_json("build/scores.json", nlp.evaluate(make_examples(nlp)))
     Path("about.yml").write_text(ABOUT)
     shutil.copy(PIPELINES / "ingredients" / "values.py", "values.py")
-    assert card.main() == 0
+    card.main()
     text = Path("model/README.md").read_text("utf8")
     assert "| `PER` | who | `" in text and "F1 of exact spans **100.0**" in text
     assert "| 50 % | none | 0 | - | - |" in text and "| no person | 2 | " in text

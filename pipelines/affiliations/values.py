@@ -34,16 +34,13 @@ class Affiliation:
         name, *above = self.institutions or units[-1:] or [""]
         values = {key: getattr(self, label) for label, key in ADDRESS.items()}
         address = {key: value for key, value in values.items() if value}
+        kind = {"@type": "Organization"}
         parts = {
-            "department": [_organization(x) for x in units if x != name],
-            "parentOrganization": [*map(_organization, above)],
+            "department": [kind | {"name": x} for x in units if x != name],
+            "parentOrganization": [kind | {"name": x} for x in above],
             "address": address and {"@type": "PostalAddress", **address},
         }
-        return _organization(name) | {key: x for key, x in parts.items() if x}
-
-
-def _organization(name: str) -> dict[str, Any]:
-    return {"@type": "Organization", "name": name}
+        return kind | {"name": name} | {key: x for key, x in parts.items() if x}
 
 
 def read_affiliation(doc: Doc) -> Affiliation:
@@ -57,5 +54,4 @@ def read_affiliation(doc: Doc) -> Affiliation:
     return Affiliation(*lists, **said)
 
 
-if not Doc.has_extension("affiliation"):
-    Doc.set_extension("affiliation", getter=read_affiliation)
+Doc.set_extension("affiliation", getter=read_affiliation, force=True)

@@ -7,6 +7,7 @@ from math import isfinite, nan
 from typing import Any, Optional
 from unicodedata import numeric
 
+from pint import UnitRegistry
 from spacy.tokens import Doc
 
 # The units that are converted, by their names in Pint, with their codes in UN/CEFACT
@@ -20,14 +21,11 @@ UNIT_CODES = dict(
     "millimeter:MMT".split()
 )
 ALIASES = {"c": "cup", "tb": "tbsp", "tbs": "tbsp", "floz": "fluid_ounce"}
-ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen "
-    "fourteen fifteen sixteen seventeen eighteen nineteen"
-).split()
+ONES = "zero one two three four five six seven eight nine ten eleven twelve".split()
+ONES += [f"{x}teen" for x in "thir four fif six seven eigh nine".split()]
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 FRACTIONS = "half third quarter fifth sixth seventh eighth".split()
-PARTS = {x: 1 / n for n, x in enumerate(FRACTIONS, 2)}
-PARTS |= {f"{x}s": part for x, part in PARTS.items()}
+PARTS = {x + s: 1 / n for n, x in enumerate(FRACTIONS, 2) for s in ("", "s")}
 SCALES = dict(dozen=12, hundred=100, thousand=1000)
 WORDS = PARTS | SCALES | {x: n for n, x in enumerate(ONES)} | {"couple": 2}
 WORDS |= {x: 10 * n for n, x in enumerate(TENS, 2)}
@@ -47,6 +45,7 @@ RUN = re.compile(
     re.IGNORECASE,
 )
 NO_AMOUNT = re.compile(r"[%#№]|\d(st|nd|rd|th)\b|million")
+units = cache(UnitRegistry)
 Numbers = tuple[float | None, float | None, float | None]
 
 
@@ -170,13 +169,6 @@ def _value(match: re.Match[str]) -> float:
     return nan if is_odd else int(whole) + int(above) / below
 
 
-@cache
-def units() -> Any:
-    from pint import UnitRegistry
-
-    return UnitRegistry()
-
-
 @lru_cache(4096)
 def read_unit(text: str) -> tuple[str | None, str]:
     """Returns the unit of UNIT_CODES in a text, and the words around it: None and
@@ -267,5 +259,4 @@ def _assemble(measures: list[_Measure], container: str, n_inside: int) -> list[A
     return amounts
 
 
-if not Doc.has_extension("ingredient"):
-    Doc.set_extension("ingredient", getter=read_ingredient)
+Doc.set_extension("ingredient", getter=read_ingredient, force=True)
