@@ -42,6 +42,8 @@ def demo(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "corpus"))
         patch.chdir(folder.parent)
+        # It notes where it is, seen from the folder where it is imported.
+        patch.delitem(sys.modules, "demo", raising=False)
         script = import_module("demo")
         patch.setattr(script, "run", run_training)
         patch.setattr(sys, "argv", ["demo.py", "--output", "demo"])

@@ -241,8 +241,8 @@ def test_roles_without_templates_cost_nothing(monkeypatch):
     state, made = pipe.weights, []
 
     class Recorded(TokenScores):
-        def __init__(self, *args):
-            super().__init__(*args)
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
             made.append(self)
 
     monkeypatch.setattr(doc_scorer, "TokenScores", Recorded)
