@@ -42,7 +42,7 @@ def make_onnx_encoder(
     store (bool): Whether the files are saved with the model, which then needs no folder
         any more; if not, the folder must have the same files when it is loaded.
     window (int): The most pieces that are read at once. Longer documents are read in
-        windows that share a quarter, half of which is taken from each.
+        windows that share a quarter: half of that is taken from each.
     threads (int): Of the encoder; they change no vector.
     RAISES (ValueError): HS043 a setting is out of range; when files are read: HS378 to
         HS381 a library is missing, or a file, or it is not what was expected.

@@ -33,13 +33,12 @@ from thinc.api import Linear, Model, zero_init
 from ..core import Potentials
 from ..errors import Errors
 from ..features.instances import documents
-from .word_vectors import check_once, vectors_of_words
+from .word_vectors import Vectors, check_once, vectors_of_words
 
 ROLES = ("inside", "start", "end")
 
 Tok2Vec = Model[list[Doc], list[Any]]
 Floats = NDArray[np.float64]
-Vectors = NDArray[np.float32]
 
 # (vocab, ORTH of K words) -> scores [K, 3 L].
 WordScores = Callable[[Vocab, NDArray[np.uint64]], Floats]
@@ -272,20 +271,24 @@ def check_frozen(
     for node in model.get_ref("tok2vec").walk():
         if node.param_names:
             raise ValueError(Errors.HS385.format(found=node.name, name=name))
-        heard = getattr(node, "upstream_name", None)
-        for key, component in upstream.items() if heard is not None else ():
-            if heard in (key, "*"):
-                nodes = component.model.walk()
-                is_new = any(not x.has_param(y) for x in nodes for y in x.param_names)
-                reason = "nobody has trained" if is_new else "is going to change"
-                if is_new or not (frozen is None or key in frozen):
-                    args = {"found": key, "reason": reason, "name": name}
-                    raise ValueError(Errors.HS386.format(**args))
-                break
-        else:
-            if heard is not None:
-                args = {"found": heard, "reason": "is not in front of it"}
-                raise ValueError(Errors.HS386.format(**args, name=name))
+        if (heard := getattr(node, "upstream_name", None)) is not None:
+            # spaCy gives a listener the vectors of the last one that it may listen to.
+            keys = [key for key in upstream if heard in (key, "*")]
+            found = keys[-1] if keys else heard
+            stays = frozen is None or found in frozen
+            if reason := _why_not(upstream.get(found), stays):
+                args = {"found": found, "reason": reason, "name": name}
+                raise ValueError(Errors.HS386.format(**args))
+
+
+def _why_not(component: Any, stays: bool) -> str:
+    """Returns why a fit cannot take the vectors of a component; "": it can."""
+    if component is None:
+        return "is not in front of it"
+    nodes = component.model.walk()
+    if any(not node.has_param(x) for node in nodes for x in node.param_names):
+        return "nobody has trained"
+    return "" if stays else "is going to change"
 
 
 @contextmanager

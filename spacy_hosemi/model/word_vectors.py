@@ -84,6 +84,10 @@ def digest_of_vectors(vocab: Vocab) -> str:
     known = f"{table.mode} {table.shape} {len(table)} {table.n_keys}"
     digest = blake2b(known.encode("utf8"), digest_size=16)
     digest.update(np.ascontiguousarray(table.data[np.unique(rows)]).tobytes())
+    # Which word has which row; a saved table may have its words in another order.
+    words = np.fromiter(table.key2row.keys(), np.uint64)
+    order, rows = np.argsort(words), np.fromiter(table.key2row.values(), np.int64)
+    digest.update(words[order].tobytes() + rows[order].tobytes())
     return digest.hexdigest()
 
 

@@ -231,6 +231,7 @@ def test_ligatures_and_spaces_are_read_clean():
 CHANGES = [
     lambda vocab: setattr(vocab, "vectors", random_vectors(seed=1)),
     lambda vocab: setattr(vocab, "vectors", random_vectors(width=3)),
+    lambda vocab: setattr(vocab, "vectors", random_vectors(WORDS[::-1])),
     lambda vocab: vocab.reset_vectors(),
     lambda vocab: vocab.prune_vectors(5),
     lambda vocab: vocab.vectors.resize((100, 5)),

@@ -76,7 +76,7 @@ def test_every_token_has_a_vector(folder, text):
 
 @pytest.mark.parametrize("window, n", [(16, 57), (16, 14), (17, 40), (64, 300)])
 def test_windows(folder, window, n):
-    """A piece has its vector from the window in the middle of which it is."""
+    """Each window gives the pieces that are nearer to its middle than to others'."""
     letters = [chr(97 + i * i % 26) for i in range(n)]
     (found,) = vectors(encoder(folder, window=window), Doc(NLP.vocab, letters))
     size, shared = window - 2, window // 8 * 2
