@@ -236,9 +236,9 @@ def instances_of(posterior) -> list[SimpleNamespace]:
     ]
 
 
-def remembered(cache, *args):
+def remembered(cache, name, doc, limits=None):
     """The spans that a cache has of a document, and their paths."""
-    if (cached := cache.read(*args)) is not None:
+    if (cached := cache.read(name, doc, limits)) is not None:
         spans, posterior = cached
         return spans, posterior.paths(spans)
 

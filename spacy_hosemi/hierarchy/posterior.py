@@ -80,7 +80,6 @@ class LevelPosterior(AnyPosterior):
         return math.fsum(float(self.solved.entropies[k]) for k in self.not_empty)
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
-        """See `AnyPosterior`; spans have leaves for labels."""
         listed: list[tuple[Span, float]] = []
         for row, segments in zip(self.rows, self.segments):
             pairs = [
@@ -94,8 +93,6 @@ class LevelPosterior(AnyPosterior):
         return listed
 
     def confidences(self, spans: Sequence[Span]) -> list[float]:
-        """See `AnyPosterior`; an inner node has the summed probability of the leaves
-        below it."""
         confidences = []
         for place in self.locate(spans):
             node = None if place is None else self.tree.node_of(place[1][2])

@@ -1,18 +1,22 @@
-"""Answers beyond the best segmentation: the most probable ones, and all probable spans.
+"""Answers beyond the best segmentation: the most probable segmentations, and all
+probable spans.
 
-They follow from a posterior: `decoding` and `min_confidence` do not matter here, see
-`prediction.ranked` for answers that begin with what is predicted. Of an untrained model
-there is none: then the only answer, with probability 1, is that there is no span.
+They depend on the posterior alone, not on `decoding` or `min_confidence`; answers in
+`prediction.ranked` begin with what is predicted. An untrained model has no posterior:
+its only answer, with probability 1, is that there is no span.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from heapq import heappop, heappush
+from heapq import merge
+from itertools import islice, starmap
+from operator import itemgetter
+from typing import Any
 
 from ..errors import Warnings
 from ..labels.inventory import Span
@@ -35,11 +39,8 @@ class Alternative:
 
 
 def most_probable(posterior: AnyPosterior | None, k: int) -> list[Alternative]:
-    """RETURNS (List[Alternative]): The k most probable segmentations of a document,
-    best first; fewer if no more are possible.
-
-    RAISES (ValueError): HS043 k; HS060 no segmentation is possible.
-    """
+    """Returns the k most probable segmentations of a document, best first; fewer if no
+    more are possible. Raises ValueError: HS043 k; HS060 no segmentation is possible."""
     k = read("k", integer(1), k)
     best: list[Option] = [(0.0, ())]
     options = [] if posterior is None else posterior.options(k)
@@ -59,26 +60,22 @@ def most_probable(posterior: AnyPosterior | None, k: int) -> list[Alternative]:
 def _best_pairs(
     left: Sequence[Option], right: Sequence[Option], k: int
 ) -> list[Option]:
-    """The k best of all pairs; both sides are sorted, best first. The pair (i, j) is a
-    candidate once (i, j - 1) was taken, or (i - 1, 0) if j is 0: at most 2 k are."""
-    candidates = [(-left[0][0] - right[0][0], 0, 0)]
-    pairs: list[Option] = []
-    while candidates and len(pairs) < k:
-        minus, i, j = heappop(candidates)
-        pairs.append((-minus, (left[i][1], right[j][1])))
-        after = [(i, j + 1)] + ([(i + 1, 0)] if j == 0 else [])
-        for a, b in after:
-            if a < len(left) and b < len(right):
-                heappush(candidates, (-left[a][0] - right[b][0], a, b))
-    return pairs
+    """Returns the k best of all pairs; both sides are sorted, best first."""
+
+    def pairs(log_prob: float, parts: Any) -> Iterator[Option]:
+        for other, spans in right:
+            yield log_prob + other, (parts, spans)
+
+    merged = merge(*starmap(pairs, left), key=itemgetter(0), reverse=True)
+    return [*islice(merged, k)]
 
 
 def spans_above(
     posterior: AnyPosterior | None, p: float, text: str
 ) -> list[tuple[Span, float]]:
-    """RETURNS (List[Tuple[Tuple[int, int, str], float]]): All spans of a document with
-    at least a probability above 0, sorted; they may overlap. Where there are more than
-    `max_listed`, HSW11, which names the text, and the most probable ones."""
+    """Returns the spans of a document with at least probability p, above 0, sorted;
+    they may overlap. If there are more than `max_listed`, warns by HSW11, which names
+    the text, and returns the most probable ones."""
     if posterior is None:
         return []
     spans = posterior.spans_above(p)

@@ -1,7 +1,7 @@
-"""Batches: the instances of some documents with scores and limits, as columns.
+"""Batches: the instances of documents with their scores and limits, as columns.
 
-A document is a batch of one, and so is each sentence of it. What leaves a batch is in
-tokens of the documents; within it spans are in tokens of the instances.
+A document is a batch of one, and so is each of its sentences. Within a batch spans are
+in tokens of instances; what leaves it is in tokens of documents.
 """
 
 from __future__ import annotations
@@ -23,29 +23,28 @@ from ..labels.whitespace import trim_whitespace, whitespace
 if TYPE_CHECKING:
     from .flat_decoder import FlatDecoder
 
-# Of the two numbers of a word in two lists.
+# What the place of a word takes: two integers, each in a list.
 _WORD_BYTES = 2 * (8 + 28)
 
 
 class Batch:
     """N instances of D documents of one vocabulary.
 
-    source (FlatDecoder): The decoder that has made it.
+    source (FlatDecoder): The decoder that made it.
     docs (Sequence[Doc] [D]): The documents as they are read.
     potentials (Sequence[Potentials] [N]): Scores.
     borders (Sequence[int] [D + 1]): The first instance of each document, and N.
     tokens (Optional[Sequence[Doc]] [N]), starts (Optional[Sequence[int]] [N]): The
         tokens of each instance, and where they begin; None: instances are documents.
-    words (Mapping[int, WordPlaces]): Where clean words stand, by instance.
+    words (Mapping[int, WordPlaces]): The places of clean words, by instance.
 
-    constraints (List[Optional[Constraints]] [N]), existing
-        (List[Optional[PartialLabels]] [N]), corrections (List[PartialLabels] [N]): What
-        limits each instance, in its own tokens.
+    constraints, existing, corrections (List [N]): What limits each instance, in its
+        own tokens.
     is_free (bool): Whether nothing limits any of them, and all scores are arrays.
-    user_corrections (PartialLabels): In tokens of the only document as it
-        is read, with labels of documents.
-    log_z, log_prob (Dict[int, float]): Where they are known: the log partition, and the
-        log probability of the segmentation that is predicted.
+    user_corrections (PartialLabels): In tokens of the only document as it is read,
+        with labels of documents.
+    log_z, log_prob (Dict[int, float]): The log partition, and the log probability of
+        the predicted segmentation, of the instances where they are known.
     """
 
     def __init__(
@@ -74,16 +73,17 @@ class Batch:
         self._is_space: dict[int, Bools] = {}
 
     def rows(self, d: int) -> range:
-        """RETURNS (range): The instances of a document."""
+        """Returns the instances of a document."""
         return range(self.borders[d], self.borders[d + 1])
 
     def instance(self, k: int) -> Instance:
+        """Returns one instance as an `Instance`."""
         start = 0 if self.starts is None else self.starts[k]
         return Instance(self.tokens[k], start, self.words.get(k))
 
     def is_space(self, k: int) -> Bools:
-        """RETURNS (bool [n]): Which tokens of an instance are whitespace, if segments
-        are tags."""
+        """Returns which tokens of an instance are whitespace, bool [n]; only asked for
+        if segments are tags."""
         if self._is_detached:
             return self._is_space[k]
         is_space = np.zeros(len(self.tokens[k]), np.bool_)
@@ -92,8 +92,7 @@ class Batch:
         return is_space
 
     def spans(self, k: int, segments: Iterable[Segment]) -> list[Span]:
-        """RETURNS (List[Tuple[int, int, str]]): The spans of a segmentation of an
-        instance, from left to right."""
+        """Returns the spans of a segmentation of an instance, from left to right."""
         inventory = self.source.inventory
         spans = inventory.decode(segments)
         if inventory.on_tokens:  # tags of a span may begin or end on whitespace
@@ -113,7 +112,7 @@ class Batch:
         constraints: Constraints | None = None,
         corrections: PartialLabels | None = None,
     ) -> Batch:
-        """RETURNS (Batch): One instance; what is given replaces what it has."""
+        """Returns one instance as a batch; what is given replaces what it has."""
         instance = self.instance(k)
         batch = Batch(
             source or self.source,
@@ -134,8 +133,9 @@ class Batch:
         return batch
 
     def detach(self) -> int:
-        """Let go of the documents: of tokens their number is kept, and of those that
-        have tags, which are whitespace. RETURNS (int): The memory of what is left."""
+        """Lets go of the documents; keeps the number of tokens of each instance and, if
+        segments are tags, which tokens are whitespace. Returns how many bytes are
+        left."""
         if not self._is_detached:
             if self.source.inventory.on_tokens:
                 self._is_space = {k: self.is_space(k) for k in range(len(self.tokens))}
@@ -146,19 +146,11 @@ class Batch:
 
     def _n_bytes(self) -> int:
         n_words = sum([len(words.starts) for words in self.words.values()])
-        scores: Any = self.potentials
-        if isinstance(scores, ManyPotentials):
-            of_scores = _n_bytes_of(scores)
-        else:
-            of_scores = sum([_n_bytes_of(potentials) for potentials in scores])
+        is_joined = isinstance(self.potentials, ManyPotentials)
+        scores: Any = [self.potentials] if is_joined else self.potentials
+        # Start and end have the shape of inside.
+        arrays = [x for s in scores for x in (*[s.inside] * 3, s.cells, s.entries)]
         limits = [x for x in self.constraints if x is not None]
-        arrays = [array for x in limits for array in (x.allowed, x.boundary)]
-        of_limits = sum([array.nbytes for array in arrays if array is not None])
-        return _WORD_BYTES * n_words + of_scores + of_limits
-
-
-def _n_bytes_of(scores: Potentials | ManyPotentials) -> int:
-    # Start and end have the shape of inside.
-    n_bytes = 3 * scores.inside.nbytes + scores.cells.nbytes
-    entries: Any = scores.entries
-    return n_bytes if entries is None else n_bytes + int(entries.nbytes)
+        arrays += [array for x in limits for array in (x.allowed, x.boundary)]
+        n_bytes = sum([array.nbytes for array in arrays if array is not None])
+        return _WORD_BYTES * n_words + int(n_bytes)

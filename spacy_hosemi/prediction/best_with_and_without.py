@@ -13,21 +13,15 @@ from ..labels.whitespace import before_trimming
 from .batch import Batch
 from .permitted_tags import best_permitted
 
-# A segmentation and its score; without segments and -inf: none is possible.
+# A segmentation and its score; [] and -inf if none is possible.
 ScoredSegments = tuple[list[Segment], float]
 NONE: ScoredSegments = [], -math.inf
 
 
-def best_of_all(batch: Batch, k: int) -> ScoredSegments:
-    """RETURNS (ScoredSegments): The most probable segmentation of an instance."""
-    args = batch.source.automaton, batch.potentials[k], batch.constraints[k]
-    return viterbi(*args)
-
-
 def best_with(batch: Batch, k: int, span: Span) -> ScoredSegments:
-    """RETURNS (ScoredSegments): The most probable segmentation of an instance that has
-    a span, possible or not. In a label tree the name of an inner node stands for all
-    labels below it."""
+    """Returns the most probable segmentation of an instance that has a span, if any is
+    possible. In a label tree the name of an inner node stands for all labels below
+    it."""
     automaton, inventory = batch.source.automaton, batch.source.inventory
     tokens, potentials = batch.tokens[k], batch.potentials[k]
     limits = batch.constraints[k]
@@ -44,8 +38,8 @@ def best_with(batch: Batch, k: int, span: Span) -> ScoredSegments:
 
 
 def best_without(batch: Batch, k: int, span: Span) -> ScoredSegments:
-    """RETURNS (ScoredSegments): The most probable segmentation that does not have a
-    span; see `best_with`."""
+    """Returns the most probable segmentation that does not have a span; see
+    `best_with`."""
     automaton, inventory = batch.source.automaton, batch.source.inventory
     potentials = batch.potentials[k]
     if inventory.on_tokens:
@@ -59,7 +53,7 @@ def best_without(batch: Batch, k: int, span: Span) -> ScoredSegments:
 
 
 def below(span: Span, inventory: LabelInventory) -> list[Span]:
-    """RETURNS (List[Tuple[int, int, str]]): The spans that a span stands for: with each
-    label below its name, if labels are in a tree."""
+    """Returns the spans that a span stands for: if labels are in a tree, one for each
+    label below its name."""
     start, end, name = span
     return [(start, end, label) for label in inventory.labels_below(name)]

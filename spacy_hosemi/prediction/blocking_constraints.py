@@ -1,27 +1,27 @@
-"""What forbids a span, or each segmentation without it."""
+"""Names the constraints that forbid a span, or each segmentation without it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
 
-from ..core import Constraints, PatternAutomaton, compile_grammar
+from ..core import Constraints
 from ..features.instances import Instance
 from ..labels.constraints import borders_of
 from ..labels.inventory import Span
 from ..labels.partial import NOTHING, PartialLabels
 from .batch import Batch
 from .best_with_and_without import ScoredSegments
+from .counterfactuals import with_rules
 from .flat_decoder import FlatDecoder
 from .limits import limit_instance
 
 CROSSES = "a sentence begins within it"
 EXISTING = "entities or blocked tokens that were there before"
 
-# Finds the best segmentation of an instance that has a span, or that does not have it.
+# Finds the best segmentation of an instance with a span, or without it.
 Search = Callable[[Batch, int, Span], ScoredSegments]
 
 
@@ -41,8 +41,7 @@ def blocking_constraints(
         if search(other, 0, span)[0]
     ]
     if not names and grammar:
-        free = _with_automaton(decoder, decoder.automaton.without_grammar)
-        if search(batch.alone(k, source=free), 0, span)[0]:
+        if search(batch.alone(k, source=with_rules(decoder, [])), 0, span)[0]:
             return [f"label_rules: {'; '.join(grammar.rules)}"]
     return names or ["several limits together"]
 
@@ -50,8 +49,7 @@ def blocking_constraints(
 def _without_one(
     decoder: FlatDecoder, batch: Batch, k: int, span: Span
 ) -> Iterator[tuple[str, Batch]]:
-    """YIELDS (Tuple[str, Batch]): The name of each limit, and the instance without
-    it."""
+    """Yields the name of each limit, and the instance without it."""
     automaton, inventory = decoder.automaton, decoder.inventory
     tokens, scores = batch.tokens[k], batch.potentials[k]
     existing, matches = batch.existing[k], decoder.hard_matches(tokens)
@@ -73,26 +71,7 @@ def _without_one(
     if not inventory.on_tokens and span[1] - span[0] > length:
         free = replace(scores, tail=np.zeros_like(scores.tail))
         yield f"max_length = {length}", batch.alone(k, potentials=free)
-    for rule in dict.fromkeys(automaton.grammar.rules if automaton.grammar else ()):
-        source = _with_automaton(decoder, _without_rule(automaton, rule))
+    rules = dict.fromkeys(automaton.grammar.rules if automaton.grammar else ())
+    for rule in rules:
+        source = with_rules(decoder, [other for other in rules if other != rule])
         yield f"label_rules: {rule}", batch.alone(k, source=source)
-
-
-def _with_automaton(decoder: FlatDecoder, automaton: PatternAutomaton) -> FlatDecoder:
-    """RETURNS (FlatDecoder): The same with another automaton."""
-    other = copy(decoder)
-    other.automaton = automaton
-    return other
-
-
-def _without_rule(automaton: PatternAutomaton, rule: str) -> PatternAutomaton:
-    """RETURNS (PatternAutomaton): The same without one of its rules."""
-    assert automaton.grammar is not None
-    rules = [other for other in automaton.grammar.rules if other != rule]
-    return PatternAutomaton(
-        automaton.labels,
-        automaton.patterns,
-        observed=automaton.observed,
-        tied=automaton.tied,
-        grammar=compile_grammar(automaton.labels, rules) if rules else None,
-    )

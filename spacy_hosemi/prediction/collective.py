@@ -32,11 +32,8 @@ Group = NDArray[np.intp]
 
 
 def agree(batch: Batch, d: int, weight: float) -> list[Potentials]:
-    """RETURNS (List[Potentials]): The scores of the instances of a document in the
-    second pass: unchanged if no word occurs twice.
-
-    weight (float): Of the other occurrences of a word.
-    """
+    """Returns the scores of the instances of a document in the second pass, where the
+    other occurrences of a word have some weight; unchanged if no word occurs twice."""
     rows = batch.rows(d)
     potentials = [batch.potentials[k] for k in rows]
     groups = equal_words(batch.docs[d])
@@ -55,7 +52,7 @@ def agree(batch: Batch, d: int, weight: float) -> list[Potentials]:
 
 
 def equal_words(doc: Doc) -> list[Group]:
-    """RETURNS (List[int [K]]): Groups of two tokens or more with the same word in lower
+    """Returns groups of two tokens or more, int [K] each, with the same word in lower
     case, which is no stop word and has a letter."""
     lower = doc.to_array("LOWER")
     order = np.argsort(lower, kind="stable")
@@ -67,8 +64,8 @@ def equal_words(doc: Doc) -> list[Group]:
 
 def mean_of_others(values: Floats, groups: Iterable[Group]) -> Floats:
     """Returns for each of n tokens the mean of the values, float64 [n, L], at the other
-    tokens of its group; 0 for tokens in no group. Groups have two tokens or more, and
-    no token is in two."""
+    tokens of its group; 0 for tokens in no group. Groups have two tokens or more and do
+    not overlap."""
     means = np.zeros_like(values)
     for group in groups:
         of_group = values[group]

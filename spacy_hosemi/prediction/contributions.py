@@ -65,14 +65,14 @@ class Contribution:
 
     @property
     def words(self) -> str:
-        """Returns the same for people: "the word is a single digit" of NUMBER=1."""
+        """Says it in words: "the word is a single digit" for NUMBER=1."""
         is_feature = self.kind in ("feature", "list")
         words = in_words(self.name, self.role == "whole") if is_feature else ""
         of_vectors = "the vector of the token" if self.kind == "encoder" else ""
         return words or of_vectors or f"{self.kind} {self.name}"
 
     def moved(self, instance: Instance) -> Contribution:
-        """RETURNS (Contribution): In tokens of the document of an instance."""
+        """Returns the same in tokens of the document of an instance."""
         if self.start is None or self.end is None:
             return self
         ((start, end, _),) = instance.to_document([(self.start, self.end, "")])
@@ -149,67 +149,54 @@ def _of_features(between: ScoreDifference) -> Iterator[Contribution]:
 
 
 def _reads(between: ScoreDifference) -> Iterator[_Read]:
-    """All weights of features that are read where two segmentations differ."""
+    """Yields all weights of features that are read where two segmentations differ."""
     state, rows = between.scoring.state, between.scoring.rows
     for role, of_role in rows.tokens.items():
         of_part = cut_rows(of_role, between.start, between.end)
         yield from _of_tokens(between, role, of_part)
-    segments = rows.segments
+    segments, listed = rows.segments, rows.places
     for sign, only, completed in between.sides:
         for i, j, y in only:
             at = np.flatnonzero((segments.start == i) & (segments.end == j))
-            place = "whole", i, j, y, sign
-            yield from _weights(state, segments.row[at], segments.strength[at], *place)
+            read = segments.row[at], segments.strength[at], i, j, y
+            yield from _weights(state, "whole", sign, *read)
         for (i, j, _), column in completed:
             for role in (FIRST, EACH):
                 here = places(role, i, j, 0)
-                is_read = rows.places.role == ADDS_TO[role]
-                is_read &= rows.places.position >= here.start
-                is_read &= rows.places.position < here.stop
-                for k in np.flatnonzero(is_read).tolist():
-                    token = int(rows.places.position[k])
-                    place = role, token, token + 1, column, sign
-                    row = rows.places.row[k : k + 1]
-                    yield from _weights(state, row, np.ones(1), *place)
+                is_read = listed.role == ADDS_TO[role]
+                is_read &= here.start <= listed.position
+                at = np.flatnonzero(is_read & (listed.position < here.stop))
+                token = listed.position[at]
+                of_place = listed.row[at], np.ones(len(at)), token, token + 1, column
+                yield from _weights(state, role, sign, *of_place)
 
 
 def _of_tokens(between: ScoreDifference, role: str, rows: RoleRows) -> Iterator[_Read]:
-    """The features of one role of tokens, where the columns differ."""
-    low, strength = between.start, rows.strength
-    token = np.repeat(np.arange(between.end - low), np.diff(rows.first))
+    """Yields the features of one role of tokens, where the columns differ."""
+    token = np.repeat(np.arange(between.end - between.start), np.diff(rows.first))
+    strength = np.ones(len(token)) if rows.strength is None else rows.strength
     first, second = between.columns(role)
-    differs = np.flatnonzero(first[token] != second[token])
-    row, token = rows.row[differs], token[differs]
-    value = np.ones(len(row)) if strength is None else strength[differs]
     for sign, columns in ((1.0, first), (-1.0, second)):
-        column = columns[token]
-        weight = between.scoring.state.weights_at(row, column)
-        read = row, token, column, value, weight
-        for r, i, y, v, w in zip(*(array.tolist() for array in read)):
-            if y >= 0:
-                yield _Read(r, role, low + i, low + i + 1, y, sign, v, w)
+        at = np.flatnonzero(((first != second) & (columns >= 0))[token])
+        start = between.start + token[at]
+        read = rows.row[at], strength[at], start, start + 1, columns[token[at]]
+        yield from _weights(between.scoring.state, role, sign, *read)
 
 
 def _weights(
-    state: WeightState,
-    rows: Ints,
-    values: Floats,
-    role: str,
-    start: int,
-    end: int,
-    column: int,
-    sign: float,
+    state: WeightState, role: str, sign: float, rows: Ints, values: Floats, *place: Any
 ) -> Iterator[_Read]:
-    """Of some features that are read at one place."""
-    weights = state.weights_at(rows, np.full(len(rows), column, np.int32))
-    for row, value, weight in zip(rows.tolist(), values.tolist(), weights.tolist()):
-        yield _Read(row, role, start, end, column, sign, value, weight)
+    """Yields the weights of features; `place` are start, end and column of each, or of
+    all."""
+    start, end, column = (np.broadcast_to(np.int32(x), rows.shape) for x in place)
+    read = rows, start, end, column, values, state.weights_at(rows, column)
+    for row, i, j, y, value, weight in zip(*(array.tolist() for array in read)):
+        yield _Read(row, role, i, j, y, sign, value, weight)
 
 
 def _merged(reads: Iterable[_Read]) -> Iterator[list[_Read]]:
-    """YIELDS (List[_Read]): What each feature has at a place for both segmentations:
-    one or two reads. A feature that is active several times, as of a bag, has the sum
-    of its values."""
+    """Yields what both segmentations read of a feature at a place. A feature that is
+    active several times, as of a bag, has the sum of its values."""
     merged: dict[Any, _Read] = {}
     for read in reads:
         key = read[:6]
@@ -248,7 +235,8 @@ def _of_equal_words(between: ScoreDifference) -> Iterator[Contribution]:
 def _dense(
     between: ScoreDifference, scores: Potentials
 ) -> Iterator[tuple[float, _Place]]:
-    """What the scores of each token in each role add to the difference, and where."""
+    """Yields what the scores of each token in each role add to the difference, and
+    where."""
     names = between.scoring.automaton.labels
     for role in ROLES:
         of_role, (first, second) = getattr(scores, role), between.columns(role)

@@ -73,7 +73,7 @@ def read_spans(
 
 
 def no_span(name: str, span: Any, reason: str, doc: Doc) -> ValueError:
-    """RETURNS (ValueError): HS095."""
+    """Returns the error HS095."""
     text = Errors.HS095.format(name=name, found=span, reason=reason, n_tokens=len(doc))
     return ValueError(text)
 
@@ -81,7 +81,7 @@ def no_span(name: str, span: Any, reason: str, doc: Doc) -> ValueError:
 def unknown_label(
     name: str, found: Any, labels: Collection[str], more: str = ""
 ) -> ValueError:
-    """RETURNS (ValueError): HS096; more: what else may stand in place of a label."""
+    """Returns the error HS096; `more` says what else may stand in place of a label."""
     message = Errors.HS096.format(name=name, found=found, expected=labels, more=more)
     return ValueError(message)
 

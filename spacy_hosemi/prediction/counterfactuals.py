@@ -1,4 +1,4 @@
-"""What would change an answer: a list with an entry more or less, a rule more or less.
+"""Changes of one list entry or rule after which another answer is predicted.
 
 Each change is tried alone: the document is decoded again with it.
 """
@@ -45,7 +45,7 @@ class Change:
     probability: float
 
 
-# A change with what decodes after it.
+# Kind, name and entry of a `Change`, with the decoder after it.
 _Tried = tuple[str, str, str | None, FlatDecoder]
 
 
@@ -57,9 +57,9 @@ def counterfactuals(
     instead: Sequence[Span],
 ) -> list[Change]:
     """Returns what would change whether a span is predicted; with labels in a tree,
-    whether one with a label below its name is. Those after which the probability of the
-    span is nearest to what it was come first. `posterior` is of the document as it is
-    predicted, `instead` the spans that there are instead."""
+    whether one with a label below its name is. Changes that move its probability least
+    come first. `posterior` is of the document as it is predicted, `instead` has the
+    spans that are there instead."""
     answer, before = _answer(decoder, doc, span)
     is_there = _has(answer, span, decoder)
     changes = []
@@ -71,8 +71,7 @@ def counterfactuals(
 
 
 def _answer(decoder: FlatDecoder, doc: Doc, span: Span) -> tuple[list[Span], float]:
-    """RETURNS (Tuple[List[Span], float]): What is predicted, and the probability of a
-    span."""
+    """Returns the predicted spans, and the probability of one span."""
     (prediction,) = decoder.predict([doc])
     probs = decoder.posterior(doc).confidences(below(span, decoder.inventory))
     return prediction.spans, min(sum(probs), 1.0)
@@ -89,7 +88,7 @@ def _to_try(
     instead: Sequence[Span],
     answer: Sequence[Span],
 ) -> Iterator[_Tried]:
-    """YIELDS (Tuple): Each change that may be one, with what decodes after it."""
+    """Yields each change that may make a difference, with the decoder after it."""
     batch, places = posterior.batch, posterior.locate([span, *instead, *answer])
     if places[0] is None:
         return
@@ -107,7 +106,8 @@ def _to_try(
 def _list_changes(
     decoder: FlatDecoder, lists: Gazetteers, tokens: Doc, spans: Sequence[Span]
 ) -> Iterator[_Tried]:
-    """Each entry that matches near some spans is removed; their texts are added."""
+    """Yields changes of lists: each entry that matches near some spans is removed, and
+    their texts are added."""
     reach = decoder.state.weights.extractor.features.reach
     low = min(i for i, _, _ in spans) - reach
     high = max(j for _, j, _ in spans) + reach
@@ -132,7 +132,7 @@ def _list_changes(
 
 
 def with_lists(decoder: FlatDecoder, lists: Gazetteers) -> FlatDecoder:
-    """RETURNS (FlatDecoder): The same that reads other lists."""
+    """Returns the same decoder with other lists."""
     state, scorer = decoder.state, decoder.scorer
     extractor = state.weights.extractor
     read = Extractor(extractor.features, lists, extractor.tables, extractor.extensions)
@@ -144,8 +144,8 @@ def with_lists(decoder: FlatDecoder, lists: Gazetteers) -> FlatDecoder:
 def _rule_changes(
     decoder: FlatDecoder, span: Span, counts: Counter[str]
 ) -> Iterator[_Tried]:
-    """Each rule is removed; labels occur at most once that occur more often, and the
-    label of a span that does not occur occurs."""
+    """Yields changes of rules: each rule is removed; labels that occur more than once
+    may occur once at most; the label of the span, if it does not occur, has to."""
     schema = decoder.state.schema
     if schema.projection.parents:  # rules are for labels without a tree
         return
@@ -165,8 +165,8 @@ def _rule_changes(
 
 
 def with_rules(decoder: FlatDecoder, rules: Sequence[str]) -> FlatDecoder | None:
-    """RETURNS (Optional[FlatDecoder]): The same under other rules; None: they
-    contradict each other, or a label cannot stand in a rule."""
+    """Returns the same decoder, of labels without a tree, under other rules; None if
+    they contradict each other, or a label cannot stand in a rule."""
     schema = decoder.state.schema
     other = schema.with_patterns(schema.patterns, schema.observed, rules)
     try:

@@ -1,7 +1,7 @@
-"""Decoders: from documents to predictions, as a function of model state and options.
+"""Decoders: from documents to predictions, by a model state and options.
 
-A decoder never changes, and nothing that it reads does: any number of threads may use
-it while others train a new state.
+Neither a decoder nor anything that it reads changes: any number of threads may use it
+while others train a new state.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from spacy.tokens import Doc
 from ..core.parallel.coroutines import Steps, finish
 from ..features.instances import Instance, check_doc
 from ..labels.inventory import Span
-from ..labels.partial import NOTHING, PartialLabels
+from ..labels.partial import PartialLabels
 from ..model.state import ModelState
 from .answers import spans_above
 from .posterior import AnyPosterior, Path
 from .predictions import Prediction, Predictions
 from .thresholds import Thresholds, least_of
 
-# Documents, or tokens, that are worked on together: enough that the cost of a call does
+# Documents, or tokens, that are decoded together: enough that the cost of a call does
 # not count, and few enough that their scores stay in the cache of the processor.
 BATCH, BATCH_TOKENS = 128, 2000
 
@@ -29,12 +29,12 @@ BATCH, BATCH_TOKENS = 128, 2000
 class DecodingOptions(NamedTuple):
     """Settings of a component that decide what it predicts, see `HighOrderSemiCRF`.
 
-    name (str): Of the component; entities that it wrote itself are predicted again.
+    name (str): Of the component, which predicts its own entities again.
     has_scores (bool): Whether span probabilities are computed with the prediction.
     has_whole (bool): Whether that of the whole segmentation is.
     hierarchy (Any): Settings of a label tree.
-    number (int): Of the state and of the options that probabilities depend on, as
-        records have it.
+    number (int): Identifies the state and the options that probabilities depend on; it
+        stands in records.
     clean_text (bool): Whether documents are read by their words in a clean form.
     """
 
@@ -53,14 +53,9 @@ class DecodingOptions(NamedTuple):
     number: int = 0
     clean_text: bool = False
 
-    @property
-    def chooses_by_probability(self) -> bool:
-        """Whether the probabilities of spans decide which are predicted or listed."""
-        return bool(self.min_confidence) or self.spans_threshold is not None
-
 
 class Decoder(Protocol):
-    """From documents to predictions.
+    """Predicts documents.
 
     state (ModelState), options (DecodingOptions): What decides the predictions. A
         component compares them with the present ones before it uses a decoder again.
@@ -70,9 +65,9 @@ class Decoder(Protocol):
     options: DecodingOptions
 
     def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
-        """Returns what is predicted in each document; nothing by an untrained model.
-        Raises HS060 if no segmentation is possible, HS067 if sentence starts are not
-        set."""
+        """Returns what is predicted in each document; an untrained model predicts
+        nothing. Raises HS060 if no segmentation is possible, HS067 if sentence starts
+        are not set."""
         return [
             prediction
             for batch in batches(docs)
@@ -82,22 +77,21 @@ class Decoder(Protocol):
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[Predictions]:
-        """Does what `predict` does for documents of one vocabulary; jobs without the
-        GIL are given away. corrections: of a user, in the only document."""
+        """Does what `predict` does for documents of one vocabulary, and yields jobs
+        that need no GIL. `corrections` are those of a user in the only document."""
         ...
 
     def posterior(self, doc: Doc) -> AnyPosterior:
-        """RETURNS (AnyPosterior): Of a document; the model is trained."""
+        """Returns the posterior of a document; the model is trained."""
         ...
 
     def posterior_if_trained(self, doc: Doc) -> AnyPosterior | None:
-        """RETURNS (Optional[AnyPosterior]): Of a document; None of an untrained
-        model, which has no spans."""
+        """Returns the posterior of a document; None if the model is untrained."""
         return self.posterior(doc) if self.state.weights.is_trained else None
 
 
 def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
-    """Yields documents of a stream that are worked on together: at most `size`, of one
+    """Yields documents of a stream that are decoded together: at most `size`, of one
     vocabulary and of at most BATCH_TOKENS tokens together, or one. Raises HS230 (a
     TypeError) if one is no document."""
     batch: list[Doc] = []
@@ -120,14 +114,14 @@ def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
 def list_spans(
     posterior: AnyPosterior, options: DecodingOptions, doc: Doc
 ) -> list[tuple[Span, float]] | None:
-    """RETURNS (Optional[List[Tuple[Span, float]]]): See `Prediction.listed`."""
+    """Returns what `Prediction.listed` is for a document."""
     if options.spans_threshold is None:
         return None
     return spans_above(posterior, options.spans_threshold, doc[:8].text)
 
 
 def untrained(docs: Sequence[Doc], corrections: PartialLabels | None) -> Predictions:
-    """RETURNS (Predictions): Of an untrained model: the spans that a user gave."""
+    """Returns what an untrained model predicts: the spans that a user gave."""
     spans = [*corrections.required] if corrections else []
     row = Prediction(spans, [1.0] * len(spans), whole=1.0)
     return Predictions.of([row] * len(docs))
@@ -138,36 +132,22 @@ def confident(
     options: DecodingOptions,
     corrections: PartialLabels,
 ) -> Prediction:
-    """Returns the spans of a document that are probable enough, each with the deepest
-    name of its path that is, from the spans of each instance and their paths.
-    corrections: of a user, in tokens of the document as it is read."""
+    """Returns the spans of a document that are probable enough, from the spans of each
+    instance and their paths. A span gets the deepest name of its path that is probable
+    enough and that no correction of a user excludes there."""
     prediction, paths, least = Prediction([], []), [], options.min_confidence
     assert prediction.scores is not None
     for instance, spans, of_spans in of_instances:
         confident_spans, low = [], instance.start
         for (start, end, _), path in zip(spans, of_spans):
-            place = start + low, end + low
-            if surest := surest_name(place, path, least, corrections):
-                confident_spans.append((start, end, surest[0]))
-                prediction.scores.append(surest[1])
-                paths.append(path)
+            for name, probability in reversed(path):
+                assert probability is not None
+                is_sure = probability >= least_of(least, name)
+                if is_sure and not corrections.excludes((start + low, end + low, name)):
+                    confident_spans.append((start, end, name))
+                    prediction.scores.append(probability)
+                    paths.append(path)
+                    break
         prediction.spans += instance.to_document(confident_spans)
     prediction.paths = paths
     return prediction
-
-
-def surest_name(
-    place: tuple[int, int],
-    path: Path,
-    least: Thresholds,
-    corrections: PartialLabels = NOTHING,
-) -> tuple[str, float] | None:
-    """Returns the deepest name of a span that is probable enough and that no correction
-    excludes there, with its probability; None if no name is. least: see
-    `min_confidence`."""
-    for name, probability in reversed(path):
-        assert probability is not None
-        is_sure = probability >= least_of(least, name)
-        if is_sure and not corrections.excludes((*place, name)):
-            return name, probability
-    return None

@@ -1,8 +1,8 @@
 """Existing entities: what other components or people have written to `doc.ents`.
 
 They stay, blocked tokens stay outside, and all else is decoded given them. Entities
-that this component wrote itself are decoded anew: its record says which these are, and
-what entities and sentence starts there were when it met the document.
+that this component wrote itself are decoded again: its record says which these are, and
+what entities and sentence starts the document had before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..labels.partial import Bools, PartialLabels
 from ..values import as_lists
 from .records import find_records, text_length
 
-# What is read of the tokens of entities.
+# The attributes of tokens by which entities are read.
 _ENTITIES: Any = ("ENT_IOB", "ENT_TYPE", "LENGTH", "SPACY")
 
 
@@ -38,14 +38,14 @@ def read_existing(doc: Doc, name: str) -> PartialLabels | None:
 
 
 def preset_entities(doc: Doc, name: str) -> list[Span]:
-    """RETURNS (List[Span]): Entities that the component has not written itself."""
+    """Returns the entities that the component has not written itself."""
     _, preset = entities_by_origin(doc, name)
     places = {(start, end) for start, end, _ in preset}
     return [ent for ent in doc.ents if (ent.start, ent.end) in places] if preset else []
 
 
 def is_blocked(doc: Doc) -> Bools:
-    """RETURNS (bool [n]): Tokens that no entity may cover. For spaCy these begin an
+    """Returns which tokens no entity may cover, bool [n]. For spaCy these begin an
     entity that has no label."""
     iob, label = doc.to_array([ENT_IOB, ENT_TYPE]).reshape(-1, 2).T
     return (iob == 3) & (label == 0)
@@ -54,8 +54,8 @@ def is_blocked(doc: Doc) -> Bools:
 def entities_by_origin(
     doc: Doc, name: str
 ) -> tuple[list[SpanTriple], list[SpanTriple]]:
-    """RETURNS (Tuple[List[Tuple[int, int, str]], ...]): Entities of a document, in
-    tokens: those that the component has written, and those that it has not."""
+    """Returns the entities of a document, in tokens: those that the component has
+    written, and those that it has not."""
     texts = find_records(doc) if doc.user_data else []
     records = [(low, x[name]["spans"]) for low, _, x in texts if name in x]
     predicted: list[SpanTriple] = []
@@ -69,9 +69,8 @@ def entities_by_origin(
 
 
 def _entities(doc: Doc) -> Iterator[tuple[int, int, str, int, int]]:
-    """YIELDS (Tuple[int, int, str, int, int]): Tokens, label and characters of each
-    entity that `Doc.ents` has; to make a `Span` of each takes a tenth of the time of a
-    prediction."""
+    """Yields tokens, label and characters of each entity of `Doc.ents`, in far less
+    time than it takes to make spans of them."""
     iob, label, length, space = doc.to_array(_ENTITIES).reshape(-1, 4).T
     starts = np.flatnonzero((iob == 3) & (label != 0))
     borders = np.append(np.flatnonzero(iob != 1), len(doc))
@@ -101,8 +100,8 @@ def limits_of(doc: Doc, name: str, has_ents: bool, has_sents: bool) -> dict[str,
 
 def before_prediction(doc: Doc, name: str, limits: dict[str, Any] | None) -> Doc | None:
     """Returns a document as it was before its prediction, with the sentence starts and
-    entities of then; None if it has other tokens now. limits: what the record of the
-    component of this name has under "given"."""
+    entities of then; None if it has other tokens now. `limits` is what the record of
+    the component has under "given"."""
     if limits is None:
         return doc
     if limits["tokens"] != len(doc):
@@ -125,9 +124,8 @@ def is_predicted(doc: Doc, name: str) -> bool:
 
 
 def as_predicted(doc: Doc, name: str) -> tuple[Doc, list[SpanTriple]]:
-    """Returns a document with the sentence starts and entities that it had when a
-    component met it, if it still has all entities of the component, else as it is; and
-    the entities that came later."""
+    """Returns a document as a component met it, if it still has all entities of the
+    component, else as it is; and the entities that came later."""
     texts = find_records(doc) if doc.user_data else []
     texts = [text for text in texts if name in text[2]]
     if not texts or texts[-1][:2] != (0, text_length(doc)):
@@ -145,8 +143,8 @@ def as_predicted(doc: Doc, name: str) -> tuple[Doc, list[SpanTriple]]:
 
 def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
     """Returns a document with the same tokens, `user_data` and attributes that features
-    read, without entities. Heads and span groups, which a user's function may read, are
-    not copied. starts: tokens with which sentences begin; None: not set."""
+    read, without entities; a sentence begins with each token of `starts`, None: not
+    set. Heads and span groups, which a user's function may read, are not copied."""
     marked = None if starts is None else {0, *starts}
     copied = Doc(
         doc.vocab,

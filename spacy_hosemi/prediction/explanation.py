@@ -6,9 +6,8 @@ that does not have it:
     difference = log P(best with the span) / P(best without it)
 
 One of the two is the most probable segmentation of all, which is what decoding
-"viterbi" answers. Other spans are free in both of them, whatever was answered: with
-"mbr", which answers spans that need not be probable together, the best segmentation
-with a span may have others beside it.
+"viterbi" predicts. Other spans are free in both: with "mbr", whose spans need not be
+probable together, the best segmentation with a span may have others beside it.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from typing import Any
 
 from spacy.tokens import Doc
 
+from ..core import viterbi
 from ..core.parallel.coroutines import finish
 from ..labels.inventory import Span
 from .batch import Batch
 from .best_with_and_without import (
     ScoredSegments,
     below,
-    best_of_all,
     best_with,
     best_without,
 )
@@ -51,7 +50,7 @@ class Explanation:
         0: there is a better segmentation without it; None: one of both is impossible.
     spans, instead (List[Tuple[int, int, str]]): What only the best segmentation with
         the span has, itself included; what only the best one without it has.
-    contributions (List[Contribution]): What the difference is the sum of, without
+    contributions (List[Contribution]): The parts whose sum is the difference, without
         zeros, the largest ones first.
     limits (List[str]): If there is no difference, what forbids the span, or all
         segmentations without it: each would do alone.
@@ -73,12 +72,12 @@ class Explanation:
     changes: list[Change] = field(default_factory=list)
 
 
-# Called with things as they are made, and how many there will be; yields the same.
+# Is called with explanations and `total`, their number; yields the same explanations.
 Progress = Callable[..., Iterable[Any]]
 
 
 def unseen(explanations: Iterable[Any], total: int) -> Iterable[Any]:
-    """Progress that nobody sees."""
+    """Shows no progress."""
     return explanations
 
 
@@ -91,10 +90,9 @@ def explain(
     progress: Progress = unseen,
 ) -> list[Explanation]:
     """Returns why spans are predicted, or why they are not. `doc` is as it is
-    predicted, `answer` has the predicted spans; changes take a prediction for each;
-    `progress` is called with explanations and `total`, the number of spans, and yields
-    the same. Raises ValueError if no segmentation is possible (HS060), or a span begins
-    or ends within a word of clean text (HS095)."""
+    predicted, `answer` has the predicted spans; changes take a prediction each; for
+    `progress` see `Progress`. Raises ValueError if no segmentation is possible (HS060),
+    or a span begins or ends within a word of clean text (HS095)."""
     posterior = decoder.posterior(doc)
     words = posterior.batch.words.get(0)
     for span in spans:
@@ -124,10 +122,8 @@ def _explained(
     posterior: Posterior,
     crossing: Mapping[Span, Explanation],
 ) -> Iterator[tuple[Span, Explanation]]:
-    """YIELDS (Tuple[Tuple[int, int, str], Explanation]): Each span.
-
-    crossing (Mapping[Span, Explanation]): What is true of spans that no instance has.
-    """
+    """Yields each span with its explanation, instance by instance; those of `crossing`
+    are true of spans that no instance has."""
     batch = posterior.batch
     scorings = _scorings(decoder, doc, batch)
     of_rows: dict[int, list[tuple[Span, Span]]] = {}
@@ -144,7 +140,7 @@ def _explained(
 
 
 def _scorings(decoder: FlatDecoder, doc: Doc, batch: Batch) -> list[Scoring]:
-    """RETURNS (List[Scoring]): What the scores of each instance are made of."""
+    """Returns what the scores of each instance are made of."""
     options, scorer = decoder.options, decoder.scorer
     encoder = scorer.of_encoder([*batch.tokens])
     alone: Batch | None = None
@@ -173,8 +169,9 @@ def _of_instance(
     spans: Sequence[Span],
     unexplained: Sequence[Explanation],
 ) -> Iterator[Explanation]:
-    """YIELDS (Explanation): Of spans of one instance, in its tokens."""
-    best = best_of_all(batch, k)
+    """Yields the explanations of spans of one instance, which are in its tokens."""
+    args = decoder.automaton, batch.potentials[k], batch.constraints[k]
+    best = viterbi(*args)
     if not best[0]:
         raise decoder.impossible(batch, k)
     of_best = {*batch.spans(k, best[0])}
@@ -203,8 +200,7 @@ def _compared(
     first: ScoredSegments,
     second: ScoredSegments,
 ) -> dict[str, Any]:
-    """RETURNS (Dict[str, Any]): What an `Explanation` says of two segmentations of an
-    instance."""
+    """Returns what an `Explanation` says of two segmentations of an instance."""
     paths, difference = (first[0], second[0]), first[1] - second[1]
     instance = batch.instance(k)
     spans, instead = ({*instance.to_document(batch.spans(k, x))} for x in paths)

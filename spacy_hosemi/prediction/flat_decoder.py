@@ -35,8 +35,8 @@ class FlatDecoder(Decoder):
     """Decodes all labels of segments at once, see `Decoder`.
 
     scorer (DocScorer): Gives the potentials of instances.
-    tree (Optional[FlatTree]): The leaves of a label tree, which segments have for
-        labels, see `hierarchy.flatten`; None: they have those of the schema.
+    tree (Optional[FlatTree]): The leaves of a label tree, which are the labels of
+        segments, see `hierarchy.flatten`; None: segments have the labels of the schema.
     """
 
     def __init__(
@@ -63,7 +63,8 @@ class FlatDecoder(Decoder):
         # Most tok2vecs read tokens as they are.
         self._reads_clean = options.clean_text and scorer.reads_words
         # Whether arrays have all that is predicted.
-        self._has_arrays = not (tree or options.chooses_by_probability)
+        chooses = options.min_confidence or options.spans_threshold is not None
+        self._has_arrays = not (tree or chooses)
 
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
@@ -105,7 +106,7 @@ class FlatDecoder(Decoder):
     def batch_steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[Batch]:
-        """RETURNS (Batch): The documents, with scores and all that limits them."""
+        """Returns the documents with their scores and all that limits them."""
         options = self.options
         docs = docs if isinstance(docs, Instances) else Instances(docs)
         words: dict[int, WordPlaces] = {}
@@ -137,8 +138,8 @@ class FlatDecoder(Decoder):
     def _clean(
         self, docs: Instances, dirty: Sequence[int], corrections: PartialLabels | None
     ) -> tuple[Instances, dict[int, WordPlaces]]:
-        """RETURNS (Tuple[Instances, Dict[int, WordPlaces]]): Some of the documents by
-        their words in a clean form; where the words of each of these stand."""
+        """Returns the documents, dirty ones by their words in a clean form, and the
+        places of these words."""
         read, places = [*docs], {}
         for d in dirty:
             existing = read_existing(docs[d], self.options.name) or NOTHING
@@ -156,7 +157,7 @@ class FlatDecoder(Decoder):
     def _limit(
         self, batch: Batch, docs: Instances, corrections: PartialLabels | None
     ) -> None:
-        """Give a batch its constraints, and the scores that depend on them."""
+        """Gives a batch its constraints, and the scores that depend on them."""
         options, potentials = self.options, [*batch.potentials]
         projected = self.projection.project(corrections) if corrections else NOTHING
         for d, doc in enumerate(docs):
@@ -182,11 +183,11 @@ class FlatDecoder(Decoder):
             batch.potentials = [scores.times(factor) for scores in batch.potentials]
 
     def hard_matches(self, tokens: Doc) -> list[Span]:
-        """RETURNS (List[Tuple[int, int, str]]): See `Gazetteers.entities`."""
+        """Returns the matches of hard lists, see `Gazetteers.entities`."""
         return self._matches(tokens) if self._matches else []
 
     def impossible(self, batch: Batch, k: int) -> ValueError:
-        """RETURNS (ValueError): HS060, of an instance."""
+        """Returns the error HS060 for an instance."""
         args = batch.tokens[k], batch.corrections[k], self.inventory
         return impossible(*args, self.state.schema.rules, self.options.max_length)
 
@@ -209,7 +210,7 @@ class FlatDecoder(Decoder):
         self, batch: Batch, segments: Sequence[Sequence[Segment]]
     ) -> list[list[Span]]:
         """Returns the spans of each instance, without existing ones. Raises ValueError
-        HS060 if there are no segments."""
+        HS060 if an instance has no segments."""
         of_rows = []
         for k, of_row in enumerate(segments):
             tokens, existing = batch.tokens[k], batch.existing[k]

@@ -1,9 +1,10 @@
-"""The setting guarantee: which answers need no eye, and what is promised of them."""
+"""The setting guarantee: which predictions nobody needs to look at, and how many of
+them are wrong at most."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass
 from math import sqrt
 from typing import Any, Literal
 
@@ -26,11 +27,11 @@ _DEPARTURE = 3.29
 
 @dataclass(frozen=True)
 class SpanLimit:
-    """Which spans are accepted.
+    """Spans that are accepted.
 
     label (str): Their label; empty: any label.
     threshold (float): Those that are at least so probable..
-    most (int): .. and of a record at most so many, the most probable ones.
+    most (int): .. and of these the `most` most probable ones of a record.
     """
 
     label: str
@@ -51,7 +52,7 @@ class Usual:
     n: int
 
     def is_low(self, confidence: float | None) -> bool:
-        """Whether a record or a span is less probable than three of four."""
+        """Says whether a record or a span is less probable than three of four."""
         return confidence is None or confidence < self.limit - _NOISE
 
 
@@ -60,14 +61,14 @@ class Guarantee:
     """With probability 1 - delta, over the choice of the calibration data, at most a
     share `error` of the accepted records or spans is wrong.
 
-    digest (str): Of the weights, lists and settings for which this holds.
+    digest (str): Identifies the weights, lists and settings for which this holds.
     n_tested, n_accepted (int): Records or spans of the calibration data, and those of
         them that are accepted.
     record_threshold (Optional[float]): Records that are at least so probable are
         accepted; None: spans are.
     span_limits (Tuple[SpanLimit, ...]): Spans that are accepted; none: records are.
-    usual (Optional[Usual]): By which texts are known that differ from those of the
-        calibration data; None: nobody looks.
+    usual (Optional[Usual]): Tells texts that differ from those of the calibration
+        data; None: nobody looks.
     """
 
     error: float
@@ -81,34 +82,33 @@ class Guarantee:
 
     @property
     def is_of_records(self) -> bool:
-        """Whether records are accepted, not spans."""
+        """Says whether records are accepted, not spans."""
         return self.record_threshold is not None
 
     @property
     def what(self) -> str:
-        """What is accepted, in a word."""
+        """Names what is accepted."""
         return "records" if self.is_of_records else "fields"
 
     def judged(
         self, spans: Scored, confidence: float | None, is_unusual: bool = False
     ) -> Scored:
-        """RETURNS (Sequence[Tuple[str, Optional[float]]]): What gets verdicts of a text
-        with these spans: each of them, or "" with the probability of the record.
-        is_unusual: the text is no single record: its probability counts as 0, which
-        no threshold accepts."""
+        """Returns what gets verdicts, with its probability: each span of a text, or the
+        record with the label "". The probability counts as 0, which no threshold
+        accepts, if the text is no single record (is_unusual)."""
         scored = [("", confidence)] if self.is_of_records else spans
         return [(label, 0.0 if is_unusual else p) for label, p in scored]
 
     def of_record(self, confidence: float | None) -> Verdict:
-        """RETURNS (str): Of a single record with this probability; whether a text is
-        one, `HighOrderSemiCRF.verdicts` knows."""
+        """Returns the verdict on a single record with this probability; whether a text
+        is one, `HighOrderSemiCRF.verdicts` knows."""
         threshold = self.record_threshold
         if threshold is None or confidence is None:
             return "review"
         return "accept" if _is_above(confidence, threshold) else "review"
 
     def of_spans(self, spans: Scored) -> list[Verdict]:
-        """RETURNS (List[str]): Of each span of a record."""
+        """Returns the verdict on each span of a record."""
         verdicts: list[Verdict] = ["review"] * len(spans)
         for limit in self.span_limits:
             candidates = [
@@ -136,7 +136,8 @@ class Guarantee:
         return departure > _DEPARTURE * error
 
     def to_cfg(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): As a config can have it; labels may be no keys."""
+        """Returns the guarantee as a config can have it, where labels may be no
+        keys."""
         limits = [[x.label, x.threshold, x.most] for x in self.span_limits]
         usual = None if self.usual is None else [*astuple(self.usual)]
         values = {**asdict(self), "span_limits": limits, "usual": usual}
@@ -144,34 +145,8 @@ class Guarantee:
 
 
 def _is_above(confidence: float, threshold: float) -> bool:
-    """Returns whether something is accepted: an impossible answer never is."""
+    """Returns whether something is accepted; what is impossible never is."""
     return 0.0 < confidence >= threshold - _NOISE
-
-
-def _read_guarantee(value: Any) -> Guarantee:
-    if isinstance(value, Guarantee):
-        return value
-    names = {"version", *(x.name for x in fields(Guarantee))}
-    if not isinstance(value, Mapping) or {"usual", *value} != names:
-        raise Unfit
-    choice((VERSION,)).read(value["version"])
-    error = number(above=0.0, below=1.0)
-    threshold = value["record_threshold"]
-    limits = list_of(Kind("[label, threshold, most]", _read_limit))
-    usual = value.get("usual")  # models of early 0.2.0 lack it
-    guarantee = Guarantee(
-        error.read(value["error"]),
-        error.read(value["delta"]),
-        TEXT.read(value["digest"]),
-        _COUNT.read(value["n_tested"]),
-        _COUNT.read(value["n_accepted"]),
-        or_null(_SHARE).read(threshold),
-        limits.read(value["span_limits"]),
-        None if usual is None else _read_usual(usual),
-    )
-    if (threshold is None) == (not guarantee.span_limits):
-        raise Unfit
-    return guarantee
 
 
 _SHARE, _COUNT = number(0.0, 1.0), integer()
@@ -195,6 +170,32 @@ def _triple(value: Any) -> Sequence[Any]:
     if not isinstance(value, (list, tuple)) or len(value) != 3:
         raise Unfit
     return value
+
+
+_KEYS = {
+    "error": number(above=0.0, below=1.0),
+    "delta": number(above=0.0, below=1.0),
+    "digest": TEXT,
+    "n_tested": _COUNT,
+    "n_accepted": _COUNT,
+    "record_threshold": or_null(_SHARE),
+    "span_limits": list_of(Kind("[label, threshold, most]", _read_limit)),
+    "usual": or_null(Kind("[limit, n_below, n]", _read_usual)),
+}
+
+
+def _read_guarantee(value: Any) -> Guarantee:
+    if isinstance(value, Guarantee):
+        return value
+    # Models of early 0.2.0 lack the key usual.
+    if not isinstance(value, Mapping) or {"usual", *value} != {"version", *_KEYS}:
+        raise Unfit
+    choice((VERSION,)).read(value["version"])
+    values = {name: kind.read(value.get(name)) for name, kind in _KEYS.items()}
+    guarantee = Guarantee(**values)
+    if guarantee.is_of_records == bool(guarantee.span_limits):
+        raise Unfit
+    return guarantee
 
 
 # The kind of the setting guarantee.

@@ -1,9 +1,9 @@
-"""What limits the segmentations of an instance: corrections of a user, existing
-entities, matches of hard lists, sentence starts and whitespace."""
+"""Limits the segmentations of an instance by corrections of a user, existing entities,
+matches of hard lists, sentence starts and whitespace."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -48,68 +48,48 @@ def limit_instance(
     borders = borders_of(tokens, inventory)
     if borders is not None:
         limits = limits.merge(PartialLabels(borders=borders))
+
+    def is_possible(limits: PartialLabels) -> bool:
+        constraints = to_constraints(limits, inventory, len(tokens))
+        return bool(viterbi(automaton, potentials, constraints)[0])
+
     if existing:
-        limits = _require(existing.required, limits, potentials, automaton, inventory)
+        limits = require_all(existing.required, limits, is_possible)
         blocked = replace(limits, blocked=existing.blocked)
-        limits, potentials = _block(blocked, limits, potentials, automaton, inventory)
+        if blocked.outside() is not None:
+            before = potentials
+            if inventory.outside == "none":
+                potentials = with_outside(potentials, inventory)
+            if not automaton.grammar or is_possible(blocked):
+                limits = blocked
+            else:  # spans that cover blocked tokens are dropped after decoding
+                potentials = before
     if permitted := [span for span in matches if corrections.permits(span)]:
         chosen = choose_spans(permitted, existing, borders, len(tokens))
-        limits = _require(chosen, limits, potentials, automaton, inventory)
+        limits = require_all(chosen, limits, is_possible)
     constraints = to_constraints(limits, inventory, len(tokens))
     return potentials, constraints, existing, corrections
 
 
-def _require(
+def require_all(
     spans: Sequence[Span],
     limits: PartialLabels,
-    potentials: Potentials,
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
+    is_possible: Callable[[PartialLabels], bool],
 ) -> PartialLabels:
-    """RETURNS (PartialLabels): With these spans required, too, except those that leave
-    no segmentation beside earlier ones."""
+    """Returns the limits with these spans required, too, except those that leave no
+    segmentation beside earlier ones."""
     if not spans:
         return limits
     # Usually all are possible together. Otherwise halving finds the few that are not.
     with_all = PartialLabels(tuple(sorted(spans))).merge(limits)
-    if _is_possible(with_all, potentials, automaton, inventory):
+    if is_possible(with_all):
         return with_all
     if len(spans) == 1:
         return limits
     middle = len(spans) // 2
     for half in (spans[:middle], spans[middle:]):
-        limits = _require(half, limits, potentials, automaton, inventory)
+        limits = require_all(half, limits, is_possible)
     return limits
-
-
-def _is_possible(
-    limits: PartialLabels,
-    potentials: Potentials,
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
-) -> bool:
-    constraints = to_constraints(limits, inventory, potentials.n_tokens)
-    return bool(viterbi(automaton, potentials, constraints)[0])
-
-
-def _block(
-    blocked: PartialLabels,
-    limits: PartialLabels,
-    potentials: Potentials,
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
-) -> tuple[PartialLabels, Potentials]:
-    """RETURNS (Tuple[PartialLabels, Potentials]): Limits with blocked tokens, and
-    scores with which these can be outside. Both as before if rules leave nothing then:
-    spans that cover blocked tokens are dropped after decoding."""
-    if blocked.outside() is None:
-        return limits, potentials
-    scores = potentials
-    if inventory.outside == "none":
-        scores = with_outside(potentials, inventory)
-    if automaton.grammar and not _is_possible(blocked, scores, automaton, inventory):
-        return limits, potentials
-    return blocked, scores
 
 
 def impossible(
@@ -119,7 +99,7 @@ def impossible(
     rules: Sequence[str],
     max_length: int | None,
 ) -> ValueError:
-    """RETURNS (ValueError): HS060, which names everything in force that can make a
+    """Returns the error HS060, which names everything in force that can make a
     segmentation impossible."""
     keep, forbid = [*corrections.required], [*corrections.excluded]
     is_in_force = {
@@ -141,9 +121,9 @@ def choose_spans(
     borders: Ints | None,
     n_tokens: int,
 ) -> list[Span]:
-    """Returns the matches of lists that can be entities together, in their order: no
-    two overlap, where the first ones are preferred; none covers a blocked token or
-    crosses one of the borders, int [K]."""
+    """Returns the matches of lists that can be entities together: no two overlap, where
+    the first ones are preferred; none covers a blocked token or crosses one of the
+    borders, int [K]."""
     is_taken, crosses = np.zeros(n_tokens, bool), np.zeros(n_tokens, bool)
     if existing and existing.blocked is not None:
         is_taken |= existing.blocked

@@ -1,4 +1,4 @@
-"""Which entry of which list a feature has read."""
+"""Finds the entry of a list that a feature has read."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ from ..features.templates import parse_templates
 
 
 class ListEvidence:
-    """The entries of lists that a document has.
-
-    extractor (Extractor): Has the lists.
-    tokens (Doc): The document, or a sentence.
-    """
+    """The entries of lists that match in a document, or in a sentence."""
 
     def __init__(self, extractor: Extractor, tokens: Doc) -> None:
         self._lists, self._tokens = extractor.gazetteers, tokens
@@ -25,9 +21,9 @@ class ListEvidence:
     def find(
         self, name: str, role: str, start: int, end: int
     ) -> tuple[str, str] | None:
-        """RETURNS (Optional[Tuple[str, str]]): The list that a feature of a template
-        has read at these tokens, and the entry that matches: of an exact match as the
-        document has it; None: it reads no list."""
+        """Returns the list that a feature of a template has read at these tokens, and
+        the entry that matches, of an exact match as the document has it; None if it
+        reads no list."""
         lists = self._lists.settings
         for atom in _template(name.partition("=")[0]).atoms if lists else ():
             source, _, kind = atom.attribute.partition(":")
@@ -40,9 +36,8 @@ class ListEvidence:
     def _entry(
         self, source: str, kind: str, start: int, end: int | None = None
     ) -> str | None:
-        """RETURNS (Optional[str]): The best match with a list at a token, or of a
-        segment; None at tokens before and after the document, which have features,
-        too."""
+        """Returns the best match with a list at a token, or of a segment; None if there
+        is none, as before and after the document, where features are read, too."""
         is_fuzzy = kind == SIMILARITY or kind.startswith("FUZZY")
         matches: Matches = (self._similar if is_fuzzy else self._exact)[source]
         if end is not None:
@@ -73,5 +68,5 @@ class ListEvidence:
 
 @lru_cache(2**12)
 def _template(text: str) -> Template:
-    """RETURNS (Template): The first one of a bag."""
+    """Returns the parsed template; of a bag the first one."""
     return parse_templates([text])[0]

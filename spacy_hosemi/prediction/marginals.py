@@ -15,7 +15,7 @@ from ..features.clean_docs import WordPlaces
 
 Floats = NDArray[np.float64]
 
-# Segments that are less probable are not added up.
+# Segments that are less probable are not counted.
 _LEAST = 1e-12
 
 
@@ -27,17 +27,16 @@ def document_marginals(parts: Sequence[Any], words: WordPlaces | None) -> Any:
 
 
 class DocMarginals:
-    """The marginals of consecutive instances, which do not depend on each other, by the
-    tokens of their document.
+    """The marginals of consecutive, independent instances by the tokens of their
+    document.
 
     A token between two clean words, such as whitespace, is covered by a segment that
     has both; otherwise it is outside.
 
     parts (Sequence[Marginals]): One or more, from left to right, see `Marginals`; with
         labels in a tree they have no gradient.
-    words (Optional[WordPlaces]): Where the words stand that the instances have for
+    words (Optional[WordPlaces]): The places of the words that the instances have for
         tokens; None: they have all tokens.
-
     log_z (float): As of Marginals.
     """
 
@@ -87,11 +86,8 @@ class DocMarginals:
         return of_tokens
 
     def segment(self, start: int, end: int, label: int) -> float:
-        """Probability of exactly this segment; 0 if it crosses instances, or begins or
-        ends between words.
-
-        RAISES (ValueError): As `Marginals.segment`.
-        """
+        """Returns the probability of exactly this segment, as `Marginals.segment` does;
+        0 if it crosses instances, or begins or ends between words."""
         if (words := self._words) is not None:
             here = words.to_words((start, end, label))
             if here is None or words.to_tokens(here) != (start, end, label):
@@ -104,14 +100,14 @@ class DocMarginals:
         return float(self._parts[part].segment(start - low, end - low, label))
 
     def segments_above(self, p: float) -> list[tuple[int, int, int, float]]:
-        """All segments with at least a given probability, as of Marginals."""
+        """Returns all segments with at least a given probability, as of Marginals."""
         segments = self._segments_above(p)
         if (words := self._words) is None:
             return segments
         return [(*words.to_tokens((i, j, y)), q) for i, j, y, q in segments]
 
     def _segments_above(self, p: float) -> list[tuple[int, int, int, float]]:
-        """Returns them by the tokens that the instances have."""
+        """Returns the same by the tokens that the instances have."""
         return [
             (i + low, j + low, label, prob)
             for low, part in zip(self._starts, self._parts)

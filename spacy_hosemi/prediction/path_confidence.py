@@ -1,8 +1,7 @@
 """Probabilities of predicted spans, and of the segmentations that they are from.
 
-Decoding by expected F1 finds them in the sweep that it needs anyway; after Viterbi one
-more sweep finds both. They are the same bits as those that a posterior finds for any
-spans.
+Decoding by expected F1 computes them anyway; after Viterbi one more sweep does. They
+are the same bits as those that a posterior gives.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ def path_confidence_steps(
 ) -> Steps[list[list[float]]]:
     """Returns the probabilities of the predicted spans of each instance. `segments` are
     the segmentations that have these spans, and maybe existing ones; `answers` what is
-    known of them already. Where a sweep finds it, the batch is given the probability of
-    the segmentation, too."""
+    known of them already. Gives the batch the probabilities of segmentations that a
+    sweep finds."""
     rows = range(len(spans))
     if batch.source.inventory.on_tokens:  # several segmentations may have these spans
         return (yield from confidence_steps(batch, rows, spans))
@@ -55,7 +54,7 @@ def path_confidence_steps(
 
 
 def joint_probability(batch: Batch, rows: range) -> float | None:
-    """RETURNS (Optional[float]): That of the predicted segmentations of all instances
-    of a document; None if it is not known of each."""
+    """Returns the probability of the predicted segmentations of all instances of a
+    document; None if it is not known of each."""
     log_probs = [batch.log_prob[k] for k in rows if k in batch.log_prob]
     return math.exp(math.fsum(log_probs)) if len(log_probs) == len(rows) else None

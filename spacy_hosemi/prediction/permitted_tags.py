@@ -30,9 +30,9 @@ Bools = NDArray[np.bool_]
 
 
 def best_permitted(batch: Batch, k: int) -> list[Segment]:
-    """RETURNS (List[Tuple[int, int, int]]): The most probable tags of an instance that
-    do not mean an excluded span, as `viterbi`, with the same rule for ties; [] if
-    nothing is possible. Segments are tags on tokens."""
+    """Returns the most probable tags of an instance that do not mean an excluded span,
+    with the rule of `viterbi` for ties; [] if nothing is possible. Segments are tags on
+    tokens."""
     automaton, inventory = batch.source.automaton, batch.source.inventory
     corrections, potentials = batch.corrections[k], batch.potentials[k]
     constraints = batch.constraints[k]
@@ -50,7 +50,8 @@ def best_permitted(batch: Batch, k: int) -> list[Segment]:
         is_allowed = np.ones((n_tokens, automaton.n_labels), bool)
 
     def arcs(p: int, pairs: Ints) -> tuple[Ints, Floats]:
-        """Where each tag at token p leads from each pair, -1: nowhere; its score."""
+        """Returns where each tag at token p leads from each pair, -1: nowhere; and its
+        score."""
         state, tracker = np.divmod(pairs, trackers.n)
         after = steps.next[state]
         then, is_possible = trackers.after(p, tracker)
@@ -85,10 +86,8 @@ def best_permitted(batch: Batch, k: int) -> list[Segment]:
 
 
 class _Trackers:
-    """What tokens so far have left open, and how each tag changes that.
-
-    n (int): How many trackers there are, see above.
-    """
+    """Says what tokens so far have left open, and how each tag changes that; n: the
+    number of trackers."""
 
     def __init__(
         self, is_space: Bools, corrections: PartialLabels, inventory: LabelInventory
@@ -142,8 +141,8 @@ class _Trackers:
 
 
 def _scores_of_groups(potentials: Potentials, automaton: PatternAutomaton) -> Floats:
-    """RETURNS (float64 [n, G + 1]): Of each token, as a segment that enters a state of
-    each group; 0 for the beginning, which has none."""
+    """Returns the score of each token as a segment that enters a state of each group,
+    float64 [n, G + 1]; 0 for the beginning, which has none."""
     n_tokens, n_labels = potentials.n_tokens, automaton.n_labels
     columns = np.zeros((n_tokens, automaton.n_columns))
     columns[:, :n_labels] = potentials.length[:, 0]

@@ -1,4 +1,4 @@
-"""Posteriors: the distribution over segmentations that decoding a document leaves."""
+"""Posteriors: the distribution over the segmentations of a document."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ from .batch import Batch
 from .marginals import document_marginals
 from .record_probability import log_probability
 
-# Of all spans of a document at most this many are listed for each token, and in all.
+# At most this many spans of a document are listed, for each token and at least in all.
 LISTED_PER_TOKEN, LISTED = 20, 1000
 
-Option = tuple[float, Any]  # log probability, and what has it
+Option = tuple[float, Any]  # a log probability, and what has it
 
-# The names from the top of a label tree to a label, with the probability of each; None:
-# not computed. Without a tree the label alone.
+# The names from the top of a label tree to a label, or a label without a tree, each
+# with its probability; None: not computed.
 Path = Sequence[tuple[str, float | None]]
 
 
 def max_listed(n_tokens: int) -> int:
-    """RETURNS (int): How many spans of a document of n tokens are listed at most. With
-    p >= 1 / LISTED_PER_TOKEN there are never more: the probabilities of all spans that
-    begin at one token sum up to 1 at most."""
+    """Returns how many spans of a document of n tokens are listed at most. With p >= 1
+    / LISTED_PER_TOKEN there are never more: the probabilities of all spans that begin
+    at one token sum up to 1 at most."""
     return max(LISTED, LISTED_PER_TOKEN * n_tokens)
 
 
 class AnyPosterior(Protocol):
-    """Over the segmentations of one document; spans are in its tokens. Instances do not
-    depend on each other, so that their probabilities multiply and entropies add.
+    """The distribution over the segmentations of one document; spans are in its tokens.
+    Instances do not depend on each other: their probabilities multiply, their entropies
+    add.
 
     batch (Batch): Has the document.
     rows (range): Its instances there.
@@ -55,12 +56,12 @@ class AnyPosterior(Protocol):
 
     @property
     def n_tokens(self) -> int:
-        """RETURNS (int): Of the document as it is read."""
+        """Returns the number of tokens of the document as it is read."""
         return sum([len(self.batch.tokens[k]) for k in self.rows])
 
     @property
     def not_empty(self) -> list[int]:
-        """RETURNS (List[int]): The instances that have tokens."""
+        """Returns the instances that have tokens."""
         return [k for k in self.rows if len(self.batch.tokens[k])]
 
     def locate(
@@ -83,8 +84,7 @@ class AnyPosterior(Protocol):
         return places
 
     def split(self, spans: Iterable[Span]) -> list[list[Span]]:
-        """RETURNS (List[List[Tuple[int, int, str]]]): The spans within each instance,
-        in its tokens, without those that are in none."""
+        """Returns the spans within each instance, in its tokens."""
         of_rows: dict[int, list[Span]] = {k: [] for k in self.rows}
         for place in self.locate(spans):
             if place is not None:
@@ -98,49 +98,52 @@ class AnyPosterior(Protocol):
         ...
 
     def entropy(self) -> float:
-        """RETURNS (float): In nats. RAISES (ValueError): As `options`."""
+        """Returns the entropy in nats, with tags on tokens that over sequences of tags.
+        Raises as `options`."""
         ...
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
-        """RETURNS (List[Tuple[Span, float]]): Spans with at least this probability,
-        above 0, in any order: all, or more than `max_listed` with the most probable."""
+        """Returns spans with at least this probability, above 0, in any order: all, or
+        more than `max_listed` with the most probable. Segments are no tags on tokens;
+        with labels in a tree spans have leaves for labels."""
         ...
 
     def confidences(self, spans: Sequence[Span]) -> list[float]:
-        """RETURNS (List[float]): The probability of each span, in [0, 1]."""
+        """Returns the probability of each span, in [0, 1]; a name of an inner node
+        stands for all leaves below it."""
         ...
 
     def paths(self, spans: Sequence[Span]) -> list[Path | None]:
-        """RETURNS (List[Optional[Path]]): For each span the names from the top to its
-        label; None if no instance has all its tokens, or its label is unknown."""
+        """Returns for each span the names from the top to its label; None if no
+        instance has all its tokens, or its label is unknown."""
         ...
 
     def whole(self, spans: Sequence[Span]) -> float:
-        """RETURNS (float): The probability of the segmentations with exactly these
-        spans, sorted, beside existing entities, which are given; 0 if an instance does
-        not have all tokens of a span."""
+        """Returns the probability of the segmentations with exactly these spans,
+        sorted, beside existing entities, which are given; 0 if an instance does not
+        have all tokens of a span."""
         ...
 
     def marginals(self) -> Any:
-        """RETURNS (Any): See `HighOrderSemiCRF.marginals`."""
+        """See `HighOrderSemiCRF.marginals`."""
         ...
 
 
 class Posterior(AnyPosterior):
-    """See `AnyPosterior`; computes what is asked by sweeps over scores."""
+    """Computes what is asked by sweeps over scores."""
 
     @property
     def place(self) -> int:
-        """Which document of the batch it is."""
+        """Returns the index of the document in the batch."""
         return bisect_right(self.batch.borders, self.rows[0]) - 1
 
     @classmethod
     def of(cls, batch: Batch, d: int) -> Posterior:
-        """RETURNS (Posterior): Of a document of a batch."""
+        """Returns the posterior of a document of a batch."""
         return cls(batch, range(batch.borders[d], batch.borders[d + 1]))
 
     def check(self) -> None:
-        """RAISES (ValueError): HS060 no segmentation is possible."""
+        """Raises ValueError HS060 if no segmentation is possible."""
         for k in self.not_empty:
             if log_partition(*self._scored(k)) == -np.inf:
                 raise self.batch.source.impossible(self.batch, k)
@@ -149,7 +152,6 @@ class Posterior(AnyPosterior):
         return [self._most_probable(row, k) for row in self.not_empty]
 
     def entropy(self) -> float:
-        """See `AnyPosterior`; with tags on tokens that over sequences of tags."""
         of_rows = []
         for k in self.not_empty:
             of_rows.append(entropy(*self._scored(k)))
@@ -158,7 +160,6 @@ class Posterior(AnyPosterior):
         return math.fsum(of_rows)
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
-        """See `AnyPosterior`; not with tags on tokens."""
         names = self.batch.source.inventory.names
         listed: list[tuple[Span, float]] = []
         for k in self.not_empty:
@@ -203,7 +204,8 @@ class Posterior(AnyPosterior):
         return self.batch.source.automaton, self.batch.potentials[k], limits
 
     def _most_probable(self, row: int, k: int) -> list[Option]:
-        """RETURNS (List[Option]): See `options`; tags with equal spans are added up."""
+        """Returns what `options` does of one instance; tags with equal spans are added
+        up."""
         automaton, potentials, limits = self._scored(row)
         log_z = log_partition(automaton, potentials, limits)
         if log_z == -math.inf:
@@ -221,8 +223,7 @@ class Posterior(AnyPosterior):
 def _by_row(
     places: Iterable[tuple[int, Span] | None],
 ) -> tuple[list[int], list[list[Span]]]:
-    """RETURNS (Tuple[List[int], List[List[Span]]]): The instances that have some spans,
-    and the spans of each."""
+    """Returns the instances that have some spans, and the spans of each."""
     of_rows: dict[int, list[Span]] = {}
     for place in places:
         if place is not None:
@@ -235,8 +236,8 @@ def _in_order(
     rows: Sequence[int],
     values: Sequence[Sequence[Any]],
 ) -> list[Any]:
-    """RETURNS (List[Any]): From what `_by_row` has split, one value for each place;
-    None where there is no place."""
+    """Returns a value for each place, from what `_by_row` has split; None where there
+    is no place."""
     of_rows = {k: iter(some) for k, some in zip(rows, values)}
     return [None if place is None else next(of_rows[place[0]]) for place in places]
 
@@ -244,8 +245,8 @@ def _in_order(
 def confidence_steps(
     batch: Batch, rows: Sequence[int], spans: Sequence[Sequence[Span]]
 ) -> Steps[list[list[float]]]:
-    """RETURNS (List[List[float]]): The probability of each of some spans of instances,
-    in [0, 1]; log Z is given to the batch."""
+    """Returns the probability of each of some spans of instances, in [0, 1]; log Z is
+    given to the batch."""
     automaton, inventory = batch.source.automaton, batch.source.inventory
     potentials = [batch.potentials[k] for k in rows]
     limits = [batch.constraints[k] for k in rows]
@@ -279,9 +280,8 @@ def confidence_steps(
 def tree_path_steps(
     batch: Batch, rows: Sequence[int], spans: Sequence[Sequence[Span]]
 ) -> Steps[list[list[Path]]]:
-    """RETURNS (List[List[Path]]): The probabilities of all names above the spans of
-    some instances. If a user gave a span a name, this name and those above it have
-    probability 1."""
+    """Returns the probabilities of all names above the spans of some instances. If a
+    user gave a span a name, this name and those above it have probability 1."""
     tree = batch.source.tree
     families = [[tree.family(span) for span in of_row] for of_row in spans]
     leaves = [[*chain(*of_row)] for of_row in families]
@@ -301,8 +301,8 @@ def tree_path_steps(
 def _of_tags(
     posterior: Marginals, span: Span, inventory: LabelInventory, is_space: Bools
 ) -> float:
-    """RETURNS (float): P(tag sequences with a span), summed over all spans that
-    `trim_whitespace` makes it of."""
+    """Returns the probability of the tag sequences that have a span, whatever
+    whitespace at its ends is tagged, too."""
     total = 0.0
     for start, end, label in before_trimming(span, is_space):
         # With the tokens beside it, whose tags may not extend it.

@@ -1,5 +1,5 @@
-"""What the last prediction of each document has left, and the confidences that are
-computed of it when they are read.
+"""Keeps what predictions have left, from which confidences are computed when they are
+read.
 
 It is held outside the documents, and as long as they live. Its arrays take a limited
 amount of memory: those of the oldest predictions go first. What is gone is computed
@@ -11,7 +11,7 @@ them is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from .records import Record, confidence, find_span, label_path, record_confidenc
 if TYPE_CHECKING:
     from .flat_decoder import FlatDecoder
 
-# Of all documents and components together: 64 MB hold about 10,000 documents of 25
+# For all documents and components together: 64 MB hold about 10,000 documents of 25
 # tokens with 10 labels.
 MAX_BYTES = 64 * 2**20
 
@@ -36,15 +36,13 @@ MAX_BYTES = 64 * 2**20
 class PosteriorCache:
     """Predictions by component name and document; any number of threads may use it.
 
-    max_bytes (int): At most this much memory for arrays.
-
-    n_bytes (int): What they take now.
+    max_bytes, n_bytes (int): The memory that arrays may take, and that they take.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.max_bytes = max_bytes
         self.n_bytes = 0
-        # For each document its predictions, its place there, and what has made them.
+        # For each document its predictions, its place there, and their decoder.
         self._by_name: dict[str, dict[ref[Doc], tuple[Predictions, int, FlatDecoder]]]
         self._by_name = {}
         # The memory of those with arrays, the oldest first.
@@ -82,11 +80,11 @@ class PosteriorCache:
                 entries.pop(ref(doc), None)
 
     def read(
-        self, name: str, doc: Doc, as_predicted: Callable[[], Doc | None]
+        self, name: str, doc: Doc, limits: dict[str, Any] | None
     ) -> tuple[Sequence[SpanTriple], Posterior] | None:
-        """Returns the predicted spans of a document and its posterior; None if there is
-        no prediction, or no way to compute the posterior again. as_predicted: gives the
-        document as it was before, or None; called if the arrays were dropped."""
+        """Returns the predicted spans of a document and its posterior, which is
+        computed again if the arrays were dropped; None if there is no prediction, or
+        the document has other tokens now. For `limits` see `before_prediction`."""
         entry = self._by_name.get(name, {}).get(ref(doc))
         if entry is None:
             return None
@@ -94,11 +92,11 @@ class PosteriorCache:
         spans = predictions.spans_of(k)
         if (posterior := predictions.posterior(k)) is not None:
             return spans, posterior
-        before = as_predicted()
+        before = before_prediction(doc, name, limits)
         return None if before is None else (spans, source.posterior(before))
 
     def _subtract(self, predictions: ref[Predictions]) -> None:
-        """The arrays of a batch are gone."""
+        """Counts the arrays of a batch as gone."""
         with self._lock:
             self.n_bytes -= self._sizes.pop(predictions, 0)
 
@@ -139,11 +137,11 @@ def complete_whole(doc: Doc, name: str, record: Record) -> None:
 def _posterior(
     doc: Doc, name: str, record: Record
 ) -> tuple[dict[str, SpanTriple], AnyPosterior] | None:
-    """Returns the spans of a record by key, and what gives their probabilities: from
-    the cache, or for a copy of the document by the component, if that still has the
+    """Returns the spans of a record by key, and the posterior of their document: from
+    the cache, or for a copy of the document from the component, if that still has the
     labels and weights it predicted with; else None."""
     limits, keys = record.get("given"), list(record["spans"])
-    cached = CACHE.read(name, doc, lambda: before_prediction(doc, name, limits))
+    cached = CACHE.read(name, doc, limits)
     if cached is not None and len(cached[0]) == len(keys):
         return dict(zip(keys, cached[0])), cached[1]
     component = COMPONENTS.get(record["component"])

@@ -1,4 +1,4 @@
-"""What is predicted in the documents of a batch: arrays, with a row for each."""
+"""The predictions of a batch: arrays, with a row for each document."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Floats = NDArray[np.float64]
 # Not frozen: one is made for each document.
 @dataclass(slots=True)
 class Prediction:
-    """What is predicted in one document.
+    """The spans that are predicted in one document.
 
     spans (List[Tuple[int, int, str]]): In its tokens, from left to right.
     scores (Optional[List[float]]): Their probabilities, if they were needed.
-    listed (Optional[List[Tuple[Span, float]]]): What the span group has, if that is not
-        the spans.
+    listed (Optional[List[Tuple[Span, float]]]): The content of the span group, if that
+        is not the spans.
     paths (Optional[Sequence[Path]]): With labels in a tree, for each span the names
         from the top; with probabilities if they were needed.
     posterior (Optional[Posterior]): Gives the probabilities that were not needed.
@@ -46,12 +46,11 @@ class Predictions(Sequence[Prediction]):
     """The K spans of D documents of one vocabulary.
 
     labels (Sequence[str]): Of all spans.
-    n_spans (int32 [D]): Of each document.
+    n_spans (int32 [D]): The number of spans of each document.
     spans (int32 [K, 3]): Start and end, in tokens of the document, and index in
         `labels`.
     confidence (Optional[float64 [K]]): See `Prediction.scores`.
-    whole (Sequence[Optional[float]] [D]), listed, paths (Optional[Sequence] [D]): See
-        `Prediction`.
+    whole, listed, paths (Optional[Sequence] [D]): See `Prediction`.
     batch (Optional[Batch]): Has the posteriors; None: all is known.
     places (Optional[Sequence[int]] [D]): Those of the documents in the batch; None: the
         same as here.
@@ -69,7 +68,7 @@ class Predictions(Sequence[Prediction]):
 
     @classmethod
     def of(cls, rows: Sequence[Prediction]) -> Predictions:
-        """RETURNS (Predictions): Of the same documents. Either all rows have scores, or
+        """Returns the predictions of all documents. Either all rows have scores, or
         none; either all have a posterior, of one batch, or none."""
         labels = [*dict.fromkeys(label for row in rows for *_, label in row.spans)]
         index = {label: y for y, label in enumerate(labels)}
@@ -107,12 +106,12 @@ class Predictions(Sequence[Prediction]):
         return self._row(k, first, first + int(self.n_spans[k]))
 
     def spans_of(self, k: int) -> list[Span]:
-        """RETURNS (List[Tuple[int, int, str]]): Of one document."""
+        """Returns the spans of one document."""
         first = int(self.n_spans[:k].sum())
         return self._spans(first, first + int(self.n_spans[k]))
 
     def posterior(self, k: int) -> Posterior | None:
-        """RETURNS (Optional[Posterior]): That of a document; None: all is known."""
+        """Returns the posterior of a document; None: all is known."""
         if self.batch is None:
             return None
         return Posterior.of(self.batch, k if self.places is None else self.places[k])

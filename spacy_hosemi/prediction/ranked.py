@@ -1,5 +1,5 @@
-"""The segmentation that is predicted, then the other most probable ones: answers that
-agree with `doc.ents`."""
+"""The segmentation that is predicted, then the most probable others, as `doc.ents`
+would have them."""
 
 from __future__ import annotations
 
@@ -71,8 +71,7 @@ def _ranked(
     probability: float,
     existing: Sequence[Span],
 ) -> RankedSegmentation:
-    """RETURNS (RankedSegmentation): With the existing entities that no span
-    overlaps."""
+    """Returns a segmentation with the existing entities that no span overlaps."""
     chosen = PartialLabels(tuple(sorted(spans)))
     beside = [span for span in existing if chosen.permits(span)]
     shown = sorted({*spans, *beside})
@@ -82,8 +81,8 @@ def _ranked(
 def make_rows(
     doc: Doc, segmentations: Sequence[RankedSegmentation]
 ) -> list[dict[str, Any]]:
-    """RETURNS (List[Dict[str, Any]]): The spans of segmentations, as rows of a table,
-    see `HighOrderSemiCRF.to_rows`."""
+    """Returns the spans of segmentations as rows of a table, see
+    `HighOrderSemiCRF.to_rows`."""
     return [
         {
             "rank": rank,

@@ -23,7 +23,7 @@ from ..labels.inventory import Span
 from ..labels.partial import Bools
 from .batch import Batch
 
-# Sequences of tags that together have less than this share are not looked into.
+# Sequences of tags with a smaller share together are not examined.
 _TINY = 1e-13
 
 
@@ -59,7 +59,7 @@ def log_probability(batch: Batch, k: int, spans: Sequence[Span]) -> float:
 def _log_sum(
     batch: Batch, k: int, spans: Sequence[Span], names: Bools, is_space: Bools
 ) -> float:
-    """RETURNS (float): Log Z of the segmentations that mean some spans."""
+    """Returns log Z of the segmentations that mean some spans."""
     inventory, limits = batch.source.inventory, batch.constraints[k]
     args = batch.source.automaton, batch.potentials[k]
     exact = restrict(names, spans, inventory, limits)
@@ -68,8 +68,7 @@ def _log_sum(
         return log_exact
 
     def share(limits: Constraints, joins: Sequence[Bools]) -> float:
-        """RETURNS (float): That of the sequences under these limits that join no
-        spans."""
+        """Returns the share of the sequences under these limits that join no spans."""
         rest = math.exp(log_partition(*args, limits) - log_exact)
         if rest < _TINY:
             return rest

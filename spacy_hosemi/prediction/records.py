@@ -18,8 +18,7 @@ It stands in `doc.user_data` under a key that spaCy moves and copies with the te
 
 `span._.confidence`, `span._.label_path` and `doc._.record_confidence` read it. A
 probability that was not computed with the prediction is computed when it is read, and
-stored then, see `posterior_cache`; in a document that was saved before anybody
-asked there is none.
+stored then, see `posterior_cache`; if the document was saved before, it is lost.
 """
 
 from __future__ import annotations
@@ -36,18 +35,17 @@ MARK, NAME = "._.", "hosemi_record"
 
 Record = dict[str, Any]
 
-# Stores what a record of a component of this name lacks, if anybody knows: the
-# probability of each span, or that of the segmentation.
+# Stores in a record of a component of this name, if it can be computed, the probability
+# of each span, or that of the segmentation.
 Complete = Callable[[Doc, str, Record], None]
 
 
-# Two characters of a document, and the records of the text between them by component,
-# the latest one last.
+# Two characters of a document, and the records of the text between them by component.
 TextRecords = tuple[int, int, dict[str, Record]]
 
 
 def find_records(doc: Doc) -> list[TextRecords]:
-    """RETURNS (List[Tuple[int, int, Dict[str, Record]]]): The latest ones last."""
+    """Returns all records of a document, the latest ones last."""
     data: dict[Any, Any] = doc.user_data
     return [
         (key[2], key[3], by_name)
@@ -57,42 +55,39 @@ def find_records(doc: Doc) -> list[TextRecords]:
 
 
 def span_key(span: Span, start: int = 0) -> str:
-    """RETURNS (str): The key of a span in a record of text from `start` on."""
+    """Returns the key of a span in a record of text from `start` on."""
     label = span.label_ or OUTSIDE
     return f"{span.start_char - start}:{span.end_char - start}:{label}"
 
 
 def find_span(doc: Doc, key: str) -> SpanTriple | None:
-    """RETURNS (Optional[Tuple[int, int, str]]): The span of a key, in tokens; None if
-    the tokens have changed since."""
+    """Returns the span of a key, in tokens; None if the tokens have changed since."""
     start, end, label = key.split(":", 2)
     span = doc.char_span(int(start), int(end))
     return None if span is None else (span.start, span.end, label)
 
 
 def text_length(doc: Doc) -> int:
-    """RETURNS (int): Characters of a document; to join its text takes far longer."""
+    """Returns the number of characters of a document; to join its text takes far
+    longer."""
     return doc[-1].idx + len(doc[-1].text_with_ws) if len(doc) else 0
 
 
 def confidence(complete: Complete, span: Span) -> float | None:
-    """RETURNS (Optional[float]): Posterior of a predicted span, in [0, 1]; None for any
-    other, and where it was not computed before the document was saved. If two
-    components predicted it, that of the one that ran last."""
+    """Returns the posterior of a predicted span, in [0, 1]; None for any other, and
+    where it was not computed before the document was saved. If two components predicted
+    it, that of the one that ran last."""
     key, record = _read(complete, span)
     probability: float | None = None if record is None else record["spans"][key]
     return probability
 
 
 def label_path(complete: Complete, span: Span) -> list[tuple[str, float | None]] | None:
-    """The names from the top of the label tree to the label, and the posterior of
-    exactly this span with a label below each; None for a span that was not predicted.
-
-    span (Span): With its label.
-    RETURNS (Optional[List[Tuple[str, float]]]): Of labels without a tree the label
-        alone. Where min_confidence ended the path earlier, the rest of it comes too. A
-        label that has others below it comes twice: with all of them, and as itself.
-    """
+    """Returns the names from the top of the label tree to the label of a span, with the
+    posterior of exactly this span with a label below each; None if it was not
+    predicted. Without a tree it is the label alone; it goes on where min_confidence
+    ended it. A label that has others below it comes twice: with all of them, and as
+    itself."""
     key, record = _read(complete, span)
     if record is None:
         return None
@@ -101,16 +96,11 @@ def label_path(complete: Complete, span: Span) -> list[tuple[str, float | None]]
 
 
 def record_confidence(complete: Complete, doc: Doc) -> float | None:
-    """The probability of the whole segmentation that a component predicted: exactly its
-    spans, beside the entities that were there before.
-
-    Of several components, and of documents that were joined, the product. None where no
-    component predicted all of the text, where its entities are no longer those that it
-    predicted, and where it was not computed before the document was saved.
-
-    doc (Doc): With its entities.
-    RETURNS (Optional[float]): In [0, 1].
-    """
+    """Returns the probability of the whole segmentation that a component predicted:
+    exactly its spans, beside the entities that were there before. Of several
+    components, and of documents that were joined, the product. None where no component
+    predicted all of the text, where its entities are no longer those that it predicted,
+    and where it was not computed before the document was saved."""
     texts = find_records(doc) if doc.user_data else []
     if not texts or not _is_covered(doc, texts):
         return None
@@ -128,8 +118,8 @@ def record_confidence(complete: Complete, doc: Doc) -> float | None:
 
 
 def _read(complete: Complete, span: Span) -> tuple[str, Record | None]:
-    """Returns the key of a span, and the latest record that has it; "" and None if no
-    record does. Computes its confidence, if nobody has."""
+    """Returns the key of a span, and the latest record that has it, where its
+    confidence is computed if it can be; "" and None if no record has it."""
     doc = span.doc
     for start, end, by_name in reversed(find_records(doc)):
         key = span_key(span, start)

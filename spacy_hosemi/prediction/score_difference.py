@@ -1,4 +1,4 @@
-"""Two segmentations of an instance: what their scores are made of, and where they
+"""The difference of the scores of two segmentations of an instance: where they
 differ."""
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Scoring:
-    """What the scores of an instance are made of.
+    """The scores of an instance, and what they are made of.
 
     tokens (Doc): n tokens.
     automaton (PatternAutomaton): Of all labels.
     state (WeightState): The weights of features.
     potentials (Potentials): All scores, divided by the temperature.
-    temperature (float): What they were divided by.
-    encoder (Optional[Potentials]): What a tok2vec has added before that.
+    temperature (float): The divisor.
+    encoder (Optional[Potentials]): The scores of a tok2vec, not divided.
     alone (Optional[Potentials]): All scores without those that equal words add,
         divided by the temperature; None: nothing was added.
     """
@@ -45,12 +45,12 @@ class Scoring:
 
     @cached_property
     def rows(self) -> Rows:
-        """The active features of its tokens."""
+        """Returns the active features of its tokens."""
         return read_docs(self.state, [self.tokens])
 
     @cached_property
     def lists(self) -> ListEvidence:
-        """The entries of lists that it has."""
+        """Returns the entries of lists that match in it."""
         return ListEvidence(self.state.extractor, self.tokens)
 
 
@@ -80,8 +80,8 @@ class ScoreDifference:
         self.end = max(end for _, end, _ in read)
 
     def _completed(self, segments: Sequence[Segment]) -> set[tuple[Segment, int]]:
-        """RETURNS (Set): The segments that complete observed patterns, with the columns
-        of these."""
+        """Returns the segments that complete observed patterns, with the columns of
+        these."""
         automaton = self.scoring.automaton
         if not automaton.observed:
             return set()
@@ -91,8 +91,8 @@ class ScoreDifference:
         return {(segments[k], c) for k, c in zip(where.tolist(), columns.tolist())}
 
     def labels(self) -> tuple[list[int], list[int]]:
-        """RETURNS (Tuple[List[int], List[int]]): The labels where the segmentations
-        differ, and their common labels beside these, as far as patterns reach."""
+        """Returns the labels where the segmentations differ, and their common labels
+        beside these, as far as patterns reach."""
         longest = max(map(len, self.scoring.automaton.patterns), default=0)
         paths = self.first, self.second
         before = _n_common(*paths) - longest
@@ -102,8 +102,8 @@ class ScoreDifference:
         return first, second
 
     def columns(self, role: str) -> tuple[Ints, Ints]:
-        """RETURNS (Tuple[int32 [K], int32 [K]]): The columns of labels that each
-        segmentation reads at each token from `start` on; -1: none."""
+        """Returns the columns of labels that each segmentation reads at each token from
+        `start` on, int32 [K]; -1: none."""
         columns = np.full((2, self.end - self.start), -1, np.int32)
         for row, (_, segments, _) in zip(columns, self.sides):
             for i, j, y in segments:
@@ -112,14 +112,14 @@ class ScoreDifference:
 
 
 def _n_common(first: Sequence[Segment], second: Sequence[Segment]) -> int:
-    """RETURNS (int): How many segments at their begin are the same."""
+    """Returns how many segments at their beginning are the same."""
     return sum(
         1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second))
     )
 
 
 def places(role: str, start: int, end: int, first: int) -> slice:
-    """RETURNS (slice): Where a segment reads a role, in tokens from `first` on."""
+    """Returns where a segment reads a role, in tokens from `first` on."""
     start, end = start - first, end - first
     if role in ("start", FIRST):
         return slice(start, start + 1)

@@ -13,8 +13,8 @@ from ..values import TEXT, Kind, Unfit, number
 
 
 class LabelThresholds(dict[str, float]):
-    """Thresholds by label. They never change: a change would not be checked, and what
-    shows the settings would not know of it."""
+    """Thresholds by label. They never change: a change would not be checked, and the
+    settings that are shown would not have it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LabelThresholds, (dict(self),)
@@ -28,14 +28,14 @@ class LabelThresholds(dict[str, float]):
 
 Thresholds = float | dict[str, float]
 
-# What a config may have: pairs, since its keys cannot be all labels.
+# As a config has them: pairs, since its keys cannot be all labels.
 ThresholdsConfig = Thresholds | list[list[Any]]
 
 _SHARE = number(0.0, 1.0)
 
 
 def least_of(thresholds: Thresholds, label: str) -> float:
-    """RETURNS (float): The threshold of a label; 0 for one that is not named."""
+    """Returns the threshold of a label; 0 for one that is not named."""
     return thresholds.get(label, 0.0) if isinstance(thresholds, Mapping) else thresholds
 
 
@@ -64,26 +64,25 @@ THRESHOLDS = Kind(
 
 
 def write_thresholds(thresholds: Thresholds) -> ThresholdsConfig:
-    """RETURNS (Union[float, dict, list]): As a config can have it: pairs, where a label
-    such as "idno:DOI" would not be read again as a key."""
+    """Returns thresholds as a config can have them: by label, or as pairs, where a
+    label such as "idno:DOI" would not be read again as a key."""
     if not isinstance(thresholds, Mapping):
         return thresholds
-    thresholds = dict(thresholds)
-    config = Config({"min_confidence": thresholds})
+    pairs = [[label, threshold] for label, threshold in thresholds.items()]
     # A block with a key such as @misc would be taken for a registered function.
     if any(label.startswith(("@", "*")) for label in thresholds):
-        return [[label, threshold] for label, threshold in thresholds.items()]
+        return pairs
+    config = Config({"min_confidence": dict(thresholds)})
     try:
-        if Config().from_str(config.to_str()) == config:
-            return thresholds
+        is_same = Config().from_str(config.to_str()) == config
     except (ValueError, ParserError):
-        pass
-    return [[label, threshold] for label, threshold in thresholds.items()]
+        is_same = False
+    return dict(thresholds) if is_same else pairs
 
 
 def check_labels(thresholds: Thresholds, labels: Iterable[str], name: str) -> None:
-    """RAISES (ValueError): HS091 a label that thresholds of a component of this name
-    have is none of its labels: its threshold would never be in force."""
+    """Raises ValueError HS091 if a label of the thresholds of a component of this name
+    is none of its labels: its threshold would never be in force."""
     expected = tuple(labels)
     for label in thresholds if isinstance(thresholds, Mapping) else ():
         if label not in expected:

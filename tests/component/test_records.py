@@ -246,7 +246,7 @@ def sizes_for_paths(request, monkeypatch):
     monkeypatch.setattr(Posterior, "paths", sizes)
 
 
-SPANS = [(0, 1, "A")]
+SPANS, OTHER_TOKENS = [(0, 1, "A")], {"tokens": -1}
 
 
 def store(cache, docs, *sizes, name="x"):
@@ -266,14 +266,10 @@ def test_the_oldest_go_first():
     decoders = [store(cache, [doc], 40) for doc in docs]
     assert (cache.n_bytes, len(cache)) == (80, 4)
     for doc in docs:
-        assert remembered(cache, "x", doc, lambda doc=doc: doc) == (
-            SPANS,
-            [[("A", 40)]],
-        )
+        assert remembered(cache, "x", doc) == (SPANS, [[("A", 40)]])
     assert [decoder.n_times for decoder in decoders] == [1, 1, 0, 0]
-    # Its tokens have changed.
-    assert remembered(cache, "x", docs[0], lambda: None) is None
-    assert remembered(cache, "y", docs[0], lambda: docs[0]) is None
+    assert remembered(cache, "x", docs[0], OTHER_TOKENS) is None
+    assert remembered(cache, "y", docs[0]) is None
     store(cache, docs[:1], 10)
     assert cache.n_bytes == 90
     cache.drop("x", docs[:1])
@@ -288,7 +284,7 @@ def test_documents_that_were_predicted_together():
     assert (cache.n_bytes, len(cache)) == (60, 3)
     del docs[1:]
     assert (cache.n_bytes, len(cache)) == (60, 1)  # they share arrays
-    assert remembered(cache, "x", docs[0], lambda: None) == (SPANS, [[("A", 10)]])
+    assert remembered(cache, "x", docs[0], OTHER_TOKENS) == (SPANS, [[("A", 10)]])
     del docs
     assert (cache.n_bytes, len(cache)) == (0, 0)
 
@@ -298,7 +294,7 @@ def test_one_that_is_too_large_is_computed_again():
     doc = Doc(Vocab(), words=["a"])
     store(cache, [doc], 101)
     assert cache.n_bytes == 0
-    assert remembered(cache, "x", doc, lambda: doc) == (SPANS, [[("A", 101)]])
+    assert remembered(cache, "x", doc) == (SPANS, [[("A", 101)]])
 
 
 def test_documents_are_not_kept_and_what_was_read_is_dropped(nlp):
@@ -328,7 +324,7 @@ def test_threads():
             docs = [*docs[-20:], doc]
             for one in docs[::5]:
                 for name in ("x0", "x1"):
-                    found = remembered(cache, name, one, lambda one=one: one)
+                    found = remembered(cache, name, one)
                     assert found in (None, (SPANS, [[("A", seed + 1)]]))
             if i % 7 == 0:
                 cache.drop("x0", docs[:1])

@@ -95,7 +95,10 @@ def test_one_by_one_equals_batches(decoding, scope):
         caches = [PosteriorCache(), PosteriorCache()]
         for cache, doc, found in zip(caches, pair, (left, right)):
             cache.store("x", [doc], Predictions.of([found]))
-            assert remembered(cache, "x", doc, lambda: None) == (found.spans, paths)
+            assert remembered(cache, "x", doc, {"tokens": -1}) == (
+                found.spans,
+                paths,
+            )
         assert caches[0].n_bytes > caches[1].n_bytes > 0  # all of a batch is kept
     assert sum(len(x.spans) for x in alone) > 20
 

@@ -13,7 +13,7 @@ from spacy_hosemi.labels.constraints import to_constraints, with_outside
 from spacy_hosemi.labels.inventory import ENCODINGS, OUTSIDES, LabelInventory
 from spacy_hosemi.labels.partial import PartialLabels
 from spacy_hosemi.labels.projection import with_labels
-from spacy_hosemi.prediction import limits
+from spacy_hosemi.prediction.limits import require_all
 
 from .. import oracles
 from ..helpers import as_problem
@@ -225,7 +225,7 @@ def test_part(some, start, end):
 def test_spans_are_required_one_after_the_other(chosen, some, impossible):
     """As long as they are possible together, however many are tried at once."""
 
-    def is_possible(tried, *args):
+    def is_possible(tried):
         assert tried.required == tuple(sorted(tried.required))
         return not impossible & {*tried.required}
 
@@ -235,24 +235,19 @@ def test_spans_are_required_one_after_the_other(chosen, some, impossible):
         tried = PartialLabels((span,)).merge(expected)
         if is_possible(tried):
             expected = tried
-    old, limits._is_possible = limits._is_possible, is_possible
-    try:
-        found = limits._require(chosen, some, None, None, None)
-    finally:
-        limits._is_possible = old
+    found = require_all(chosen, some, is_possible)
     assert found.required == expected.required
     assert {*found.excluded} == {*expected.excluded}
 
 
-def test_few_impossible_spans_cost_few_tries(monkeypatch):
+def test_few_impossible_spans_cost_few_tries():
     tries = []
 
-    def is_possible(tried, *args):
+    def is_possible(tried):
         tries.append(len(tried.required))
         return (700, 701, "A") not in tried.required
 
-    monkeypatch.setattr(limits, "_is_possible", is_possible)
     chosen = [(i, i + 1, "A") for i in range(1000)]
-    found = limits._require(chosen, PartialLabels(), None, None, None)
+    found = require_all(chosen, PartialLabels(), is_possible)
     assert len(found.required) == 999
     assert len(tries) <= 2 * 10 + 1  # 2**10 > 1000
