@@ -16,7 +16,7 @@ from ..labels.alignment import out_of_reach
 from ..labels.partial import PartialLabels
 from ..training.data_checks import other_tokens
 from .corpus import CorpusPart, PlacedSpan, in_spans
-from .findings import Finding, count, fault, listed, remark, share
+from .findings import Finding, count, fault, listed, remark
 
 SEPARATORS = ",;:"
 BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»"}
@@ -26,8 +26,7 @@ UNLIKE, MANY, N_AROUND = 0.05, 20, 8
 
 
 def judge_borders(part: CorpusPart) -> list[Finding]:
-    """Returns spans that begin or end oddly, and what else is
-    annotated or is not."""
+    """Returns spans that begin or end oddly, and what else is annotated or is not."""
     judges = _outer_spaces, _unlike, _brackets, _groups, _unknown, _sentences, _all
     return [finding for judge in judges for finding in judge(part)]
 
@@ -45,27 +44,25 @@ def judge_tokens(
         for place, example, labels in zip(places, examples, annotations)
         for ent in out_of_reach(example, labels)
     ]
-    if missed:
-        n = Counter(ent.label_ for _, ent in missed)
-        total = len(missed) + sum(len(labels.required) for labels in annotations)
-        names = listed([f"{label} {times}" for label, times in n.most_common()])
-        text = (
-            f"{share(len(missed), total)} spans begin or end inside a token: they "
-            f"are neither learnt nor predicted, and count as missed ({names}). "
-            "spacy_hosemi.FieldTokenizer.v1 cuts at punctuation, and between letters "
-            "and digits"
-        )
-        spans = [f"{place}: {e.label_} {shown(e.text)}" for place, e in missed]
-        yield fault("inside-tokens", text, len(missed), total, spans)
+    n = Counter(ent.label_ for _, ent in missed)
+    total = len(missed) + sum(len(labels.required) for labels in annotations)
+    names = listed([f"{label} {times}" for label, times in n.most_common()])
+    text = (
+        "{share} spans begin or end inside a token: they are neither learnt nor "
+        f"predicted, and count as missed ({names}). spacy_hosemi.FieldTokenizer.v1 "
+        "cuts at punctuation, and between letters and digits"
+    )
+    spans = [f"{place}: {e.label_} {shown(e.text)}" for place, e in missed]
+    yield from fault("inside-tokens", text, total, spans)
     if (others := other_tokens(examples, nlp)) is not None:
         n_tokens, n_other, first, pieces = others
         text = (
-            f"the corpus gives tokens without a text; of the first ones, "
-            f"{share(n_other, n_tokens)} are not what the tokenizer makes of them: "
-            "predict documents whose tokens you give, or train on texts"
+            "the corpus gives tokens without a text; of the first ones, {share} are "
+            "not what the tokenizer makes of them: predict documents whose tokens you "
+            "give, or train on texts"
         )
         words = [f"{shown(first)} becomes {pieces}"]
-        yield remark("given-tokens", text, n_other, n_tokens, words)
+        yield from remark("given-tokens", text, n_tokens, words, n_other)
 
 
 def _named(span: PlacedSpan) -> str:
@@ -73,16 +70,15 @@ def _named(span: PlacedSpan) -> str:
 
 
 def _outer_spaces(part: CorpusPart) -> Iterator[Finding]:
-    if part.n_trimmed:
-        text = f"whitespace at the ends of {count(part.n_trimmed, 'span')} is left out"
-        yield remark("outer-spaces-of-spans", text, part.n_trimmed, part.n_spans)
+    name, n = "outer-spaces-of-spans", part.n_trimmed
+    text = f"whitespace at the ends of {count(n, 'span')} is left out"
+    yield from remark(name, text, part.n_spans, found=n)
+    text = (
+        "{share} spans begin or end with whitespace; training refuses them. `convert` "
+        "trims spans"
+    )
     spans = [_named(x) for x in part.spans if x.text != x.text.strip()]
-    if spans:
-        text = (
-            f"{share(len(spans), part.n_spans)} spans begin or end with whitespace; "
-            "training refuses them. `convert` trims spans"
-        )
-        yield fault("outer-spaces-of-spans", text, len(spans), part.n_spans, spans)
+    yield from fault(name, text, part.n_spans, spans)
 
 
 def _unlike(part: CorpusPart) -> Iterator[Finding]:
@@ -102,14 +98,12 @@ def _unlike(part: CorpusPart) -> Iterator[Finding]:
             what = f"{side} {'with' if is_in else 'without'} {c!r}"
             text = f"{_named(span)} {what}"
             odd.append((n / total, f"{text}, as {n} of {total} where one stands"))
-    if odd:
-        text = (
-            f"{share(len(odd), part.n_spans)} spans include a separator "
-            f"({' '.join(SEPARATORS)}) that nearly all others of their label leave "
-            "outside, or the reverse"
-        )
-        examples = [how for _, how in sorted(odd)]
-        yield remark("odd-separators", text, len(odd), part.n_spans, examples)
+    text = (
+        f"{{share}} spans include a separator ({' '.join(SEPARATORS)}) that nearly all "
+        "others of their label leave outside, or the reverse"
+    )
+    examples = [how for _, how in sorted(odd)]
+    yield from remark("odd-separators", text, part.n_spans, examples)
 
 
 # A separator at a border, and whether it is in the span; None: there is none.
@@ -137,12 +131,11 @@ def _brackets(part: CorpusPart) -> Iterator[Finding]:
     """Yields spans with one bracket of a pair, whose other bracket stands next to
     them."""
     cut = [_named(x) for x in part.spans if _is_cut(x)]
-    if cut and len(cut) <= UNLIKE * part.n_spans:
-        text = (
-            f"{share(len(cut), part.n_spans)} spans have one bracket of a pair, and "
-            "the other one stands beside them"
-        )
-        yield remark("cut-brackets", text, len(cut), part.n_spans, cut)
+    text = (
+        "{share} spans have one bracket of a pair, and the other one stands beside them"
+    )
+    if len(cut) <= UNLIKE * part.n_spans:
+        yield from remark("cut-brackets", text, part.n_spans, cut)
 
 
 def _is_cut(span: PlacedSpan) -> bool:
@@ -160,46 +153,40 @@ def _is_cut(span: PlacedSpan) -> bool:
 
 def _groups(part: CorpusPart) -> Iterator[Finding]:
     """Yields span groups: training does not read them, but for wrong spans."""
-    n, n_other, keys = 0, 0, Counter[str]()
-    n_wrong = sum(len(doc.spans.get(INCORRECT_SPANS, ())) for doc in part.docs)
-    if n_wrong:
-        text = (
-            f"{count(n_wrong, 'span')} in the group {INCORRECT_SPANS} of doc.spans: "
-            f'training excludes them with incorrect_spans_key = "{INCORRECT_SPANS}"'
-        )
-        yield remark("incorrect-spans", text, n_wrong, n_wrong)
+    n_other, keys = 0, Counter[str]()
     for doc in part.docs:
         ents = {(x.start, x.end, x.label_) for x in doc.ents}
         for key, group in doc.spans.items():
-            if key == INCORRECT_SPANS:
-                continue
-            n += len(group)
-            n_other += sum((x.start, x.end, x.label_) not in ents for x in group)
             keys[key] += len(group)
-    if n_other:
-        names = ", ".join(f"{key} ({times:,})" for key, times in keys.most_common(4))
-        text = (
-            f"{share(n_other, n)} spans of the groups in doc.spans, {names}, are no "
-            "entities: training reads doc.ents, where spans do not overlap"
-        )
-        yield remark("span-groups", text, n_other, n)
+            if key != INCORRECT_SPANS:
+                n_other += sum((x.start, x.end, x.label_) not in ents for x in group)
+    n_wrong = keys.pop(INCORRECT_SPANS, 0)
+    text = (
+        f"{count(n_wrong, 'span')} in the group {INCORRECT_SPANS} of doc.spans: "
+        f'training excludes them with incorrect_spans_key = "{INCORRECT_SPANS}"'
+    )
+    yield from remark("incorrect-spans", text, n_wrong, found=n_wrong)
+    names = ", ".join(f"{key} ({times:,})" for key, times in keys.most_common(4))
+    text = (
+        f"{{share}} spans of the groups in doc.spans, {names}, are no entities: "
+        "training reads doc.ents, where spans do not overlap"
+    )
+    yield from remark("span-groups", text, keys.total(), found=n_other)
 
 
 def _unknown(part: CorpusPart) -> Iterator[Finding]:
     missing = [int((doc.to_array(ENT_IOB) == 0).sum()) for doc in part.docs]
-    n, n_docs = sum(missing), sum(map(bool, missing))
+    places = [
+        f"{place}: {n} of {len(doc)} tokens"
+        for n, (place, doc) in zip(missing, part)
+        if n
+    ]
+    text = (
+        f"{{share}} tokens in {count(len(places), 'document')} are not annotated, "
+        "neither in a span nor outside: training takes them as unknown"
+    )
     total = sum(map(len, part.docs))
-    if n:
-        places = [
-            f"{place}: {x} of {len(doc)} tokens"
-            for x, (place, doc) in zip(missing, part)
-            if x
-        ]
-        text = (
-            f"{share(n, total)} tokens in {count(n_docs, 'document')} are not "
-            "annotated, neither in a span nor outside: training takes them as unknown"
-        )
-        yield remark("unknown-tokens", text, n, total, places)
+    yield from remark("unknown-tokens", text, total, places, sum(missing))
 
 
 def _sentences(part: CorpusPart) -> Iterator[Finding]:
@@ -210,13 +197,11 @@ def _sentences(part: CorpusPart) -> Iterator[Finding]:
         for ent in doc.ents
         if any(token.is_sent_start for token in doc[ent.start + 1 : ent.end])
     ]
-    if crossing:
-        n = len(crossing)
-        text = (
-            f"{share(n, part.n_spans)} spans cross a sentence start of their document: "
-            'scope = "sents" loses them, as does a component before that sets starts'
-        )
-        yield remark("sentence-starts", text, n, part.n_spans, crossing)
+    text = (
+        '{share} spans cross a sentence start of their document: scope = "sents" loses '
+        "them, as does a component before that sets starts"
+    )
+    yield from remark("sentence-starts", text, part.n_spans, crossing)
 
 
 def _all(part: CorpusPart) -> Iterator[Finding]:
@@ -227,4 +212,4 @@ def _all(part: CorpusPart) -> Iterator[Finding]:
             'every token is in a span; outside = "none" says so, and predictions will '
             "have no gaps either"
         )
-        yield remark("no-outside", text, part.n_tokens, part.n_tokens)
+        yield from remark("no-outside", text, part.n_tokens, found=part.n_tokens)

@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 
 from ..formats.texts import shown
 from .corpus import CorpusPart, in_spans, squeezed
-from .findings import Finding, count, fault, remark, share
+from .findings import Finding, count, fault, remark
 
 # A text has been annotated with a label for sure if that was done so often.
 LEAST = 2
@@ -29,8 +29,7 @@ Words = tuple[str, ...]
 
 
 def judge_contradictions(part: CorpusPart) -> list[Finding]:
-    """Returns spans, and documents, that say something else than
-    equal ones."""
+    """Returns spans, and documents, that say something else than equal ones."""
     return [*_other_labels(part), *_left_out(part), *_other_documents(part)]
 
 
@@ -66,20 +65,17 @@ def _other_labels(part: CorpusPart) -> Iterator[Finding]:
         if any(_is_name(token.text) for token in first[key])
     }
     n = {key: x.total() - x.most_common(1)[0][1] for key, x in texts.items()}
-    if not n:
-        return
     examples = [
         f"{shown(first[key].text)}: "
         + ", ".join(f"{label} {times}" for label, times in texts[key].most_common(4))
         for key in sorted(n, key=lambda key: (-n[key], key))
     ]
-    total = sum(n.values())
     text = (
         f"{count(len(n), 'text')} of spans have two labels or more, each at least "
-        f"{LEAST} times; {share(total, part.n_spans)} spans have a less frequent label "
-        "of their text. Only the context can tell them apart; is it meant?"
+        f"{LEAST} times; {{share}} spans have a less frequent label of their text. "
+        "Only the context can tell them apart; is it meant?"
     )
-    yield remark("other-labels", text, total, part.n_spans, examples)
+    yield from remark("other-labels", text, part.n_spans, examples, sum(n.values()))
 
 
 def _abbreviated(texts: dict[str, Counter[str]]) -> Iterator[Finding]:
@@ -91,16 +87,15 @@ def _abbreviated(texts: dict[str, Counter[str]]) -> Iterator[Finding]:
         for pair in combinations(sorted(of_text), 2)
         if _is_short(*pair)
     )
-    if pairs:
-        examples = [
-            f"{shown(short)} and {shown(long)}: {count(n, 'text')}"
-            for (short, long), n in pairs.most_common()
-        ]
-        text = (
-            f"{count(len(pairs), 'pair')} of labels look like one label with two "
-            "names, and have texts of spans in common"
-        )
-        yield remark("labels-near", text, len(pairs), len(pairs), examples)
+    examples = [
+        f"{shown(short)} and {shown(long)}: {count(n, 'text')}"
+        for (short, long), n in pairs.most_common()
+    ]
+    text = (
+        f"{count(len(pairs), 'pair')} of labels look like one label with two names, "
+        "and have texts of spans in common"
+    )
+    yield from remark("labels-near", text, len(pairs), examples)
 
 
 def _is_short(short: str, long: str) -> bool:
@@ -128,9 +123,7 @@ def _left_out(part: CorpusPart) -> Iterator[Finding]:
         for words in _outside(doc, by_first):
             outside[words].append(place)
     rare = {x: where for x, where in outside.items() if len(where) < frequent[x]}
-    if not rare:
-        return
-    total = sum(map(len, rare.values()))
+    n = sum(map(len, rare.values()))
     ranked = sorted(rare, key=lambda x: (len(rare[x]) / frequent[x], x))
     examples = [
         f"{shown(' '.join(x))}: {frequent[x]} times a span, {len(rare[x])} not, as "
@@ -138,11 +131,11 @@ def _left_out(part: CorpusPart) -> Iterator[Finding]:
         for x in ranked
     ]
     text = (
-        f"{count(total, 'time')} a text is in no span that is a span {OFTEN} times or "
+        f"{count(n, 'time')} a text is in no span that is a span {OFTEN} times or "
         f"more, and more often than not ({count(len(rare), 'text')}): were they "
         "forgotten?"
     )
-    yield remark("left-out", text, total, part.n_spans, examples)
+    yield from remark("left-out", text, part.n_spans, examples, n)
 
 
 def _is_name(text: str) -> bool:
@@ -186,12 +179,11 @@ def _other_documents(part: CorpusPart) -> Iterator[Finding]:
         if first[1] != spans:
             text = _difference(whole, first[1], spans)
             different.append(f"{first[0]} and {place}: {text}")
-    if different:
-        text = (
-            f"{share(len(different), len(part))} documents have the same text as an "
-            "earlier one, and other spans: one of the two is wrong"
-        )
-        yield fault("other-documents", text, len(different), len(part), different)
+    text = (
+        "{share} documents have the same text as an earlier one, and other spans: one "
+        "of the two is wrong"
+    )
+    yield from fault("other-documents", text, len(part), different)
 
 
 def _difference(
@@ -207,22 +199,22 @@ def _difference(
     return f"{text} is {label} in the {'first' if other else 'second'} alone"
 
 
-def judge_duplicates(train: CorpusPart, dev: CorpusPart | None) -> list[Finding]:
-    """Returns documents that occur twice in train; those of dev that
-    are in train, exactly or but for case, spaces and punctuation. Documents without
-    letters and digits are compared as they are; those without a span, such as headings
-    and page numbers, tell nothing that a model could remember."""
-    return _twice(train) + ([] if dev is None else _in_both(train, dev))
+def judge_duplicates(train: CorpusPart, dev: CorpusPart | None) -> Iterator[Finding]:
+    """Yields documents that occur twice in train; those of dev that are in train,
+    exactly or but for case, spaces and punctuation. Documents without letters and
+    digits are compared as they are; those without a span, such as headings and page
+    numbers, tell nothing that a model could remember."""
+    yield from _twice(train)
+    if dev is not None:
+        yield from _in_both(train, dev)
 
 
-def _twice(train: CorpusPart) -> list[Finding]:
+def _twice(train: CorpusPart) -> Iterator[Finding]:
     places: dict[str, list[str]] = defaultdict(list)
     for (place, doc), text in zip(train, train.texts):
         if doc.ents:
             places[text].append(place)
     twice = {text: where for text, where in places.items() if len(where) > 1}
-    if not twice:
-        return []
     n = sum(len(where) - 1 for where in twice.values())
     ranked = sorted(twice, key=lambda text: -len(twice[text]))
     examples = [
@@ -230,13 +222,13 @@ def _twice(train: CorpusPart) -> list[Finding]:
         for text in ranked
     ]
     text = (
-        f"{share(n, len(train))} documents are in train already: they count more than "
-        "others. Where a part of train is held out, keep equal ones together"
+        "{share} documents are in train already: they count more than others. Where a "
+        "part of train is held out, keep equal ones together"
     )
-    return [remark("twice-in-train", text, n, len(train), examples)]
+    yield from remark("twice-in-train", text, len(train), examples, n)
 
 
-def _in_both(train: CorpusPart, dev: CorpusPart) -> list[Finding]:
+def _in_both(train: CorpusPart, dev: CorpusPart) -> Iterator[Finding]:
     exact: dict[str, str] = {}
     similar: dict[str, str] = {}
     for place, whole, key in zip(train.places, train.texts, train.keys):
@@ -251,12 +243,9 @@ def _in_both(train: CorpusPart, dev: CorpusPart) -> list[Finding]:
         if where is not None:
             copies = same if whole in exact else alike
             copies.append(f"{where} and {place}: {shown(whole)}")
-    if not same and not alike:
-        return []
-    n = len(same) + len(alike)
     exactly = f"{len(same):,} exactly, {len(alike):,} but for case and punctuation"
     text = (
-        f"{share(n, len(dev))} documents of dev are in train ({exactly}): the score "
-        "says how well they are remembered. `convert --dev --group` keeps them apart"
+        f"{{share}} documents of dev are in train ({exactly}): the score says how well "
+        "they are remembered. `convert --dev --group` keeps them apart"
     )
-    return [fault("in-train-and-dev", text, n, len(dev), [*same, *alike])]
+    yield from fault("in-train-and-dev", text, len(dev), [*same, *alike])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 # Examples of each finding that are kept.
 MAX_EXAMPLES = 5
@@ -21,18 +22,24 @@ class Finding:
     examples: list[str] = field(default_factory=list)  # each with its place
 
 
-def fault(
-    name: str, text: str, found: int, total: int, examples: Sequence[str] = ()
-) -> Finding:
-    """Makes a finding of something wrong, of the fields."""
-    return Finding(name, True, text, found, total, [*examples[:MAX_EXAMPLES]])
-
-
 def remark(
-    name: str, text: str, found: int, total: int, examples: Sequence[str] = ()
-) -> Finding:
-    """Makes a finding of something to know, of the fields."""
-    return Finding(name, False, text, found, total, [*examples[:MAX_EXAMPLES]])
+    name: str,
+    text: str,
+    total: int,
+    examples: Sequence[str] = (),
+    found: int | None = None,
+    is_fault: bool = False,
+) -> Iterator[Finding]:
+    """Yields a finding, or none where nothing was found: `found` is the number of
+    examples, unless it is given. The text has {share} for "3 of 200 (1.5 %)"."""
+    n = len(examples) if found is None else found
+    if n:
+        text = text.replace("{share}", share(n, total), 1)
+        yield Finding(name, is_fault, text, n, total, [*examples[:MAX_EXAMPLES]])
+
+
+# Yields a finding of something wrong.
+fault = partial(remark, is_fault=True)
 
 
 def count(n: int, name: str, plural: str | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,51 +71,38 @@ def count_labels(train: CorpusPart, dev: CorpusPart | None) -> list[LabelCount]:
 
 def judge_labels(
     train: CorpusPart, dev: CorpusPart | None, labels: list[LabelCount]
-) -> list[Finding]:
-    """Returns what is odd about the labels of a corpus."""
+) -> Iterator[Finding]:
+    """Yields what is odd about the labels of a corpus."""
     if not train.n_spans:
         text = "no document has a span: there is nothing to learn"
         if any(len(group) for doc in train.docs for group in doc.spans.values()):
             text += "; the annotation is in doc.spans, and training reads doc.ents"
-        return [fault("no-spans", text, len(train), len(train))]
-    findings = []
+        yield from fault("no-spans", text, len(train), found=len(train))
+        return
     if len(train) < FEW_DOCUMENTS:
         text = (
             f"{count(len(train), 'document')} to train on: scores will differ much "
             "from one choice of documents to the next"
         )
-        findings.append(remark("few-documents", text, len(train), len(train)))
+        yield from remark("few-documents", text, len(train), found=len(train))
     names = [x.label for x in labels if x.n]
     if len(names) == 1:
         text = f"there is one label, {names[0]}: only its spans and what is between"
-        findings.append(remark("one-label", text + " them is learnt", 1, 1))
-    findings += _compare_parts(labels, dev)
+        yield from remark("one-label", text + " them is learnt", 1, found=1)
+    if dev is not None:
+        new = [f"{x.label} ({x.n_dev})" for x in labels if x.n_dev and not x.n]
+        text = f"labels of dev that train lacks count as missed: {listed(new)}"
+        yield from fault("labels-of-dev-only", text, len(labels), found=len(new))
+        absent = [f"{x.label} ({x.n})" for x in labels if x.n and not x.n_dev]
+        text = f"labels that dev lacks have no score: {listed(absent)}"
+        yield from remark("labels-of-train-only", text, len(labels), found=len(absent))
     rare = [f"{x.label} ({x.n})" for x in labels if 0 < x.n < RARE]
-    if rare:
-        text = f"labels with fewer than {RARE} spans are hardly learnt: {listed(rare)}"
-        findings.append(remark("rare-labels", text, len(rare), len(names)))
+    text = f"labels with fewer than {RARE} spans are hardly learnt: {listed(rare)}"
+    yield from remark("rare-labels", text, len(names), found=len(rare))
     # Labels that may be one.
     by_key: dict[str, list[str]] = defaultdict(list)
     for label in names:
         by_key[re.sub(r"[\W_]+", "", label).casefold() or label].append(label)
     alike = [" and ".join(map(shown, x)) for x in by_key.values() if x[1:]]
-    if alike:
-        text = f"labels differ in case or punctuation alone: {listed(alike)}"
-        findings.append(fault("labels-alike", text, len(alike), len(names)))
-    return findings
-
-
-def _compare_parts(labels: list[LabelCount], dev: CorpusPart | None) -> list[Finding]:
-    if dev is None:
-        return []
-    findings = []
-    new = [f"{x.label} ({x.n_dev})" for x in labels if x.n_dev and not x.n]
-    if new:
-        text = f"labels of dev that train lacks count as missed: {listed(new)}"
-        findings.append(fault("labels-of-dev-only", text, len(new), len(labels)))
-    absent = [f"{x.label} ({x.n})" for x in labels if x.n and not x.n_dev]
-    if absent:
-        text = f"labels that dev lacks have no score: {listed(absent)}"
-        args = text, len(absent), len(labels)
-        findings.append(remark("labels-of-train-only", *args))
-    return findings
+    text = f"labels differ in case or punctuation alone: {listed(alike)}"
+    yield from fault("labels-alike", text, len(names), found=len(alike))

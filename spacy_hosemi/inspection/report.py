@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from spacy.language import Language
 
@@ -88,8 +89,9 @@ def inspect(
     if dev is not None:
         report.dev = _of(dev)
         of_train = {x.name for x in report.train.findings}
-        report.dev.findings = _unread(dev.faults) + [
-            x for x in _of_part(dev, nlp) if x.is_fault or x.name not in of_train
+        findings = chain(_unread(dev.faults), _of_part(dev, nlp))
+        report.dev.findings = [
+            x for x in findings if x.is_fault or x.name not in of_train
         ]
     return report
 
@@ -129,7 +131,7 @@ def _of(part: CorpusPart) -> PartReport:
     return PartReport(part.name, len(part), part.n_tokens, part.n_spans)
 
 
-def _of_part(part: CorpusPart, nlp: Language) -> Iterable[Finding]:
+def _of_part(part: CorpusPart, nlp: Language) -> Iterator[Finding]:
     examples = as_examples(part.docs, nlp)
     yield from judge_tokens(examples, read_annotations(examples), part.places, nlp)
     yield from judge_contradictions(part)
@@ -137,9 +139,6 @@ def _of_part(part: CorpusPart, nlp: Language) -> Iterable[Finding]:
     yield from judge_texts(part)
 
 
-def _unread(faults: list[Fault]) -> list[Finding]:
-    if not faults:
-        return []
-    n = len(faults)
-    text = f"{count(n, 'record')} cannot be read; `convert` lists all of them"
-    return [fault("unreadable", text, n, n, [*map(str, faults)])]
+def _unread(faults: list[Fault]) -> Iterator[Finding]:
+    text = f"{count(len(faults), 'record')} cannot be read; `convert` lists all of them"
+    return fault("unreadable", text, len(faults), [*map(str, faults)])

@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 
 from ..formats.texts import shown
 from .corpus import CorpusPart
-from .findings import Finding, fault, remark, share
+from .findings import Finding, remark, share
 
 # UTF-8 that was read as Latin-1 or Windows-1252: a lead byte and what follows it; a
 # tokenizer may have put them apart, but before marks that may follow a word.
@@ -30,16 +30,6 @@ _SPACES = regex.compile(r"[\p{Zs}\t]{2,}|[\p{Zs}--\x20]", regex.V1)
 _LINE_END = regex.compile(r"[\n\r\v\f\u2028\u2029]")
 
 
-def _searched(pattern: regex.Pattern[str]) -> Callable[[str], str | None]:
-    """Returns what finds a match of a pattern, with what is around it."""
-
-    def search(text: str) -> str | None:
-        match = pattern.search(text)
-        return text[max(match.start() - 15, 0) : match.end() + 15] if match else None
-
-    return search
-
-
 def _decomposed(text: str) -> str | None:
     """Finds letters and accents that could be one character each."""
     if text.isascii() or normalize("NFC", text) == text:
@@ -48,69 +38,52 @@ def _decomposed(text: str) -> str | None:
     return match[0] if match else text[:30]
 
 
+def _outer_spaces(text: str) -> str | None:
+    return None if text == text.strip() else text
+
+
 # Of a language, 93 to 99 % of the words have vectors; of stems or a mixture fewer.
 FEW = 0.9
 OF_SPACES = ("odd-spaces", "line-breaks", "outer-spaces")
-CLEAN = "clean_text, the default, reads them without"
-# Name, whether it is a fault, what finds it, what is said of documents with it.
-CHECKS: tuple[tuple[str, bool, Callable[[str], str | None], str], ...] = (
-    (
-        "wrong-encoding",
-        True,
-        _searched(_MOJIBAKE),
+# By name: what finds it in a text, and what is said of documents with it.
+Checks = dict[str, tuple[regex.Pattern[str] | Callable[[str], str | None], str]]
+FAULTS: Checks = {
+    "wrong-encoding": (
+        _MOJIBAKE,
         "have letters that come of reading UTF-8 as another encoding; read the source "
         "as UTF-8, or mend them with ftfy",
     ),
-    (
-        "lost-characters",
-        True,
-        _searched(regex.compile("\ufffd")),
+    "lost-characters": (
+        regex.compile("\ufffd"),
         "have U+FFFD, which stands for a character that could not be read",
     ),
-    (
-        "html-entities",
-        True,
-        _searched(_ENTITY),
+    "html-entities": (
+        _ENTITY,
         "have HTML entities; html.unescape makes characters of them, before spans are "
         "counted",
     ),
-    (
-        "control-characters",
-        True,
-        _searched(_CONTROL),
+    "control-characters": (
+        _CONTROL,
         "have control characters; texts to come will hardly have them",
     ),
-    (
-        "decomposed-letters",
-        False,
+}
+_CLEAN = "clean_text, the default, reads them without"
+REMARKS: Checks = {
+    "decomposed-letters": (
         _decomposed,
-        f"have letters and accents apart (not NFC); {CLEAN}",
+        f"have letters and accents apart (not NFC); {_CLEAN}",
     ),
-    (
-        "invisible-characters",
-        False,
-        _searched(_INVISIBLE),
-        f"have characters that nobody sees, such as soft hyphens; {CLEAN}",
+    "invisible-characters": (
+        _INVISIBLE,
+        f"have characters that nobody sees, such as soft hyphens; {_CLEAN}",
     ),
-    (
-        "odd-spaces",
-        False,
-        _searched(_SPACES),
-        f"have double spaces, tabs or no-break spaces; {CLEAN}",
-    ),
-    (
-        "line-breaks",
-        False,
-        _searched(_LINE_END),
+    "odd-spaces": (_SPACES, f"have double spaces, tabs or no-break spaces; {_CLEAN}"),
+    "line-breaks": (
+        _LINE_END,
         "have line breaks; do the texts to come have them, too?",
     ),
-    (
-        "outer-spaces",
-        False,
-        lambda text: None if text == text.strip() else text,
-        f"begin or end with whitespace; {CLEAN}",
-    ),
-)
+    "outer-spaces": (_outer_spaces, f"begin or end with whitespace; {_CLEAN}"),
+}
 
 
 def judge_vectors(parts: Iterable[CorpusPart], vocab: Vocab) -> Iterator[Finding]:
@@ -126,28 +99,31 @@ def judge_vectors(parts: Iterable[CorpusPart], vocab: Vocab) -> Iterator[Finding
     text = f"{share(n, total)} words have a vector, {n_lower:,} in lower case"
     if n < FEW * total:
         text += "; are the vectors of another language, or of stems?"
-    yield remark("words-with-vectors", text, n, total)
+    yield Finding("words-with-vectors", False, text, n, total)
 
 
-def judge_texts(part: CorpusPart) -> list[Finding]:
-    """Returns what is odd about the texts of documents."""
-    findings = []
+def judge_texts(part: CorpusPart) -> Iterator[Finding]:
+    """Yields what is odd about the texts of documents."""
     places = [x for x, text in zip(part.places, part.texts) if not text.strip()]
-    if places:
-        text = f"{share(len(places), len(part))} documents have no text"
-        args = text, len(places), len(part), places
-        findings.append(remark("empty-documents", *args))
-    for name, is_fault, search, what in CHECKS:
-        examples, n = [], 0
-        for (place, doc), whole in zip(part, part.texts):
+    what = "{share} documents have no text"
+    yield from remark("empty-documents", what, len(part), places)
+    for name, (search, what) in {**FAULTS, **REMARKS}.items():
+        examples = []
+        for (place, doc), text in zip(part, part.texts):
             # Nobody knows the spaces between given tokens.
             is_made = doc.has_unknown_spaces and name in OF_SPACES
-            match = None if is_made else search(whole)
+            match = None if is_made else _find(search, text)
             if match is not None:
-                n += 1
-                examples += [f"{place}: {shown(match)}"][: n <= 5]
-        if n:
-            make = fault if is_fault else remark
-            text = f"{share(n, len(part))} documents {what}"
-            findings.append(make(name, text, n, len(part), examples))
-    return findings
+                examples.append(f"{place}: {shown(match)}")
+        what, is_fault = f"{{share}} documents {what}", name in FAULTS
+        yield from remark(name, what, len(part), examples, is_fault=is_fault)
+
+
+def _find(
+    search: regex.Pattern[str] | Callable[[str], str | None], text: str
+) -> str | None:
+    """Returns what is found, of a pattern with what is around it."""
+    if not isinstance(search, regex.Pattern):
+        return search(text)
+    match = search.search(text)
+    return text[max(match.start() - 15, 0) : match.end() + 15] if match else None
