@@ -172,7 +172,7 @@ def train_samples(trainings: SampleTrainings, most: int = MOST) -> list[Sample]:
     while True:
         docs = trainings.sample(n)
         samples.append(trainings.train(docs))
-        spent += sum(x.in_evaluations + x.elsewhere for x in samples[-1].fits)
+        spent += sum(x.seconds for x in samples[-1].fits)
         n *= 2
         if len(docs) == len(trainings.order) or n > most or spent > SECONDS:
             return samples

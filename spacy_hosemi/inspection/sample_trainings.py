@@ -48,6 +48,11 @@ class Minimized:
     in_evaluations: float = 0.0
     elsewhere: float = 0.0
 
+    @property
+    def seconds(self) -> float:
+        """CPU seconds, all together."""
+        return self.in_evaluations + self.elsewhere
+
 
 @dataclass
 class Sample:
@@ -130,16 +135,16 @@ class SampleTrainings:
         fits: list[Minimized] = []
         content = DocBin(docs=docs).to_bytes()
         began = time.process_time()
-        read = [*DocBin().from_bytes(content).get_docs(self.nlp.vocab)]
-        examples = as_examples(read, self.nlp)
-        reading = time.process_time() - began
-        began = time.process_time()
-        in_fits = self._initialize(
-            examples, lambda batch: self._timed(batch, fit, fits)
-        )
-        preparing = time.process_time() - began - in_fits
+        examples = self._read(content, self.nlp.vocab)
+        read = time.process_time()
+        self._initialize(examples, lambda batch: fits.append(_minimized(batch, fit)))
+        preparing = time.process_time() - read - sum(x.seconds for x in fits)
         n_tokens = sum(len(x.predicted) for x in examples)
-        return Sample(n_tokens, fits, reading, preparing)
+        return Sample(n_tokens, fits, read - began, preparing)
+
+    def _read(self, content: bytes, vocab: Vocab) -> list[Example]:
+        docs = [*DocBin().from_bytes(content).get_docs(vocab)]
+        return as_examples(docs, self.nlp)
 
     def predict(self, docs: Sequence[Doc]) -> float:
         """Returns CPU seconds for the entities of documents, after `train`."""
@@ -155,8 +160,7 @@ class SampleTrainings:
         few = plain_fit(self._fit, max_iter=N_TRACED)
         tracemalloc.start()
         try:
-            read = [*DocBin().from_bytes(content).get_docs(vocab)]
-            examples = as_examples(read, self.nlp)
+            examples = self._read(content, vocab)
             documents = tracemalloc.get_traced_memory()[0]
             peaks: list[tuple[int, int, int]] = []
 
@@ -184,41 +188,27 @@ class SampleTrainings:
         n_rows = int((in_tokens >= extractor.features.min_count).sum())
         return n_rows, len(in_tokens), int(in_docs.sum())
 
-    def _initialize(self, examples: list[Example], fit: Fit) -> float:
-        """Trains anew, and returns CPU seconds of all fits."""
-        seconds = 0.0
-
-        def timed(batch: Any) -> None:
-            nonlocal seconds
-            began = time.process_time()
-            fit(batch)
-            seconds += time.process_time() - began
-
+    def _initialize(self, examples: list[Example], fit: Fit) -> None:
+        settings = {"labels": self.labels, "fit": fit, **self._settings}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.pipe.initialize(
-                lambda: examples,
-                nlp=self.nlp,
-                labels=self.labels,
-                fit=timed,
-                **self._settings,
-            )
-        return seconds
+            self.pipe.initialize(lambda: examples, nlp=self.nlp, **settings)
 
-    def _timed(self, batch: Any, fit: Fit, fits: list[Minimized]) -> None:
-        minimized = Minimized(len(batch.weights.vector()))
-        evaluate = batch.value_and_gradient
 
-        def evaluate_timed() -> Any:
-            began = time.process_time()
-            value = evaluate()
-            minimized.in_evaluations += time.process_time() - began
-            minimized.n_evaluations += 1
-            return value
+def _minimized(batch: Any, fit: Fit) -> Minimized:
+    """Fits, and returns what that took."""
+    minimized = Minimized(len(batch.weights.vector()))
+    evaluate = batch.value_and_gradient
 
-        batch.value_and_gradient = evaluate_timed
+    def evaluate_timed() -> Any:
         began = time.process_time()
-        fit(batch)
-        seconds = time.process_time() - began
-        minimized.elsewhere = seconds - minimized.in_evaluations
-        fits.append(minimized)
+        value = evaluate()
+        minimized.in_evaluations += time.process_time() - began
+        minimized.n_evaluations += 1
+        return value
+
+    batch.value_and_gradient = evaluate_timed
+    began = time.process_time()
+    fit(batch)
+    minimized.elsewhere = time.process_time() - began - minimized.in_evaluations
+    return minimized
