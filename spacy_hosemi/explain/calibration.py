@@ -108,15 +108,6 @@ def choose_temperature(judge_at: Callable[[float], JudgedSpans]) -> float | None
     return round(float(np.exp(result.x)), 2)
 
 
-def try_expected_f1(
-    judge_at: Callable[[float | None], JudgedSpans], present: float | None
-) -> dict[float | None, JudgedSpans]:
-    """Returns what is predicted with each of EXPECTED_F1, with None, and with the
-    present expected_f1 of the component."""
-    numbers = sorted(x for x in {*EXPECTED_F1, present} if x is not None)
-    return {value: judge_at(value) for value in (None, *numbers)}
-
-
 @dataclass(frozen=True)
 class Calibration:
     """Measurements, and the settings chosen by them."""
@@ -173,9 +164,8 @@ def calibrate(
     expected: dict[float | None, Point] = {}
     if with_expected_f1 and DECODINGS[pipe.decoding].reads_expected_f1:
         fixed = None if with_threshold else pipe.min_confidence
-        tried = try_expected_f1(
-            lambda e: judge_with(**chosen, expected_f1=e), pipe.expected_f1
-        )
+        numbers = sorted({*EXPECTED_F1, pipe.expected_f1} - {None})
+        tried = {x: judge_with(**chosen, expected_f1=x) for x in (None, *numbers)}
         best, expected = _choose_expected_f1(tried, pipe, fixed, labels, wanted)
         chosen["expected_f1"], judged = best, tried[best]
     if not len(judged.labels):

@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from ..component.answers import as_read
 from ..component.pipe import HighOrderSemiCRF
@@ -98,12 +98,11 @@ def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry
     that the list compares, such as lemmas; by start, then by length, overlapping ones
     too."""
     lists, (read, places) = pipe.weights.extractor.gazetteers, as_read(pipe, doc)
-    attr, matches = lists.settings[name].attr, lists.matches([read])[name]
-    entries = []
+    matches, entries = lists.matches([read])[name], []
     for i, j in sorted(zip(matches.start.tolist(), matches.end.tolist())):
         start, end, _ = places.to_tokens((i, j, None))
-        words, text = _words(read, attr, i, j), doc[start:end].text
-        entries.append(FoundEntry(start, end, words, text))
+        words = _words(read[i:j], lists.settings[name].attr)
+        entries.append(FoundEntry(start, end, words, doc[start:end].text))
     return entries
 
 
@@ -124,12 +123,10 @@ def find_similar(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[SimilarEnt
 def compared_words(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[str]:
     """Returns the words of a document that are compared with the entries of a list."""
     attr = pipe.weights.extractor.gazetteers.settings[name].attr
-    read, _ = as_read(pipe, doc)
-    return _words(read, attr, 0, len(read))
+    return _words(as_read(pipe, doc)[0][:], attr)
 
 
-def _words(doc: Doc, attr: str, start: int, end: int) -> list[str]:
-    tokens = doc[start:end]
+def _words(tokens: Span, attr: str) -> list[str]:
     if attr == "ALNUM":
         return words_of_text(tokens.text)
     return [getattr(token, f"{attr.lower()}_") for token in tokens]

@@ -1,42 +1,10 @@
 """Thresholds above which answers need no eye, with a bound on how many are wrong.
 
-The promise: with probability 1 - delta over the records that choose the threshold, at
-most a share `error` of what is accepted later is wrong. Nothing is assumed of the
-model; new records must come from where these come from, independently of each other.
-
-A threshold is tested by the hypothesis that it breaks the promise. Thresholds are
-tested one after the other, from strict to lax, each at the level delta, and the first
-one that is not rejected ends the sequence: the last one before it is chosen (fixed
-sequence testing; Angelopoulos, Bates, Candes, Jordan, Lei: Learn then Test, 2021,
-arXiv:2110.01052). The threshold is wrong only if the first hypothesis that holds was
-rejected, which has a probability of at most delta: no correction for many tests.
-
-**Records.** Let R(t) be the share of wrong records among those more probable than t. By
-how many are accepted a test must not be misled, so that number is fixed, and the
-threshold is what is random: test k accepts the k most probable records. Given the
-probability t of the next one, these k are independent draws from all records above t
-(the order statistics of a sample are those of a truncated sample), so that the number
-of wrong ones is Binomial(k, R(t)), and P(Binomial(k, error) <= wrong) is an exact
-p-value: the Clopper-Pearson bound (1934), read the other way round. Let t* be the
-probability below which all thresholds break the promise, and n* the number of records
-above it. If the sequence begins before n*, test n* is the one that may go wrong, and
-given n* its records are draws from above t*; if it begins later, its first test is.
-Either is rejected with a probability of at most delta, so that a threshold below t* is
-chosen with a probability of at most delta, whatever the model. (A threshold above t*
-keeps the promise unless more probable records are more often wrong than less probable
-ones.)
-
-**Spans.** Those of a record go wrong together, so a record counts as one. Of record i,
-m_i spans are accepted and w_i of these are wrong; the promise is E[w] <= error E[m],
-that is E[y] <= 0 for y = w - error m. A record has at most B accepted spans (the most
-probable ones), so y <= (1 - error) B, and for bets b up to 1 / ((1 - error) B) the
-product of 1 - b y_i has an expectation of at most 1 wherever the promise is broken:
-the capital of a gambler against whom the game is (Waudby-Smith and Ramdas: Estimating
-means of bounded random variables by betting, 2024). So has a mean over several bets,
-and it reaches 1 / delta with a probability of at most delta (Markov). Half of the
-capital goes on the highest bet, a quarter on half of it, and so on: the more certain
-the answers are, the higher the best bet. A tenth of the records, which no test sees,
-gives B, the thresholds that are tested, and the first one of them.
+With probability 1 - delta over the records that choose the threshold, at most a share
+`error` of what is accepted later is wrong, if new records come from where these come
+from. Thresholds are tested from strict to lax, each at the level delta, until one is
+not rejected: those of records by a binomial test, those of spans by bets against "more
+of them are wrong". docs/model.md says why that keeps the promise.
 """
 
 from __future__ import annotations
@@ -170,29 +138,16 @@ def _larger(n: int) -> list[int]:
 
 @dataclass(frozen=True)
 class _Spans:
-    """Spans of records, the most probable ones first; `n_records` counts those without
-    spans, too."""
+    """Spans of records, the most probable ones first."""
 
     record: NDArray[np.int_]
     confidence: Floats
     is_wrong: Bools
-    n_records: int
 
-    def of_records(self, is_taken: Bools) -> _Spans:
-        """Returns those of some records, bool [number of records]."""
-        return self._where(is_taken[self.record], int(is_taken.sum()))
-
-    def possible(self) -> _Spans:
-        """Returns those that may be accepted."""
-        return self._where(self.confidence > 0, self.n_records)
-
-    def first(self, most: int) -> _Spans:
-        """Returns the most probable ones of each record, at most `most`."""
-        return self._where(self.ranks() < most, self.n_records)
-
-    def _where(self, is_taken: Bools, n_records: int) -> _Spans:
+    def where(self, is_taken: Bools) -> _Spans:
+        """Returns some of the spans, bool [S]."""
         record, confidence = self.record[is_taken], self.confidence[is_taken]
-        return _Spans(record, confidence, self.is_wrong[is_taken], n_records)
+        return _Spans(record, confidence, self.is_wrong[is_taken])
 
     def ranks(self) -> NDArray[np.intp]:
         """Returns how many spans of its record stand before each, int [S]."""
@@ -222,42 +177,49 @@ def choose_for_spans(
     this module. `record` has for each span the number of its record, from 0;
     `n_records` counts those that have no spans, too."""
     values, order = _descending(confidence)
-    spans = _Spans(record[order], values, is_wrong[order], n_records)
+    spans = _Spans(record[order], values, is_wrong[order])
     is_scout = np.zeros(n_records, bool)
     n_scouts = int(np.ceil(_SCOUTS * n_records))
     is_scout[np.random.default_rng(seed).permutation(n_records)[:n_scouts]] = True
-    scouts, tested = spans.of_records(is_scout).possible(), spans.of_records(~is_scout)
+    of_scouts = is_scout[spans.record]
+    scouts, tested = spans.where(of_scouts & (values > 0)), spans.where(~of_scouts)
     if not len(scouts.record) or not len(tested.record):
         return Chosen(None, len(tested.record))
     most = int(scouts.ranks().max()) + 1
-    scouts, tested = scouts.first(most), tested.first(most)
-    n_tested, tested = len(tested.record), tested.possible()
+    tested = tested.where(tested.ranks() < most)
+    n_tested, tested = len(tested.record), tested.where(tested.confidence > 0)
     game = error, np.array([0.99 / ((1 - error) * most) / 2**j for j in range(_N_BETS)])
     none_is_wrong = replace(scouts, is_wrong=np.zeros_like(scouts.is_wrong))
     expected = _log_capitals(scouts, *game), _log_capitals(none_is_wrong, *game)
     of_spans = np.vstack([np.zeros(_N_BETS), _log_capitals(tested, *game)])
-    grid = _thresholds(scouts, expected, tested.n_records, delta)
+    times = (n_records - n_scouts) / n_scouts
+    grid = _thresholds(scouts.confidence, expected, times, delta)
     n_accepted = np.searchsorted(-tested.confidence, -grid, side="right")
     passes = _mixed(of_spans[n_accepted]) >= -np.log(delta)
     last = int(np.argmin(passes)) - 1 if not passes.all() else len(grid) - 1
     if last < 0:
-        needed = _records_needed_for_spans(scouts, expected, tested, of_spans, delta)
-        return Chosen(None, n_tested, most=most, n_needed=needed)
+        for n in _larger(n_records):  # to pass the first test, if capitals grow with n
+            more = int((1 - _SCOUTS) * n)
+            first = _thresholds(scouts.confidence, expected, more / n_scouts, delta)[0]
+            place = np.searchsorted(-tested.confidence, -first, side="right")
+            capitals = of_spans[place] * more / (n_records - n_scouts)
+            if _mixed(capitals) >= -np.log(delta):
+                return Chosen(None, n_tested, most=most, n_needed=n)
+        return Chosen(None, n_tested, most=most)
     k = int(n_accepted[last])
     n_wrong = int(tested.is_wrong[:k].sum())
     return Chosen(float(grid[last]), n_tested, k, n_wrong, most)
 
 
 def _thresholds(
-    scouts: _Spans, expected: tuple[Floats, Floats], n_tested: int, delta: float
+    scouts: Floats, expected: tuple[Floats, Floats], times: float, delta: float
 ) -> Floats:
-    """Returns the thresholds to test, the strictest one first, at which the capital of
-    n tested records should suffice with a reserve; the lowest one, if it would not
-    suffice anywhere. Where the first test accepts few spans, one that is wrong ends the
-    tests. `expected`: the log of capitals if the tested spans are as the scouts, and if
-    none is wrong, float64 [S, number of bets]."""
-    ends = _ends_of_ties(scouts.confidence)
-    times = n_tested / scouts.n_records
+    """Returns the thresholds to test, confidences of scouts, the strictest one first,
+    at which the capital of that many times the records should suffice with a reserve;
+    the lowest one, if it would not suffice anywhere. Where the first test accepts few
+    spans, one that is wrong ends the tests. `expected`: the log of capitals if the
+    tested spans are as the scouts, and if none is wrong, float64 [S, bets]."""
+    ends = _ends_of_ties(scouts)
     as_scouts, none_is_wrong = (_mixed(times * x[ends]) for x in expected)
     enough = -np.log(delta)
     goal = max(_RESERVE * enough, _SHARE_OF_MOST * as_scouts.max())
@@ -265,7 +227,7 @@ def _thresholds(
     if not len(begins):
         begins = np.flatnonzero(none_is_wrong >= _RESERVE_WITHOUT_ERROR * enough)
     first = begins[0] if len(begins) else len(ends) - 1
-    return scouts.confidence[ends[first:]]
+    return scouts[ends[first:]]
 
 
 def _log_capitals(spans: _Spans, error: float, bets: Floats) -> Floats:
@@ -285,22 +247,3 @@ def _mixed(log_capitals: Floats) -> Floats:
     shares = 0.5 ** np.arange(1, _N_BETS + 1)
     log_shares = np.log(shares / shares.sum())
     return np.asarray(np.logaddexp.reduce(log_capitals + log_shares, axis=-1))
-
-
-def _records_needed_for_spans(
-    scouts: _Spans,
-    expected: tuple[Floats, Floats],
-    tested: _Spans,
-    of_spans: Floats,
-    delta: float,
-) -> int | None:
-    """Returns how many records it takes to pass the first test, if each capital grows
-    with them as it did. `of_spans`: the log of capitals of the tested spans by how many
-    are accepted, float64 [1 + S, number of bets]."""
-    for total in _larger(scouts.n_records + tested.n_records):
-        n = int((1 - _SCOUTS) * total)
-        first = _thresholds(scouts, expected, n, delta)[0]
-        place = np.searchsorted(-tested.confidence, -first, side="right")
-        if _mixed(of_spans[place] * n / tested.n_records) >= -np.log(delta):
-            return total
-    return None

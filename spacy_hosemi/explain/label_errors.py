@@ -1,15 +1,8 @@
 """Gold that is probably wrong: judged by models that have not seen it.
 
-The evidence against a record with the gold spans g_1 .. g_m is the log of the odds that
-exactly one place of it is wrong, all other spans being right:
-
-    log( sum_k P(all gold spans but g_k, and not g_k)
-         + P(all gold spans, and others) )  -  log P(exactly the gold spans)
-
-where P is that of a model of other documents, over all segmentations. All other gold
-spans are given in each term, so that a text which is hard as a whole does not count as
-wrong as a whole; and the borders of what stands beside a place are known when it is
-judged. Each term is the partition function under constraints.
+The evidence against a record is the log of the odds that exactly one place of it is
+wrong, all other spans being right: a sum of partition functions under constraints over
+P(exactly the gold spans), see docs/model.md.
 """
 
 from __future__ import annotations
