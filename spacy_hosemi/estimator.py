@@ -22,6 +22,7 @@ from .component.fit import FitResult
 from .component.scorer import score_spans
 from .component.settings import list_settings
 from .configs import KINDS, find_vectors, make_config
+from .configs.compose import check_language
 from .errors import Errors
 from .features.feature_set import SETTINGS as FEATURES
 from .formats.texts import has_half
@@ -177,7 +178,7 @@ class SpanExtractor(BaseEstimator):
         model = _block("config['model']", ours.get("model", {}))
         features = _block("config['model']['features']", model.get("features", {}))
         kind = read("kind", choice((*KINDS,)), _plain(self.kind))
-        lang = _check_language(self.lang)
+        lang = None if self.lang is None else check_language(self.lang)
         vectors = ""
         if self.vectors is not None:
             if "tok2vec" in model:
@@ -252,18 +253,6 @@ def _block(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(x, str) for x in value):
         raise ValueError(Errors.HS234.format(name=name, found=shown(value)))
     return dict(_plain(value))
-
-
-def _check_language(lang: Any) -> str | None:
-    """Returns a language, or None. Raises ValueError: HS235 for an unknown one."""
-    if lang is None or isinstance(lang, str):
-        try:
-            spacy.util.get_lang_class("en" if lang is None else lang)
-            return lang
-        except ImportError as error:
-            if "[E048]" not in str(error):  # what the language needs is not installed
-                raise
-    raise ValueError(Errors.HS235.format(found=shown(lang)))
 
 
 def _plain(value: Any) -> Any:

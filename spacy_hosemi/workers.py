@@ -8,7 +8,6 @@ one. Weights are mapped, so the processes of a machine share them.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 import stat
@@ -27,6 +26,7 @@ from typing import Any
 from spacy.language import Language
 
 from .arrow import extract, pa
+from .component.saved_files import digest_of_file
 from .core.arguments import MOST_THREADS, check_flag, check_whole
 from .errors import Errors
 from .saving import digest_of, load
@@ -166,13 +166,10 @@ def unpacked(archive: Path) -> Path:
     that is named after the content of the archive. Raises ValueError: HS316 if it
     unpacks to too much; HS337 if it has no pipeline, or cannot be read. Raises OSError
     if there is no room for it."""
-    digest = hashlib.sha256()
-    with open(archive, "rb") as file:
-        while data := file.read(2**20):
-            digest.update(data)
+    digest = digest_of_file(archive)
     _remove_at_end()
     own = _own_folder()
-    target = own / digest.hexdigest()[:32]
+    target = own / digest[:32]
     with _locked(own):
         if not target.is_dir():
             new = Path(tempfile.mkdtemp(dir=own))

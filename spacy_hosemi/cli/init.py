@@ -63,15 +63,14 @@ def init_cli(
 --paths.dev dev.spacy --output model
     """
     from ..configs import KINDS, find_vectors, make_config, package_tables
-    from ..configs.compose import DEFAULT_LANGUAGES
+    from ..configs.compose import DEFAULT_LANGUAGES, check_language
 
     if kind not in KINDS:
         fail(f"No kind {kind!r}", f"Expected as --for one of: {', '.join(KINDS)}.")
     block = ""
     if vectors is not None:
         block, lang = find_vectors(vectors, lang)
-    lang = lang or DEFAULT_LANGUAGES.get(kind, "en")
-    _check_language(lang)
+    lang = check_language(lang or DEFAULT_LANGUAGES.get(kind, "en"))
     check_outputs({}, {"OUT.cfg": output}, overwrite)
     folders = [name for name in lists or [] if name != PACKAGES]
     if len(folders) > 1:
@@ -96,16 +95,6 @@ def init_cli(
         say(f"Lists: {', '.join(x.name for x in named_lists)}")
     if unread:
         raise SystemExit(FAULTY)
-
-
-def _check_language(lang: str) -> None:
-    from spacy.util import get_lang_class
-
-    try:
-        get_lang_class(lang)
-    except ImportError:
-        text = 'Expected as --lang a code, such as "en", "de", or "xx" for several.'
-        fail(f"No language {lang!r} in spaCy", text)
 
 
 def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:

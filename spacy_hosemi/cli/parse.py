@@ -253,6 +253,7 @@ def _digests(
     """Returns digests of what a part is begun with, by how it is called if it differs
     when --resume goes on."""
     from ..component.fingerprint import fingerprint
+    from ..component.saved_files import digest_of_file
 
     of_pipe = fingerprint(pipe) if pipe else sha256(nlp.to_bytes()).hexdigest()
     options = (
@@ -260,21 +261,12 @@ def _digests(
     )
     begun = {f"with another {x}": value for x, value in zip(options.split(), values)}
     begun["by another model"] = pipe and pipe.name, of_pipe, of_model
-    digests = [_digest_of(path) for path in files if Path(path).is_file()]
+    digests = [digest_of_file(path) for path in files if Path(path).is_file()]
     begun["of other files"] = files, digests
     texts = {
         name: repr(value).encode("utf8", "replace") for name, value in begun.items()
     }
     return {name: sha256(text).hexdigest() for name, text in texts.items()}
-
-
-def _digest_of(path: str) -> str:
-    """Returns the digest of a file, which is read a MB at a time."""
-    digest = sha256()
-    with open(path, "rb") as file:
-        for block in iter(partial(file.read, 2**20), b""):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _write_rest(files: Sequence[IO[str]], record: ExtractedRecord) -> None:

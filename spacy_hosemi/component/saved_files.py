@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mmap
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -168,7 +167,7 @@ def checked(data: Mapping[str, bytes], parts: Parts, name: str) -> bytes:
     return data[name]
 
 
-def digest_of(data: bytes | mmap.mmap) -> str:
+def digest_of(data: bytes) -> str:
     """Returns the SHA-256."""
     return hashlib.sha256(data).hexdigest()
 
@@ -180,18 +179,18 @@ def _checked_file(folder: Path, parts: Parts, name: str) -> Path:
     if not _OURS.fullmatch(part["file"]):
         raise truncated(f"{name} is in {part['file']!r}")
     path = _existing(folder / part["file"])
-    if verifies.get() and _digest_of_file(path) != part["sha256"]:
+    if verifies.get() and digest_of_file(path) != part["sha256"]:
         raise truncated(f"{path.name} is not what was saved: its SHA-256 differs")
     return path
 
 
-def _digest_of_file(path: Path) -> str:
-    """Returns the SHA-256 of a file."""
+def digest_of_file(path: str | Path) -> str:
+    """Returns the SHA-256 of a file, which is read a MB at a time."""
+    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        if not os.fstat(file.fileno()).st_size:  # nothing cannot be mapped
-            return digest_of(b"")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return digest_of(data)
+        while data := file.read(2**20):
+            digest.update(data)
+    return digest.hexdigest()
 
 
 # writing
@@ -214,7 +213,7 @@ def _write_part(
     """Returns the file, which is named after its content, and the digest."""
     path, digest = _write_new(folder, write)
     target = folder / f"{name}-{digest[:16]}{ending}"
-    if target.is_file() and _digest_of_file(target) == digest:
+    if target.is_file() and digest_of_file(target) == digest:
         path.unlink()  # it may be mapped, and then cannot be replaced on Windows
     else:
         os.replace(path, target)

@@ -9,11 +9,13 @@ import shlex
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 from spacy.util import get_lang_class, get_model_meta, get_package_path, is_package
 
 from ..errors import Errors
 from ..model.onnx_encoder import make_onnx_encoder
+from ..values import shown
 from .lists import NO_FOLDER, TABLES, NamedList, unfit_for_config
 
 FOLDER = Path(__file__).parent
@@ -95,6 +97,18 @@ def make_config(
     _add_defaults(config, lang)
     head = HEAD.format(title=KINDS[kind], name=shlex.quote(name))
     return f"{head}\n{render(config)}"
+
+
+def check_language(lang: Any) -> str:
+    """Returns a language. Raises ValueError HS235 if spaCy has none of this code."""
+    if isinstance(lang, str):
+        try:
+            get_lang_class(lang)
+            return lang
+        except ImportError as error:
+            if "[E048]" not in str(error):  # what the language needs is not installed
+                raise
+    raise ValueError(Errors.HS235.format(found=shown(lang)))
 
 
 def find_vectors(name: str, lang: str | None) -> tuple[str, str | None]:

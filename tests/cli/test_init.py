@@ -148,7 +148,7 @@ def test_files_that_cannot_be_read_are_left_out(folder, tmp_path):
     "args, said",
     [
         (["--for", "poems"], "one of: fields, references,"),
-        (["--lang", "qq"], "No language 'qq'"),
+        (["--lang", "qq"], "HS235.*'qq'"),
         (["--lists", "nowhere"], "no folder 'nowhere'"),
         (["--lists", "a", "--lists", "b"], "2 folders"),
         (["--lists", "."], "No list in '.'"),

@@ -200,7 +200,7 @@ def test_cfg_leads_to_no_other_file(tmp_path):
     path = tmp_path / "hosemi" / "cfg"
     cfg, parts = saved_files.unsealed(path.read_bytes())
     other = tmp_path / "meta.json"
-    part = {"file": "../meta.json", "sha256": saved_files._digest_of_file(other)}
+    part = {"file": "../meta.json", "sha256": saved_files.digest_of_file(other)}
     path.write_bytes(saved_files.sealed(cfg, {**parts, "model": part}))
     with pytest.raises(ValueError, match=r"HS062.*\.\./meta\.json"):
         spacy.load(tmp_path)

@@ -239,7 +239,7 @@ def change_mapped(folder, change):
     values = np.load(path)
     found = change(values)
     np.save(path, values if found is None else found)
-    digest = saved_files._digest_of_file(path)
+    digest = saved_files.digest_of_file(path)
     parts["weights"]["sha256"] = digest
     (folder / "cfg").write_bytes(saved_files.sealed(cfg, parts))
 
