@@ -166,8 +166,7 @@ class _Columns(ResultSink):
         return len(self._numbers) >= _ROWS or self._n_chars >= _CHARS
 
     def lines(self, texts: Iterable[Any]) -> Iterator[Line]:
-        """Yields the texts that there are, numbered by rows from 0. Whatever else there
-        is becomes an error."""
+        """Yields texts, numbered by rows from 0; anything else becomes an error."""
         for number, text in enumerate(texts):
             if isinstance(text, str):
                 yield Line("", 0, str(text), number)
@@ -282,8 +281,7 @@ def _values_of(column: pa.Array | pa.ChunkedArray) -> Iterator[Any]:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Returns Python's values; of text that is not UTF-8, which a file may have and
-    Arrow does not look for, the error."""
+    """Returns Python's values; errors for text that is not UTF-8."""
     try:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError as error:

@@ -171,9 +171,8 @@ class SpanExtractor(BaseEstimator):
         return 1.0 if f1 is None else f1
 
     def _make_pipeline(self) -> tuple[Language, dict[str, Any]]:
-        """Returns an untrained pipeline and the settings of its fit: those that `init`
-        writes, where there is no parameter. Raises ValueError: HS186 if a setting is
-        given twice."""
+        """Returns an untrained pipeline and the settings of its fit: parameters, else
+        what `init` writes. Raises ValueError: HS186 if a setting is given twice."""
         ours = _block("config", {} if self.config is None else self.config)
         model = _block("config['model']", ours.get("model", {}))
         features = _block("config['model']['features']", model.get("features", {}))
@@ -256,14 +255,12 @@ def _block(name: str, value: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a setting as a config can have it, with Python's numbers: grids of
-    parameters have numpy's."""
+    """Returns a setting with Python's numbers; grids of parameters have numpy's."""
     return map_values(lambda x: x.item() if isinstance(x, np.generic) else x, value)
 
 
 def _read_texts(texts: Any) -> list[Text]:
-    """Returns plain strings, documents and lists of plain strings. Raises ValueError:
-    HS183 if texts are something else."""
+    """Returns strings, documents and lists of strings. Raises ValueError HS183."""
     is_flat = getattr(texts, "ndim", 1) == 1
     is_text = isinstance(texts, (str, bytes, Mapping, Doc))
     if is_text or not is_flat or not isinstance(texts, Iterable):
@@ -286,8 +283,7 @@ def _read_texts(texts: Any) -> list[Text]:
 def _read_pairs(
     texts: Any, spans: Any, nlp: Language
 ) -> list[tuple[Doc, Sequence[CharSpan]]]:
-    """Returns checked texts as documents with their spans in characters. Raises
-    ValueError: HS182 to HS184."""
+    """Returns documents with spans in characters. Raises ValueError HS182 to HS184."""
     items = _read_texts(texts)
     expected = f"{len(items)} texts"
 

@@ -25,7 +25,6 @@ def collecting() -> Iterator[None]:
 
 
 def read_msgpack(data: bytes) -> Any:
-    """Returns what the bytes say, arrays included; raises any exception if they say
-    something else."""
+    """Returns values, maybe arrays; raises any exception for other bytes."""
     with collecting():
         return srsly.msgpack_loads(data)

@@ -26,8 +26,7 @@ except ImportError:  # Windows
 if TYPE_CHECKING:
     from spacy.language import Language
 
-# Files of a pipeline by which a model is known. The last one is a component's, and has
-# the digests of its weights.
+# Files by which a pipeline is known; */cfg has the digests of a component's weights.
 _KNOWN_BY = "config.cfg", "meta.json", "*/cfg"
 
 # File systems have names of 255 bytes at most; what is put around takes 19.
@@ -119,8 +118,7 @@ def digest_of(folder: Path) -> str:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Exchanges the names of two folders in one step. Returns whether this system and
-    this file system can."""
+    """Exchanges the names of two folders in one step; returns whether that is done."""
     if not sys.platform.startswith("linux"):
         return False
     with suppress(OSError, AttributeError):
@@ -140,8 +138,7 @@ def _is_fixed(path: Path) -> bool:
 
 @contextmanager
 def locked(where: Path, path: Path) -> Iterator[None]:
-    """Raises BlockingIOError HS367 if somebody else writes to a path. A process that is
-    killed leaves the file, but no lock."""
+    """Locks a path for all processes; raises BlockingIOError HS367 if it is locked."""
     if fcntl is None:
         yield
         return
@@ -221,8 +218,7 @@ def _tidy(where: Path, path: Path) -> None:
 
 
 def _beside(where: Path, path: Path, kind: str) -> list[Path]:
-    """Returns what saves to just this path have left: ".m-1.0.<letters>.old" is none of
-    those to "m-1"."""
+    """Returns what saves to this path have left; ".m-1.0.<letters>.old" is of m-1.0."""
     pattern = re.compile(rf"{re.escape(_prefix(path))}[0-9a-f]{{12}}\.{kind}")
     return [x for x in where.iterdir() if pattern.fullmatch(x.name)]
 

@@ -71,8 +71,7 @@ def number(
     above: float | None = None,
     below: float | None = None,
 ) -> Kind:
-    """Returns the kind: a finite number from `least` (or `above`) to `most` (or
-    `below`)."""
+    """Returns the kind: a finite number within limits."""
 
     def read(value: Any) -> float:
         if not isinstance(value, Real) or isinstance(value, bool):

@@ -141,8 +141,7 @@ class TableExtractor:
         return Path(self.model)
 
     def _folder(self) -> Path | None:
-        """Returns the folder of the model; None: a package. Raises ValueError: HS336 if
-        there is nothing."""
+        """Returns the folder; None: a package. Raises ValueError HS336 without any."""
         path = self.place()
         if path.is_file() and path.name.endswith(ARCHIVES):
             path = unpacked(path)
@@ -162,10 +161,9 @@ def check_columns(columns: Sequence[str], **names: str | None) -> None:
 
 
 def unpacked(archive: Path) -> Path:
-    """Unpacks a model once a machine, for all processes of this user. Returns a folder
-    that is named after the content of the archive. Raises ValueError: HS316 if it
-    unpacks to too much; HS337 if it has no pipeline, or cannot be read. Raises OSError
-    if there is no room for it."""
+    """Unpacks a model once a machine, for all processes of this user, to a folder that
+    is named after its content. Raises ValueError: HS316 it unpacks to too much, HS337
+    it is no pipeline; OSError if there is no room."""
     digest = digest_of_file(archive)
     _remove_at_end()
     own = _own_folder()

@@ -73,8 +73,7 @@ def check_cli(
 
 
 def _read(path: str, nlp: Language, encoding: str | None) -> CorpusPart:
-    """Returns documents; of standard input a copy is read, whose suffix says what it
-    is."""
+    """Returns documents; "-" is copied to a file whose suffix says what it is."""
     from ..inspection.corpus import read_part
 
     if path != "-":

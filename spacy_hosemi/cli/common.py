@@ -105,9 +105,8 @@ def save_pipeline(nlp: Language, output: Path) -> None:
 def open_training(
     train: str, config: Path | None, encoding: str | None, group: str | None = None
 ) -> tuple[CorpusPart, Language, HighOrderSemiCRF, str]:
-    """Returns documents to train on, an untrained pipeline and its component, and the
-    kind of its config, "" if one was given; faults are said. `group`: a key of texts
-    that documents keep in `user_data`."""
+    """Returns documents to train on, an untrained pipeline, its component, and the kind
+    of its config, "" if one was given; says faults. `group`: a key to keep."""
     from ..formats.tokenizers import blank_pipeline
     from ..inspection.corpus import read_part
     from ..inspection.pipelines import (
@@ -248,8 +247,7 @@ def version_of(nlp: Language) -> str:
 
 
 def labels_of(nlp: Language, pipe: HighOrderSemiCRF | None) -> list[str]:
-    """Returns the labels of a component, the names above them in a tree, and the labels
-    of other components that set entities."""
+    """Returns labels and names in a tree, and those of others that set entities."""
     from ..inspection.pipelines import setters_of
 
     labels = [] if pipe is None else [*pipe.labels, *pipe.schema.projection.names()]
@@ -350,8 +348,7 @@ def read_texts(
     encoding: str | None,
     log: FaultLog,
 ) -> Iterator[Line]:
-    """Yields the texts of all files, numbered through; those that are bad go to the
-    log. With a bar on a terminal."""
+    """Yields the texts of all files, numbered through; bad ones go to the log."""
     from tqdm import tqdm
 
     from ..formats.lines import UTF8, Line, read_lines
@@ -380,7 +377,7 @@ def read_texts(
             done = f"{n_lines:,} lines were read in {seconds:.0f} seconds"
             say(f"{done}; the rest takes about {rest:.0f}")
 
-    # disable=None: shown on a terminal only.
+    # disable=None: a bar on a terminal only.
     look: dict[str, Any] = {"unit": "B", "unit_scale": True, "leave": False}
     with tqdm(total=total, disable=None, **look) as bar:
         for path, read in readers:

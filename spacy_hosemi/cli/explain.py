@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from ..formats.lines import Line
     from ..labels.inventory import Span
 
-# Errors that another text need not have: no segmentation of it is possible, or nothing
-# may be a span there.
+# Errors of one text: no segmentation is possible, or nothing may be a span there.
 _OF_TEXT = "[HS060]", "[HS095]"
 # Shows how far the spans of a text are explained.
 _progress = partial(with_progress, unit=" spans")
@@ -182,8 +181,7 @@ def _check_page(options: dict[str, str | None], as_json: bool) -> None:
 
 
 def _read_query(span: str | None, label: str | None) -> Query | None:
-    """Returns what --span and --label say; None without --span. Exits if that can be no
-    span of any text."""
+    """Returns what --span and --label say, if --span is given; exits if it is wrong."""
     if span is None:
         return None
     if not span:
@@ -227,8 +225,7 @@ def _read_texts(
 
 
 def _find_span(doc: Doc, query: Query) -> Span:
-    """Returns a span in tokens; of a text the first occurrence in whole tokens. Raises
-    _NoSpan if the document does not have it."""
+    """Returns a span in tokens, the first one with its text. Raises _NoSpan."""
     (label, wanted), n = query, len(doc.text)
     if isinstance(wanted, str):  # occurrences may overlap
         found = re.finditer(f"(?={re.escape(wanted)})", doc.text)

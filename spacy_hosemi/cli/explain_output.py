@@ -25,8 +25,7 @@ _short = partial(shortened, limit=40)
 def to_json(
     doc: Doc, line: Line, explanations: Sequence[Explanation], has_changes: bool
 ) -> dict[str, Any]:
-    """Returns a text and its explanations with places in characters, too; without
-    changes if these were not looked for."""
+    """Returns a text and its explanations, with places in characters, too."""
     reports = []
     for explanation in explanations:
         report = _with_characters(doc, asdict(explanation))
@@ -63,8 +62,7 @@ def print_explanations(
     top: int,
     has_changes: bool,
 ) -> None:
-    """Prints a table of the `top` contributions for each explanation, or that there is
-    no span, of a label if one was given."""
+    """Prints the `top` contributions of explanations, or that there is no span."""
     print(f"\n{clean(doc.text)}")
     if not explanations:
         reason = "no span was predicted"

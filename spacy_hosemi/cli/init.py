@@ -98,8 +98,7 @@ def init_cli(
 
 
 def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:
-    """Returns the lists of a folder, and why files cannot be read; exits if it has no
-    list."""
+    """Returns the lists of a folder, and why files are not read; exits without any."""
     from ..configs.lists import NO_FOLDER, find_lists, unfit_for_config
 
     if folder is None:

@@ -17,8 +17,7 @@ _MANY = 1_000_000_000
 
 
 def argument(name: str, help: str, default: Any = ..., **more: Any) -> Any:
-    """Declares an argument by the name that its help has for it; needed if it has no
-    default."""
+    """Declares an argument by its name in the help; needed if it has no default."""
     return typer.Argument(default, metavar=name, help=help, **more)
 
 
@@ -45,8 +44,7 @@ def _refuse_nan(value: Any) -> Any:
 
 
 def _read_corpus(param: typer.CallbackParam, path: Path | None) -> Path | None:
-    """Returns the .spacy file to read, for "-" one with what standard input has; exits
-    with a message if there is none."""
+    """Returns the .spacy file to read, a copy of standard input for "-"; or exits."""
     if path is None:
         return None
     path = as_file(path, ".spacy")

@@ -250,8 +250,7 @@ def _check_files(
 def _digests(
     nlp: Language, pipe: Any, of_model: Any, files: Sequence[str], values: Any
 ) -> dict[str, str]:
-    """Returns digests of what a part is begun with, by how it is called if it differs
-    when --resume goes on."""
+    """Returns digests of what must not differ when --resume goes on, by its name."""
     from ..component.fingerprint import fingerprint
     from ..component.saved_files import digest_of_file
 
@@ -349,8 +348,7 @@ def _check_setters(nlp: Language, model: str, form: str, needing: list[str]) -> 
 def _export_fields(
     form: RecordFormat, model: str, pipe: HighOrderSemiCRF | None, labels: Sequence[str]
 ) -> Mapping[str, str]:
-    """Returns for each label the field of a reference; exits if references cannot be
-    written."""
+    """Returns the field of references of each label; exits if none can be written."""
     from ..formats.references.fields import COMMON_LABELS
     from ..formats.writers.references import check_libraries
 

@@ -160,8 +160,7 @@ def select_cli(
 def _tasks(
     nlp: Language, pipe: HighOrderSemiCRF, chosen: Sequence[tuple[int, Doc]], k: int
 ) -> Iterator[ExtractedRecord]:
-    """Yields the k best segmentations of each numbered document, without its
-    annotation."""
+    """Yields the k best segmentations of numbered documents, whatever their gold."""
     from ..component.examples import without_annotation
     from ..component.extraction import record_of
 

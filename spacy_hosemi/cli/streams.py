@@ -74,8 +74,7 @@ class CommandGroup(TyperGroup):
 
 @contextmanager
 def _warnings_for_people() -> Iterator[None]:
-    """Shows warnings that have a code, ours and spaCy's, without the place in the
-    program that gives them."""
+    """Shows warnings with a code, ours and spaCy's, without their place in the code."""
     format_warning = warnings.formatwarning
 
     def shown(message: Warning | str, *where: Any, **more: Any) -> str:
@@ -92,8 +91,7 @@ def _warnings_for_people() -> Iterator[None]:
 
 @contextmanager
 def _ending_when_told() -> Iterator[None]:
-    """Ends by SIGTERM as by an error, so that nothing half is left; not where that is
-    ignored, nor in a thread."""
+    """Ends by SIGTERM as by an error, where it is not ignored and not in a thread."""
     before = signal.getsignal(signal.SIGTERM)
     with suppress(ValueError):
         if before == signal.SIG_DFL:
@@ -214,8 +212,7 @@ class FaultLog:
 
 @contextmanager
 def log_faults(path: str | Path | None, overwrite: bool = True) -> Iterator[FaultLog]:
-    """Opens a log for faults that come one by one; in the end it says how many were not
-    shown."""
+    """Opens a log for faults; says in the end how many were not shown."""
     with open_output(path, overwrite) if path is not None else nullcontext() as file:
         log = FaultLog(cast(TextIO | None, file))
         yield log
@@ -226,8 +223,7 @@ def log_faults(path: str | Path | None, overwrite: bool = True) -> Iterator[Faul
 
 
 def is_file(path: str | Path) -> bool:
-    """Returns whether a file has this name, or a named pipe, such as a shell makes of
-    <(command); a pipe can be read only once."""
+    """Returns whether there is such a file, or named pipe, which is read only once."""
     try:
         return Path(path).is_file() or Path(path).is_fifo()
     except (OSError, ValueError):  # too long, or a character that no name has
@@ -274,8 +270,7 @@ def as_file(path: Path, suffix: str) -> Path:
 
 
 def write_text(text: str, path: str | Path, overwrite: bool) -> None:
-    """Writes a text, see `open_output`, and says so on standard error unless it went to
-    standard output."""
+    """Writes a text, see `open_output`; says so if it went to a file."""
     with open_output(path, overwrite) as file:
         file.write(text)
     if str(path) != "-":

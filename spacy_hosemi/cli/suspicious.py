@@ -124,8 +124,7 @@ def suspicious_cli(
 
 
 def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
-    """Returns what documents of one part have in common; exits if a document has no
-    group."""
+    """Returns what documents of one part share; exits if a document has no group."""
     from ..component.folds import words_of
     from ..labels.alignment import group_of
 

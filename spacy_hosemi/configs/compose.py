@@ -1,5 +1,4 @@
-"""Composes a config with comments from the base, what differs for a kind of text, and
-the lists that there are."""
+"""Composes a config from the base, what differs for a kind of text, and lists."""
 
 from __future__ import annotations
 

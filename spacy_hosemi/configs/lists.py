@@ -13,8 +13,7 @@ from spacy.util import registry
 from ..features.gazetteers.packages import SOURCES, installed_lists
 from ..features.gazetteers.readers import SUFFIXES, make_gazetteer_reader
 
-# Tables of spacy-lookups-data: what of them is read (clusters by size), and the lookups
-# that must be there.
+# What is read of tables of spacy-lookups-data, of clusters by size.
 TABLES = {
     "cluster": {
         "@misc": "spacy_hosemi.table.v1",
@@ -24,16 +23,15 @@ TABLES = {
     "frequency": {"@misc": "spacy_hosemi.table.v1", "attr": "ORTH"},
     "case": {"@misc": "spacy_hosemi.table.v1", "attr": "LOWER"},
 }
-# Which lists of packages helped (docs/dictionaries.md); with other kinds of texts all
-# are tried.
+# Lists of packages that helped (docs/dictionaries.md); for other kinds all are tried.
 USEFUL: dict[str, tuple[str, ...]] = {
     "references": ("first_names", "family_names"),
     "affiliations": ("countries", "cities"),
     "addresses": (),
     "characters": (),
 }
-_LOOKUPS = {"cluster": "lexeme_cluster", "frequency": "lexeme_prob"}
-_LOOKUPS["case"] = "lexeme_prob"
+# The lookups that a table needs; all others are of "lexeme_prob".
+_LOOKUPS = {"cluster": "lexeme_cluster"}
 
 # Files that stand beside lists and are none.
 _ABOUT = re.compile(r"licen[cs]e|read.?me|copying|notice|authors|sources", re.I)
@@ -106,15 +104,13 @@ def _free_name(stem: str, taken: Iterable[str]) -> str:
 
 
 def are_codes(entries: Sequence[str]) -> bool:
-    """Returns whether entries are short and in capitals, such as IN, ME and OR:
-    in lower case they would be words."""
+    """Returns whether entries are codes such as IN and OR, no words in lower case."""
     n = sum(x.isupper() and len(x) <= _MAX_CODE for x in entries)
     return 10 * n >= 9 * max(len(entries), 1)
 
 
 def package_lists(kind: str, lang: str, taken: Iterable[str] = ()) -> list[NamedList]:
-    """Returns the lists of installed packages that may help with a
-    kind of texts, but those whose names are taken."""
+    """Returns lists of installed packages that may help; no names that are taken."""
     useful = USEFUL.get(kind, tuple(SOURCES))
     names = [x for x in installed_lists() if x in useful and x not in taken]
     return [NamedList(name, lang=lang) for name in names]
@@ -123,4 +119,4 @@ def package_lists(kind: str, lang: str, taken: Iterable[str] = ()) -> list[Named
 def package_tables(lang: str) -> list[str]:
     """Returns the tables that installed packages have for a language."""
     lookups = registry.lookups.get_all().get(lang, {})
-    return [name for name in TABLES if _LOOKUPS[name] in lookups]
+    return [x for x in TABLES if _LOOKUPS.get(x, "lexeme_prob") in lookups]

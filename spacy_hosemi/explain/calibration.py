@@ -1,5 +1,4 @@
-"""Whether eight of ten entities with confidence .8 are right, and the settings that
-correct it if not; a picture of both."""
+"""Measures whether 8 of 10 entities with confidence .8 are right, and corrects that."""
 
 from __future__ import annotations
 
@@ -52,11 +51,9 @@ class Reliability:
     """How far confidences at a temperature can be trusted."""
 
     temperature: float
-    # Expected calibration error: the mean difference of `confidence` and `right` of the
-    # bins, weighted by `n`.
+    # Expected calibration error: the mean of |confidence - right|, weighted by `n`.
     error: float
-    # The mean of - log p, in nats; p is the confidence of a right entity, or 1 - the
-    # confidence of a wrong one.
+    # The mean of - log p, in nats; p = confidence, 1 - confidence of a wrong entity.
     log_loss: float
     bins: list[Bin]  # without empty ones
 
@@ -91,9 +88,8 @@ def log_loss(judged: JudgedSpans) -> float:
 
 
 def choose_temperature(judge_at: Callable[[float], JudgedSpans]) -> float | None:
-    """Returns the temperature with the lowest log loss, with two decimals; None if all
-    entities are right, or none is: then the loss has no minimum. `judge_at` judges the
-    same entities at a temperature."""
+    """Returns the temperature with the lowest log loss, with two decimals, of entities
+    as `judge_at` judges them; None without a minimum: all are right, or none is."""
     from scipy.optimize import minimize_scalar
 
     right = judge_at(1.0).is_right
@@ -216,8 +212,7 @@ def _choose_expected_f1(
 
 
 def _missed(points: Mapping[str, Point], **wanted: float | None) -> Iterator[str]:
-    """Yields a note on each wanted precision or recall that no min_confidence
-    reaches."""
+    """Yields a note on each precision or recall that no min_confidence reaches."""
     for figure, least in wanted.items():
         for of_what, point in points.items():
             value = getattr(point, figure)
@@ -234,8 +229,7 @@ _COLOURS = ("#999999", "#d55e00")
 
 def draw_calibration(path: str | Path, calibration: Calibration) -> None:
     """Draws a reliability diagram, and precision, recall and F1 by threshold, to a file
-    that ends in one of ENDINGS and is replaced. Raises ImportError HS100 if matplotlib
-    is not installed."""
+    that ends in one of ENDINGS. Raises ImportError HS100 without matplotlib."""
     try:
         import matplotlib
         from matplotlib.figure import Figure

@@ -23,10 +23,9 @@ _TOGETHER = 200
 
 @dataclass(frozen=True)
 class Difference:
-    """A score of two pipelines, from 0 to 1. The difference, second - first, lies
-    between `low` and `high` in 95 % of the draws; `p` is two-sided: twice the share of
-    draws in which the pipeline with the lower score reaches or passes the other one,
-    from 2 / n_draws to 1."""
+    """A score of two pipelines, from 0 to 1. In 95 % of the draws second - first lies
+    between `low` and `high`; `p`, from 2 / n_draws to 1, is twice the share of draws in
+    which the pipeline with the lower score reaches or passes the other one."""
 
     first: float
     second: float
@@ -37,8 +36,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class ChangedSpan:
-    """A span that one of two pipelines predicts, in characters; documents are numbered
-    from 0, and a gold span is right."""
+    """A span in characters that one of two pipelines predicts; a gold one is right."""
 
     document: int
     start: int
@@ -56,8 +54,7 @@ class Comparison:
     n_records: int  # documents whose annotation is complete
     n_spans: int  # of the gold
     f1: Difference  # of exact spans with exact labels, over all documents
-    # The share of records all of whose spans are exact, without other ones; None if
-    # there are no complete documents.
+    # The share of exact records; None if there are no complete documents.
     records: Difference | None
     labels: dict[str, Difference]  # F1 of each
     n_of_label: dict[str, int]  # spans of the gold
@@ -111,9 +108,8 @@ _Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 def differences(
     scores: Sequence[tuple[_Score, NDArray[np.float64]]], n_draws: int, seed: int
 ) -> list[Difference]:
-    """Compares two pipelines by scores, all on the same draws of the paired bootstrap.
-    `scores`: for each, a function of counts summed over D documents, and these counts,
-    float64 [D, C]."""
+    """Compares two pipelines by scores on the same draws of the paired bootstrap. Each
+    score is a function of sums over documents, and what is summed, float64 [D, C]."""
     rng, n = np.random.default_rng(seed), len(scores[0][1])
     of_draws: list[list[NDArray[np.float64]]] = [[] for _ in scores]
     for start in range(0, n_draws, _TOGETHER):

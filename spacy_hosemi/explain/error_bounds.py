@@ -15,8 +15,7 @@ from .guarantees import Chosen, choose_for_records, choose_for_spans, least_samp
 
 
 class ErrorBound(NamedTuple):
-    """At most a share `error` of the accepted answers is wrong, but with probability
-    `delta`, over the choice of the documents."""
+    """At most a share `error` of what is accepted is wrong, but with P = `delta`."""
 
     error: float
     delta: float
@@ -39,10 +38,9 @@ def check_results(
     group: str | None = None,
 ) -> list[DocumentResult]:
     """Returns the results by which a threshold can be chosen: of documents with
-    complete annotation, and whose probability is known. Raises ValueError if there are
-    too few documents or groups (HS352), training or calibration has seen some (HS353),
-    the gold has no label that the pipeline has (HS354) or no span (HS355), or a
-    document has no group (HS357)."""
+    complete annotation, and whose probability is known. Raises ValueError: HS352 too
+    few documents or groups, HS353 training or calibration has seen some, HS354 no label
+    that the pipeline has, HS355 no span, HS357 a document without a group."""
     if not any(x.gold for x in results):
         raise ValueError(Errors.HS355)
     of_pipeline = [*labels]
@@ -71,8 +69,7 @@ def check_results(
 
 
 def _units(results: Sequence[DocumentResult]) -> list[int]:
-    """Returns the number of the group of each result, from 0; results without one are
-    groups of their own."""
+    """Numbers the groups of results from 0; one without a group is a group."""
     numbers: dict[int | str, int] = {}
     keys = (k if x.group is None else x.group for k, x in enumerate(results))
     return [numbers.setdefault(key, len(numbers)) for key in keys]
@@ -82,9 +79,8 @@ def guarantee_records(
     results: Sequence[DocumentResult], bound: ErrorBound, digest: str
 ) -> tuple[Guarantee, Chosen]:
     """Returns a threshold for whole records from `check_results`: a record is wrong if
-    it has a wrong span, or lacks one. Those of a group are tested as the spans of a
-    record are. `digest`: see `fingerprint`. Raises ValueError HS356 if no threshold
-    keeps the bound."""
+    it has a wrong span, or lacks one. A group is tested as a record with its spans is.
+    `digest`: see `fingerprint`. Raises ValueError HS356 without a threshold."""
     confidence = np.array([x.record_confidence for x in results], float)
     is_wrong = np.array([x.predicted != x.gold for x in results])
     units = np.array(_units(results))
@@ -108,10 +104,9 @@ def guarantee_spans(
 ) -> tuple[Guarantee, dict[str, Chosen]]:
     """Returns thresholds for spans of `check_results`, and what was chosen for each
     label: a span is wrong if none in the gold has the same borders and label; one that
-    is missed is not. The bound is kept for each of `labels`, delta being shared out
-    among them, and those for which no threshold keeps it are not accepted; or else for
-    all spans together. Raises ValueError HS356 if no threshold keeps the bound for any
-    label."""
+    is missed is not. The bound is kept for all spans together, or for each of `labels`,
+    which share delta; where no threshold keeps it, spans of the label are not accepted.
+    Raises ValueError HS356 if no threshold keeps the bound for any label."""
     names = [""] if labels is None else [*labels]
     shared = bound._replace(delta=bound.delta / len(names))
     chosen = {label: _choose(results, label, shared) for label in names}

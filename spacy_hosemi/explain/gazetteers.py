@@ -41,8 +41,7 @@ class ListInfo:
 
 @dataclass(frozen=True)
 class FoundEntry:
-    """An entry that occurs in a document: tokens, half-open, the words that were
-    compared, and the text of the tokens."""
+    """An entry in a document: tokens, half-open, the compared words, and the text."""
 
     start: int
     end: int
@@ -52,8 +51,7 @@ class FoundEntry:
 
 @dataclass(frozen=True)
 class SimilarEntry:
-    """A segment of a document, in tokens, half-open, the entry that it resembles most,
-    and its text."""
+    """A segment in tokens, half-open, the entry that it resembles most, its text."""
 
     start: int
     end: int
@@ -94,9 +92,8 @@ def compare_entries(old: Trie, new: Trie) -> dict[str, int]:
 
 
 def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry]:
-    """Returns the entries of a list that occur in a document, which has the annotation
-    that the list compares, such as lemmas; by start, then by length, overlapping ones
-    too."""
+    """Returns the entries of a list in a document that has what the list compares, such
+    as lemmas; by start, then by length, overlapping ones too."""
     lists, (read, places) = pipe.weights.extractor.gazetteers, as_read(pipe, doc)
     matches, entries = lists.matches([read])[name], []
     for i, j in sorted(zip(matches.start.tolist(), matches.end.tolist())):
@@ -148,12 +145,11 @@ def _rows_by_list(weights: WeightState) -> defaultdict[str, list[int]]:
 
 
 def _memory(trie: Trie, fuzzy: FuzzyIndex | None) -> int:
-    """Returns the bytes of a trie, whose hash table has 4 bytes a slot, and of a fuzzy
-    index."""
+    """Returns the bytes of a trie, with a hash table, and of a fuzzy index."""
     n_slots = 16
     while n_slots < 2 * len(trie.keys):
         n_slots *= 2
-    n_bytes = trie.keys.nbytes + trie.source.nbytes + 4 * n_slots
+    n_bytes = trie.keys.nbytes + trie.source.nbytes + 4 * n_slots  # int32
     if fuzzy is not None:
         n_bytes += sum(map(sys.getsizeof, fuzzy.texts)) + fuzzy.index.nbytes
     return n_bytes

@@ -19,9 +19,8 @@ from .operating_points import short_between
 # Records are equally probable if they are with this many decimals.
 DECIMALS = 12
 
-# The sequence of tests of records begins with this share of them, or later; and where
-# one wrong record, such as an error of the gold, does not end it, if that is among the
-# first third.
+# Tests of records begin with this share of them, or later: where one wrong record, such
+# as an error of the gold, does not end them, if that is among the first third.
 _FIRST_SHARE, _LAST_FIRST_SHARE = 0.1, 1 / 3
 
 # The number of bets on spans; each bet is half of the one before.
@@ -40,16 +39,14 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Chosen:
-    """A threshold that keeps a promise: what is at least so probable is accepted. None:
-    no threshold could be shown to keep it."""
+    """A threshold that keeps a promise: what is at least so probable is accepted."""
 
-    threshold: float | None
+    threshold: float | None  # None: none could be shown to keep it
     n_tested: int  # the records or spans of the test
     n_accepted: int = 0  # those of them that are accepted
     n_wrong: int = 0  # those of these that are wrong
     most: int = 0  # the most spans of a record that are accepted; 0: any number
-    # With no threshold: about how many records like these would do; None: more of them
-    # would not help.
+    # Without a threshold: how many such records would do; None: more would not help.
     n_needed: int | None = None
 
 
@@ -62,8 +59,7 @@ def least_sample(error: float, delta: float) -> int:
 def choose_for_records(
     confidence: Floats, is_wrong: Bools, error: float, delta: float
 ) -> Chosen:
-    """Returns the lowest threshold that keeps the promise for records, see the head of
-    this module."""
+    """Returns the lowest threshold that keeps the promise for records."""
     from scipy.stats import binom
 
     values, order = _descending(confidence)
@@ -87,8 +83,7 @@ def choose_for_records(
 
 
 def _first_test(n: int, error: float, delta: float) -> int:
-    """Returns how many of n records the first test accepts. It must not depend on what
-    is tested."""
+    """Returns how many of n records the first test accepts, whichever these are."""
     from scipy.stats import binom
 
     counts = np.arange(int(_LAST_FIRST_SHARE * n) + 1)
@@ -173,9 +168,8 @@ def choose_for_spans(
     delta: float,
     seed: int = 0,
 ) -> Chosen:
-    """Returns the lowest threshold that keeps the promise for spans, see the head of
-    this module. `record` has for each span the number of its record, from 0;
-    `n_records` counts those that have no spans, too."""
+    """Returns the lowest threshold that keeps the promise for spans. `record` has for
+    each the number of its record, from 0; some of `n_records` may have no spans."""
     values, order = _descending(confidence)
     spans = _Spans(record[order], values, is_wrong[order])
     is_scout = np.zeros(n_records, bool)
@@ -231,9 +225,8 @@ def _thresholds(
 
 
 def _log_capitals(spans: _Spans, error: float, bets: Floats) -> Floats:
-    """Returns what each bet against "more than `error` of the spans are wrong" has won,
-    as the log of its capital, float64 [S, number of bets]: in row s all spans up to s
-    are accepted."""
+    """Returns the log of the capital of each bet against "more than `error` of the
+    spans are wrong", float64 [S, bets]: in row s all spans up to s are accepted."""
     n_wrong = spans.sums_before(spans.is_wrong.astype(np.intp))
     before = n_wrong - error * spans.ranks()
     after = before + spans.is_wrong - error
@@ -242,8 +235,7 @@ def _log_capitals(spans: _Spans, error: float, bets: Floats) -> Floats:
 
 
 def _mixed(log_capitals: Floats) -> Floats:
-    """Returns the log of the capital of all bets, which begin with 1 together: float64
-    [..] of [.., bets]."""
+    """Returns the log of the capital of all bets together, [..] of [.., bets]."""
     shares = 0.5 ** np.arange(1, _N_BETS + 1)
     log_shares = np.log(shares / shares.sum())
     return np.asarray(np.logaddexp.reduce(log_capitals + log_shares, axis=-1))

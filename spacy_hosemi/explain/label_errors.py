@@ -1,8 +1,7 @@
 """Gold that is probably wrong: judged by models that have not seen it.
 
 The evidence against a record is the log of the odds that exactly one place of it is
-wrong, all other spans being right: a sum of partition functions under constraints over
-P(exactly the gold spans), see docs/model.md.
+wrong, all other spans being right, by constrained sums: see docs/model.md.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ from ..prediction.flat_decoder import FlatDecoder
 from ..prediction.record_probability import log_probability
 from .mistakes import mistakes_of
 
-# What is wrong with the gold, if the model is right, by the kind of `Mistake` that its
-# answer would be.
+# What is wrong with the gold if the model is right, by the kind of its `Mistake`.
 KINDS = {"spurious": "missing", "missed": "extra", "wrong label": "label"}
 BORDER = "border"
 
@@ -87,13 +85,11 @@ def cross_fitted(
 ) -> Iterator[tuple[HighOrderSemiCRF, list[int], list[Example]]]:
     """Yields for each fold of documents with gold a component that was trained on the
     others, the places of the documents of the fold, and these with their gold. Raises
-    KeyboardInterrupt at the first Ctrl-C, and ValueError HS254 if the config does not
-    fit by L-BFGS.
+    KeyboardInterrupt at the first Ctrl-C, ValueError HS254 without a fit by L-BFGS.
 
-    Where the config says l2 = "auto", the default penalty is taken; lengths are limited
-    by the longest span of all documents; and words are read as they stand
-    (clean_text = false), so that spans are in tokens of the documents.
-    `numbers` has the fold of each document."""
+    For l2 = "auto" the default penalty is taken; the longest span of all documents
+    limits lengths; and words are read as they stand (clean_text = false), so that spans
+    are in tokens of the documents. `numbers` has the fold of each document."""
     labels = sorted({ent.label_ for doc in docs for ent in doc.ents})
     config = nlp.config.interpolate()
     component = config["components"][name]
@@ -159,8 +155,7 @@ def _judge(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> LabelError:
 
 
 def _places(batch: Batch, k: int, gold: list[Span], log_gold: float) -> list[_Place]:
-    """Returns each gold span of an instance, and what is beside them; the whole
-    instance, if its gold is impossible."""
+    """Returns gold spans, and what is beside them; all of them, if impossible."""
 
     def log_z(required: Sequence[Span]) -> float:
         limits = _required(required, batch, k)
@@ -185,8 +180,7 @@ def _required(spans: Sequence[Span], batch: Batch, k: int) -> Constraints:
 
 
 def _changed(batch: Batch, place: _Place) -> tuple[list[Span], list[Span]]:
-    """Returns the gold spans of a place and what is most probable there instead, in
-    tokens of the document."""
+    """Returns spans and what is most probable instead, in tokens of the document."""
     _, k, wrong, right = place
     inventory, instance = batch.source.inventory, batch.instance(k)
     spans = [x for span in wrong for x in below(span, inventory)]

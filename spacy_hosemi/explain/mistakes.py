@@ -57,8 +57,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Mistakes:
-    """All mistakes in some documents, and how many gold, predicted and right spans they
-    have."""
+    """All mistakes in some documents, and counts of their spans."""
 
     n_documents: int  # without missing annotation
     n_exact: int  # those of them without a mistake
@@ -66,8 +65,7 @@ class Mistakes:
     n_found: int
     n_right: int
     mistakes: list[Mistake]  # the most confident ones first
-    # By the label of gold spans, the labels of the predicted spans that overlap them
-    # with another label.
+    # By label of gold spans, the other labels of predicted spans that overlap them.
     confusion: dict[str, dict[str, int]]
     # Gold spans by their words and by their length, and documents by their length.
     shares: list[Share]
@@ -188,8 +186,7 @@ def _kind(gold: Sequence[Characters], predicted: Sequence[Characters]) -> str:
 def _shares_of_spans(
     results: Sequence[DocumentResult], seen: Seen | None
 ) -> Iterator[Share]:
-    """Yields gold spans by what training has shown, and by the number of their
-    words."""
+    """Yields gold spans by what training has shown, and by their number of words."""
     spans = [
         (words_of(result.text[i:j]), y, (i, j, y) in result.predicted)
         for result in results

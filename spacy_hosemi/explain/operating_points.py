@@ -15,8 +15,7 @@ from ..prediction.thresholds import LabelThresholds, Thresholds, least_of
 
 @dataclass(frozen=True)
 class Point:
-    """How many entities a min_confidence or an expected_f1 leaves, and their scores, 0
-    to 1; 0 if there are none."""
+    """How many entities a min_confidence or an expected_f1 leaves, and their scores."""
 
     n: int
     precision: float
@@ -40,9 +39,8 @@ def try_thresholds(judged: JudgedSpans, thresholds: Thresholds) -> Point:
 def choose_threshold(
     judged: JudgedSpans, *, precision: float | None = None, recall: float | None = None
 ) -> float:
-    """Returns the threshold with the highest F1; or the lowest one that reaches a
-    precision, or the highest one that reaches a recall; if none does, the one that
-    comes nearest. It has few decimals."""
+    """Returns the threshold with the highest F1, or the lowest (highest) that reaches a
+    precision (recall) or comes nearest; with few decimals."""
     values, n_right, n_kept = _cumulated(judged)
     if not len(values):
         return 0.0

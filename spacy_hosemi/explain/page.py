@@ -106,15 +106,13 @@ class Card:
 
     @property
     def instead(self) -> list[tuple[str, str]]:
-        """Label and text of the spans that only the best segmentation without it
-        has."""
+        """Label and text of what only the best segmentation without it has."""
         spans = self.explanation.instead if self.explanation else ()
         return [(label, self.tokens.doc[i:j].text) for i, j, label in spans]
 
 
-# A part of a text in which nothing begins or ends; in each line below the text the
-# alternative that it is a part of; those of them that begin here; and the mark before
-# their numbers.
+# A part of a text in which nothing begins or ends; the alternative in each line below
+# it; those of these that begin here; and the mark before their numbers.
 Piece = tuple[str, list[Card | None], list[Card], str]
 # The text of a document: answers, and what is between them.
 Parts = list[tuple[Card | None, list[Piece]]]
@@ -292,8 +290,7 @@ def mistakes_page(
     n_examples: int = 50,
     title: str = "Mistakes",
 ) -> str:
-    """Returns a page of the mistakes in documents, with the most confident ones of each
-    kind as examples."""
+    """Returns a page of mistakes, with the most confident ones of each kind."""
     counts = mistakes.by_kind()
     kinds = []
     for kind in sorted(counts, key=lambda kind: -counts[kind].total()):

@@ -24,10 +24,9 @@ SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
 
 @dataclass(frozen=True)
 class Pruned:
-    """A component with fewer weights: those up to the absolute value `below` became 0,
-    a share of them, and so many features, weights, patterns and states are left. The
-    folder of the saved component has `mb` MB (10^6 bytes); `f1` is the micro-F1 of
-    entities, 0 to 1, or None without data."""
+    """What a component has left after weights up to the absolute value `below` became
+    0: a share of the weights, and numbers of each. Its saved folder has `mb` MB (10^6
+    bytes); `f1` is the micro-F1 of entities, 0 to 1, or None without data."""
 
     below: float
     share: float
@@ -40,8 +39,8 @@ class Pruned:
 
 
 def find_threshold(pipe: HighOrderSemiCRF, keep: float) -> float:
-    """Returns the threshold for `HighOrderSemiCRF.prune` that keeps a share, 0 to 1, of
-    the weights of a trained component."""
+    """Returns the threshold for `HighOrderSemiCRF.prune` that keeps a share of weights,
+    0 to 1."""
     sizes = np.sort(np.abs(pipe.get_weights()))
     n_lost = min(round((1.0 - keep) * len(sizes)), len(sizes))
     return float(sizes[n_lost - 1]) if n_lost else 0.0

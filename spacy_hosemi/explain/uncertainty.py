@@ -1,5 +1,4 @@
-"""Which documents to annotate next: those that a component is least sure of, and that
-are not like each other."""
+"""Chooses what to annotate next: documents of which a component is least sure."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ class Uncertain:
         return self.uncertainty / max(self.n_tokens, 1)
 
 
-# The entropy of the distribution over segmentations; or minus the log probability of
-# the most probable one.
+# Of the distribution over segmentations; of the most probable one, - log probability.
 MEASURES: dict[str, Callable[[HighOrderSemiCRF, Doc], float]] = {
     "entropy": lambda pipe, doc: pipe.entropy(doc),
     "least-confident": lambda pipe, doc: 0.0 - pipe.kbest(doc, 1)[0].log_probability,

@@ -30,8 +30,7 @@ Mask = NDArray[np.bool_]
 # others below it has two nodes: one for all of them, and one named "... itself".
 Column = tuple[str, Rows, Floats]
 
-# Label trees with more nodes than this have columns for the top level alone, unless
-# labels are asked for.
+# Label trees with more nodes show columns of the top level and of `labels` alone.
 MAX_NODES = 100
 
 
@@ -47,8 +46,7 @@ class FeatureWeight:
 
 @dataclass(frozen=True)
 class WeightRow:
-    """A feature, as in `FeatureWeight`, and its weights by column, without those that
-    are 0; descending."""
+    """A feature, and its weights by column, descending, without those that are 0."""
 
     feature: str
     docs: int
@@ -66,9 +64,8 @@ class PatternWeight:
 
 @dataclass(frozen=True)
 class TransitionWeight:
-    """The weight of a feature, as in `FeatureWeight`, for a pattern of labels or tags,
-    "^" for the begin, which is added where a segment that completes the pattern reads
-    the feature."""
+    """The weight of a feature for a pattern of labels or tags, "^" for the begin: it is
+    added where a segment that completes the pattern reads the feature."""
 
     feature: str
     pattern: tuple[str, ...]
@@ -164,10 +161,9 @@ def strongest_patterns(
     top: int = 10,
     negative: bool = False,
 ) -> list[PatternWeight]:
-    """Returns the label patterns with the highest weights, at most `top`, in descending
-    order, but no forbidden ones; with `negative` also at most as many with the lowest
-    weights below 0. `labels` leave patterns with one of these; if empty, all. Raises
-    ValueError HS042 for an unknown label."""
+    """Returns the label patterns with the highest weights, at most `top`, descending,
+    no forbidden ones; with `negative` as many with the lowest weights below 0. `labels`
+    leave patterns with one of these. Raises ValueError HS042 for an unknown label."""
     patterns = _patterns(pipe, labels)
     values = np.array([pattern.weight for pattern in patterns])
     return [patterns[k] for k in _strongest(values, top, negative)]
@@ -183,8 +179,7 @@ def strongest_transitions(
     negative: bool = False,
 ) -> list[TransitionWeight]:
     """Returns the highest weights of features for label patterns, in descending order;
-    `role` and `text` are as in `strongest_features`, all else as in
-    `strongest_patterns`."""
+    arguments and errors are as in `strongest_features` and `strongest_patterns`."""
     weights = pipe.weights
     has_label = _pattern_filter(pipe, labels)
     is_wanted = _matching(weights, role, text)
@@ -213,9 +208,8 @@ def weight_families(
 ) -> list[Family]:
     """Returns the share in the squared weights of each template, of each size of label
     patterns, and of lengths, in descending order. Shares are those of all weights in
-    the columns of `labels`, or in all columns, whatever `role` and `text`, which are as
-    in `strongest_features` and leave out patterns and lengths. Raises ValueError HS042
-    for an unknown label or role."""
+    the columns of `labels`, if there are any; with `role` or `text` only templates are
+    listed. Arguments and errors are as in `strongest_features`."""
     weights = pipe.weights
     columns = _columns(pipe, labels, with_transitions=True)
     squares, largest = _sizes(weights, columns)

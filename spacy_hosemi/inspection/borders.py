@@ -1,5 +1,4 @@
-"""Where spans begin and end: tokens, whitespace, separators, brackets; other annotation
-beside entities."""
+"""Judges where spans begin and end, and annotation beside entities."""
 
 from __future__ import annotations
 
@@ -128,8 +127,7 @@ def _at(inner: str, outer: str, n: int) -> _Separator:
 
 
 def _brackets(part: CorpusPart) -> Iterator[Finding]:
-    """Yields spans with one bracket of a pair, whose other bracket stands next to
-    them."""
+    """Yields spans with one bracket of a pair, beside which the other one stands."""
     cut = [_named(x) for x in part.spans if _is_cut(x)]
     text = (
         "{share} spans have one bracket of a pair, and the other one stands beside them"

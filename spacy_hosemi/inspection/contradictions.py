@@ -1,5 +1,4 @@
-"""The same text again: spans and documents with other labels; documents that are there
-twice, in one part or in both."""
+"""Finds equal texts with other labels, and documents that are there twice."""
 
 from __future__ import annotations
 
@@ -36,8 +35,7 @@ def judge_contradictions(part: CorpusPart) -> list[Finding]:
 def _labels_of_texts(
     part: CorpusPart,
 ) -> tuple[dict[str, Counter[str]], dict[str, Span]]:
-    """Returns the labels of texts of spans that have two, each of them twice or more,
-    and the first span of each text."""
+    """Returns texts with two labels or more, counted, and the first span of each."""
     labels: dict[str, Counter[str]] = defaultdict(Counter)
     first: dict[str, Span] = {}
     keys: dict[str, str] = {}
@@ -55,8 +53,7 @@ def _labels_of_texts(
 
 
 def _other_labels(part: CorpusPart) -> Iterator[Finding]:
-    """Yields texts of spans with two labels. A number is a volume here and a page
-    there: it says nothing."""
+    """Yields texts of spans with two labels; no numbers, which may be anything."""
     texts, first = _labels_of_texts(part)
     yield from _abbreviated(texts)
     texts = {
@@ -79,8 +76,7 @@ def _other_labels(part: CorpusPart) -> Iterator[Finding]:
 
 
 def _abbreviated(texts: dict[str, Counter[str]]) -> Iterator[Finding]:
-    """Yields labels that begin alike, such as vol and volume, or author and authors,
-    and have texts in common."""
+    """Yields labels such as vol and volume that have texts of spans in common."""
     pairs = Counter(
         pair
         for of_text in texts.values()
@@ -139,8 +135,7 @@ def _left_out(part: CorpusPart) -> Iterator[Finding]:
 
 
 def _is_name(text: str) -> bool:
-    """Returns whether a token is a word, be it of one Chinese letter, and no Roman
-    number."""
+    """Returns whether a token is a word, maybe a Chinese letter, no Roman number."""
     is_word = _is_word(text) or (text.isalpha() and text >= FIRST_HAN)
     return is_word and re.fullmatch("(?i)[ivxl]+[.,]?", text) is None
 
@@ -151,8 +146,7 @@ def _is_word(text: str) -> bool:
 
 
 def _outside(doc: Doc, wanted: dict[str, list[Words]]) -> Iterator[Words]:
-    """Yields texts of spans that a document has where it has no span, longest first; by
-    their first word."""
+    """Yields texts of spans that stand outside of spans. `wanted`: by first word."""
     words = [token.text for token in doc]
     is_free = ~in_spans(doc) & (doc.to_array(ENT_IOB) != 0)  # 0: nobody knows
     at = 0
@@ -167,8 +161,7 @@ def _outside(doc: Doc, wanted: dict[str, list[Words]]) -> Iterator[Words]:
 
 
 def _other_documents(part: CorpusPart) -> Iterator[Finding]:
-    """Yields documents with the same text and other spans, if all of their tokens are
-    annotated."""
+    """Yields documents with the same text and other spans, all tokens annotated."""
     seen: dict[str, tuple[str, set[tuple[int, int, str]]]] = {}
     different = []
     for (place, doc), whole in zip(part, part.texts):

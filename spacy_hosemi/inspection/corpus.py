@@ -85,15 +85,12 @@ class CorpusPart:
 
     @cached_property
     def keys(self) -> list[str]:
-        """Of each document the letters and digits of its clean words, in lower case:
-        equal ones are the same text."""
+        """Of each document its text, `squeezed`: equal ones are the same."""
         return [squeezed(text) for text in self.texts]
 
 
 def squeezed(text: str) -> str:
-    """Returns a text without what does not tell two texts apart: case, spaces,
-    punctuation, invisible characters and forms of letters. A text of nothing else stays
-    as it is."""
+    """Returns letters and digits of a text, whatever their case and form, if any."""
     words = "".join(clean_word(word) for word in text.split()).casefold()
     return "".join(c for c in words if c.isalnum()) or words
 
@@ -153,8 +150,7 @@ def _read_texts(
 
 
 def as_examples(docs: Sequence[Doc], nlp: Language) -> list[Example]:
-    """Makes examples of the documents of a file as `spacy train` does: texts are
-    tokenized anew, given tokens stay."""
+    """Makes examples as `spacy train` does: tokenizes texts anew, keeps tokens."""
     return [Example(without_annotation(doc, nlp), doc) for doc in docs]
 
 

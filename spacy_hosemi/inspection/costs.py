@@ -35,8 +35,7 @@ COUNTED = 200_000
 # Evaluations grow as this power of the tokens: the median of seven corpora. It counts
 # as much as PRIOR samples would, of tokens that differ by a factor of e.
 POWER, PRIOR = 0.28, 1.0
-# Tokens of a sample on which some evaluations are timed: on fewer, all weights are in
-# the caches of the processor.
+# Tokens on which some evaluations are timed: weights of fewer would fit in the caches.
 TIMED = 16_000
 # The time of a long fit over that of its evaluations one by one: its documents do not
 # stay in the caches of the processor; see benchmarks/results/estimates.md.
@@ -71,16 +70,14 @@ class Cost:
     n_weights: int
     n_evaluations: int  # of objective and gradient
     n_sampled: int  # tokens of the sample on which evaluations were timed
-    # There are more weights than are allowed: rare features get none, and the estimate
-    # is rough.
+    # Rare features get no weights, which would be too many; the estimate is rough.
     is_limited: bool
     # Of the totals above, for the vectors of all tokens of train and dev.
     vector_seconds: float
     vector_megabytes: float
 
 
-# Of all documents: the numbers of features with weights, of all different ones, and of
-# those summed by document.
+# How many features have weights, how many there are, and their sum by document.
 Features = tuple[float, float, float]
 
 
@@ -148,9 +145,8 @@ def fit_all(
     n_tokens: int,
     growth: float,
 ) -> tuple[float, float]:
-    """Returns evaluations of all fits, and their CPU seconds, on all documents, by
-    samples of whole fits and a short one that was timed. There will be `growth` times
-    the weights of the last sample."""
+    """Returns evaluations of all fits, and their CPU seconds, on all documents, which
+    have `growth` times the weights of the last sample. `timed` is a short training."""
     n_evaluations = seconds = 0.0
     ratio = n_tokens / timed.n_tokens
     fits_of = zip_longest(*(sample.fits for sample in samples))
@@ -181,8 +177,7 @@ def train_samples(trainings: SampleTrainings, most: int = MOST) -> list[Sample]:
 def evaluations(
     sizes: Sequence[int], fits: Sequence[Minimized], n_tokens: int
 ) -> float:
-    """Returns evaluations of a fit on all documents, by the tokens of each sample and
-    the fit on it."""
+    """Returns evaluations of a fit on all documents, by those on samples."""
     x = np.log(np.array(sizes, float))
     y = np.log([max(fit.n_evaluations, 1) for fit in fits])
     dx, dy = x - x.mean(), y - y.mean()
@@ -192,8 +187,7 @@ def evaluations(
 
 
 def count_all(trainings: SampleTrainings) -> Features:
-    """Counts features in COUNTED tokens, and in half of them, from which all others
-    follow: the logarithm grows as before."""
+    """Counts features in COUNTED tokens and half of them; extrapolates logarithms."""
     n_tokens = sum(map(len, trainings.order))
     docs = trainings.sample(COUNTED)
     n = sum(map(len, docs))
@@ -211,8 +205,7 @@ def count_all(trainings: SampleTrainings) -> Features:
 def peak(
     traced: Sequence[Traced], features: Features, n_weights: float, n_tokens: int
 ) -> float:
-    """Returns bytes, while features are counted or while weights are fitted, of all
-    documents."""
+    """Returns the peak in bytes: features are counted, or weights are fitted."""
     last, (n_rows, n_distinct, n_by_document) = traced[-1], features
     documents = RESIDENT * last.documents / last.n_tokens * n_tokens
     waiting = min(n_by_document, max(N_SUMMED, n_distinct))
@@ -223,8 +216,7 @@ def peak(
 
 
 def of_model(traced: Sequence[Traced], n_rows: float, n_tokens: int) -> float:
-    """Returns bytes beside the documents when a fit begins: some for each token, and
-    some for each feature."""
+    """Returns bytes beside the documents when a fit begins, by tokens and features."""
     from scipy.optimize import nnls
 
     sizes = np.array([(x.n_tokens, x.n_rows) for x in traced], float)

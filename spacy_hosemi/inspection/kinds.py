@@ -1,5 +1,4 @@
-"""What kind of texts a corpus has, in numbers; which of the configs of `hosemi init`
-fits, and why."""
+"""Measures what texts a corpus has, and chooses the kind of `hosemi init` that fits."""
 
 from __future__ import annotations
 
@@ -88,8 +87,7 @@ class Fit:
     """The config that fits."""
 
     kind: str  # for `hosemi init --for`
-    # What the order of labels alone asks for; where the config has another one, the
-    # config wins until F1 on dev says otherwise.
+    # What the order of labels alone asks for; that of the config may have a higher F1.
     max_order: int
     reasons: list[str]  # why, a sentence each
 

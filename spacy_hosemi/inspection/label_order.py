@@ -4,8 +4,7 @@ Each document is its sequence of labels, with O where tokens stand between two s
 For each order k the entropy of the label of a span, given the k labels before it, O
 among them, is measured on documents that were not counted: a history that was seen once
 tells nothing there. Probabilities are interpolated with those of shorter histories
-(Witten and Bell 1991). That a span comes, and no gap or end, is taken as known: the
-text says so.
+(Witten and Bell 1991). That a span comes, and no gap or end, the text is taken to say.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ class LabelOrder:
 
 
 def label_sequence(doc: Doc) -> list[str]:
-    """Returns the labels of spans, and O for tokens between them that are no
-    whitespace."""
+    """Returns the labels of spans, and O for words between them."""
     labels, at, is_inside = [], 0, in_spans(doc)
     is_outside = [not (x or token.is_space) for x, token in zip(is_inside, doc)]
     for ent in doc.ents:
@@ -62,8 +60,7 @@ def label_sequence(doc: Doc) -> list[str]:
 
 
 def measure_order(part: CorpusPart) -> LabelOrder | None:
-    """Returns how predictable labels are; None if there are not enough documents with a
-    span: each of the folds needs one."""
+    """Returns how predictable labels are; None if there is no span in a fold."""
     pairs = [(key, doc) for key, doc in zip(part.keys, part.docs) if len(doc.ents)]
     pairs = pairs[:: max(1, len(pairs) // MAX_DOCUMENTS)]
     groups = {key: k for k, key in enumerate(dict.fromkeys(key for key, _ in pairs))}

@@ -1,5 +1,4 @@
-"""The pipeline of a config, or of the kind of config that fits a corpus, and how it is
-trained."""
+"""Makes pipelines of configs, and trains them."""
 
 from __future__ import annotations
 
@@ -38,9 +37,8 @@ def pipeline_of_kind(kind: str) -> Language:
 
 
 def pipeline_of_config(path: Path) -> Language:
-    """Returns the pipeline of a config for training, with the vectors that it names.
-    Raises ValueError if none can be made of it (HS252), or it has no component of ours
-    (HS253)."""
+    """Returns the pipeline of a config, with the vectors that it names. Raises
+    ValueError: HS252 none can be made of it, HS253 it has no component of ours."""
     try:
         config: Any = load_config(path, interpolate=False)
         nlp = load_model_from_config(config, auto_fill=True)
@@ -82,9 +80,8 @@ def settings_of(nlp: Language, name: str) -> dict[str, Any]:
 
 
 def plain_fit(settings: Mapping[str, Any], **changes: Any) -> Callable[[Any], Any]:
-    """Returns the fit of a block fit with other settings, which takes the default for
-    l2 = "auto". Ctrl-C ends what needs its weights, too: by itself a fit ends there
-    with the weights that it has."""
+    """Returns the fit of a block with other settings, which takes the default for l2 =
+    "auto". At Ctrl-C it raises KeyboardInterrupt and keeps no weights."""
     l2 = {"l2": DEFAULT} if settings.get("l2") == "auto" else {}
     fit = registry.resolve({"fit": {**settings, **l2, **changes}})["fit"]
 
@@ -105,10 +102,9 @@ def train(
     fit: Callable[[Any], Any] | None = None,
     labels: Sequence[str] | None = None,
 ) -> Language:
-    """Returns a new pipeline, of a vocabulary with the vectors that the config may
-    read, whose component was trained on documents with gold, without dev; by the
-    `plain_fit` of its config if no other one is given. Raises KeyboardInterrupt at the
-    first Ctrl-C."""
+    """Returns a new pipeline whose component was trained on documents, without dev, by
+    the `plain_fit` of its config, or another fit. `vocab` has the vectors that it may
+    read. Raises KeyboardInterrupt at the first Ctrl-C."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         nlp = load_model_from_config(config, vocab=vocab, auto_fill=True)

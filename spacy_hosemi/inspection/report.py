@@ -26,12 +26,11 @@ from .texts import judge_texts, judge_vectors
 
 @dataclass
 class PartReport:
-    """How large a part is, in tokens without whitespace, and what was found in it; of
-    dev no remarks that train has as well."""
+    """How large a part is, and what was found; of dev no remarks that train has."""
 
     path: str
     n_documents: int
-    n_tokens: int
+    n_tokens: int  # without whitespace
     n_spans: int
     findings: list[Finding] = field(default_factory=list)
 
@@ -99,8 +98,7 @@ def inspect(
 def kind_of(
     train: CorpusPart, dev: CorpusPart | None = None
 ) -> tuple[list[LabelCount], LabelOrder | None, Profile | None, Fit | None]:
-    """Returns labels, their order and what texts they are in, and the config
-    that fits, as in `Report`."""
+    """Returns labels, their order, the profile, and what fits, as in `Report`."""
     labels, order = count_labels(train, dev), measure_order(train)
     if not train.n_tokens:
         return labels, order, None, None

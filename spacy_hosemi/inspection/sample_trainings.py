@@ -27,8 +27,7 @@ from ..training.feature_selection import count_features
 from .corpus import as_examples
 from .pipelines import plain_fit, settings_of
 
-# Iterations after which L-BFGS has all the vectors that it keeps; those of a training
-# that is short.
+# Iterations until L-BFGS has all the vectors that it keeps; of a short training.
 N_TRACED, N_SHORT = 8, 3
 MAX_ITER = next(x.default for x in lbfgs.SETTINGS if x.name == "max_iter")
 

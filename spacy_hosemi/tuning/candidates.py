@@ -67,8 +67,7 @@ def _no_vectors(config: Mapping[str, Any], name: str) -> Changes:
 
 
 def _lists(config: Mapping[str, Any], name: str, kind: str) -> Changes:
-    """Returns no lists of names for a config that has some; else those of the packages
-    that are installed."""
+    """Returns no lists for a config that has some, else those of installed packages."""
     keys = f"components.{name}.model.gazetteers", f"initialize.components.{name}"
     keys = keys[0], f"{keys[1]}.gazetteers"
     if read_value(config, keys[0]):

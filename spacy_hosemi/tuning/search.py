@@ -40,8 +40,7 @@ class CandidateResult:
 
     @property
     def score(self) -> float:
-        """The mean of F1 and the share of exact documents, 0 to 1; -1: it cannot be
-        trained."""
+        """The mean of F1 and the share of exact documents; -1: it cannot be trained."""
         return -1.0 if self.trial is None else self.trial.score
 
     @property
@@ -66,8 +65,7 @@ class Search:
     """Looks for the best settings on annotated documents, from those of a pipeline and
     its component. `candidates` has all to judge, of which the first changes nothing,
     `results` those judged so far, `docs` the sample of `n_documents` that judges.
-    Raises ValueError if the config has no fit by L-BFGS (HS254), or there are too few
-    documents (HS331)."""
+    Raises ValueError: HS254 no fit by L-BFGS, HS331 too few documents."""
 
     def __init__(
         self,

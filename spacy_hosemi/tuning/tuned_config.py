@@ -17,8 +17,7 @@ NOTE = "Settings chosen by `python -m spacy hosemi tune`."
 
 
 def changed(config: Config, changes: Changes) -> Config:
-    """Returns a copy of a config with other values; references to whole blocks are
-    resolved where a value is in such a block."""
+    """Returns a copy of a config with other values, resolved if they are in ${..}."""
     copy = config.copy()
     try:
         for key, value in changes.items():
