@@ -6,8 +6,8 @@ import re
 import unicodedata
 from bisect import bisect, insort
 from collections.abc import Iterator
-from functools import partial
-from itertools import chain
+from functools import cached_property, partial
+from itertools import accumulate, chain
 
 import regex
 
@@ -27,7 +27,6 @@ class Aligner:
     def __init__(self, text: str) -> None:
         self.text = text
         self._taken: list[tuple[int, int]] = []  # sorted
-        self._folded: Folded | None = None
 
     def place(self, value: str) -> tuple[int, int] | None:
         """Takes the next free occurrence of a value, one that cuts no word if there is
@@ -39,19 +38,17 @@ class Aligner:
 
     def next_place(self, value: str) -> tuple[int, int] | None:
         """Returns what `place` would take."""
-        for find in (partial(occurrences, self.text), self._tolerant):
-            free = (x for x in find(value) if self._is_free(*x))
+        for find in (partial(occurrences, self.text), lambda x: self._folded.find(x)):
+            free = (place for place in find(value) if self._is_free(*place))
             if first := next(free, None):
-                whole = (
-                    x for x in chain([first], free) if not cuts_word(self.text, *x)
-                )
+                places = chain([first], free)
+                whole = (x for x in places if not cuts_word(self.text, *x))
                 return next(whole, first)
         return None
 
-    def _tolerant(self, value: str) -> Iterator[tuple[int, int]]:
-        if self._folded is None:
-            self._folded = Folded(self.text)
-        return self._folded.find(value)
+    @cached_property
+    def _folded(self) -> Folded:
+        return Folded(self.text)
 
     def _is_free(self, start: int, end: int) -> bool:
         at = bisect(self._taken, (start, start))
@@ -65,13 +62,9 @@ class Folded:
     def __init__(self, text: str) -> None:
         pieces = list(_fold(text))
         self.text = "".join(piece for piece, _, _ in pieces)
-        self._starts: dict[int, int] = {}
-        self._ends: dict[int, int] = {}
-        at = 0
-        for piece, start, end in pieces:
-            self._starts[at] = start
-            at += len(piece)
-            self._ends[at] = end
+        borders = [*accumulate((len(piece) for piece, _, _ in pieces), initial=0)]
+        self._starts = {at: start for at, (_, start, _) in zip(borders, pieces)}
+        self._ends = {at: end for at, (*_, end) in zip(borders[1:], pieces)}
 
     def find(self, value: str) -> Iterator[tuple[int, int]]:
         """Yields where in the text a value stands."""

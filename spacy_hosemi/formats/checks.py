@@ -30,7 +30,13 @@ def add_checked(
     if not text.text.strip() and not text.judged:
         annotations.skipped["empty text(s)"] += 1
         return
-    broken = _fault_of_text(text)
+    broken = ""
+    if len(text.text) > LONGEST:
+        n = f"{len(text.text):,} characters"
+        broken = f"the text has {n}; expected at most {LONGEST:,}: divide it"
+    elif has_half(text.text):
+        broken = "the text has half a character (a lone surrogate); expected whole "
+        broken += "ones: export the file again"
     if broken:
         annotations.faults.append(text.fault(broken))
         return
@@ -62,23 +68,20 @@ def add_checked(
     if overlaps == "longest":
         annotations.n_shorter += len(spans) - len(spans := _longest(spans))
     faults += _overlaps(text, spans)
-    faults += _contradictions(text, spans, wrong)
+    right = {span[:3] for span in spans}
+    faults += [
+        text.fault(
+            f"the span {_described(text, span)} is accepted and rejected; expected one "
+            "of both",
+            span.line,
+        )
+        for span in wrong
+        if span[:3] in right
+    ]
     annotations.faults += [*faults, *lost, *doubled]
     if not faults and (spans or wrong or not lost):
         judged: dict[str, Any] = {"spans": tuple(spans), "wrong": tuple(wrong)}
         annotations.texts.append(replace(text, **judged, in_tokens=False))
-
-
-def _fault_of_text(text: AnnotatedText) -> str | None:
-    if len(text.text) > LONGEST:
-        n = f"{len(text.text):,} characters"
-        return f"the text has {n}; expected at most {LONGEST:,}: divide it"
-    if has_half(text.text):
-        return (
-            "the text has half a character (a lone surrogate); expected whole ones: "
-            "export the file again"
-        )
-    return None
 
 
 def _in_characters(
@@ -132,18 +135,14 @@ def trimmed(text: str, span: LabeledSpan) -> LabeledSpan:
 def _without_doubles(
     text: AnnotatedText, spans: list[LabeledSpan]
 ) -> tuple[list[LabeledSpan], list[Fault]]:
-    seen: set[tuple[int, int, str]] = set()
-    single: list[LabeledSpan] = []
+    single: dict[tuple[int, int, str], LabeledSpan] = {}
     faults: list[Fault] = []
     for span in spans:
-        if span[:3] in seen:
+        if single.setdefault(span[:3], span) is not span:
             what = f"the span {_described(text, span)} is given twice"
             message = f"{what}; expected once, and read once"
             faults.append(text.fault(message, span.line))
-        else:
-            seen.add(span[:3])
-            single.append(span)
-    return single, faults
+    return [*single.values()], faults
 
 
 def _longest(spans: list[LabeledSpan]) -> list[LabeledSpan]:
@@ -168,21 +167,6 @@ def _overlaps(text: AnnotatedText, spans: list[LabeledSpan]) -> list[Fault]:
         if last is None or span.end > last.end:
             last = span
     return faults
-
-
-def _contradictions(
-    text: AnnotatedText, spans: list[LabeledSpan], wrong: list[LabeledSpan]
-) -> list[Fault]:
-    right = {span[:3] for span in spans}
-    return [
-        text.fault(
-            f"the span {_described(text, span)} is accepted and rejected; expected one "
-            "of both",
-            span.line,
-        )
-        for span in wrong
-        if span[:3] in right
-    ]
 
 
 def _described(text: AnnotatedText, span: LabeledSpan) -> str:

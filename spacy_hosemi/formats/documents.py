@@ -41,10 +41,11 @@ def make_doc(
     with a border inside a token, which was cut there.
 
     The tokenizer of `nlp` cuts the text; given tokens stay as they are, and their
-    spaces count as unknown, so that nothing in spaCy tokenizes them anew. Tokens beside
-    spans are outside, or missing where the text is partial. Spans that are wrong are in
-    the group `INCORRECT_SPANS`. What `meta` has under the key `group` comes under the
-    same key of `doc.user_data`, as a string."""
+    spaces count as unknown, so that nothing in spaCy tokenizes them again. Tokens
+    beside spans are outside, or missing where the text is partial. Spans that are wrong
+    are in the group `INCORRECT_SPANS`. What `meta` has under the key `group` comes
+    under the same key of `doc.user_data`, as a string.
+    """
     if text.tokens is not None:
         doc, n_cut = Doc(nlp.vocab, words=list(text.tokens)), 0
     else:
@@ -53,8 +54,8 @@ def make_doc(
     ents: Any = [doc.char_span(*span[:3]) for span in text.spans]
     doc.set_ents(ents, default="missing" if text.is_partial else "outside")
     if text.wrong:
-        spans: Any = [doc.char_span(*span[:3]) for span in text.wrong]
-        doc.spans[INCORRECT_SPANS] = spans
+        wrong: Any = [doc.char_span(*span[:3]) for span in text.wrong]
+        doc.spans[INCORRECT_SPANS] = wrong
     if group is not None and group in text.meta:
         doc.user_data[group] = str(text.meta[group])
     return doc, n_cut

@@ -50,65 +50,49 @@ def read_column(
     has_marks: bool = True,
 ) -> Iterator[Line | Fault]:
     """Yields the texts of one column of a table, whose first line has the names of the
-    columns, with the line on which each row begins; has_marks: False: cells of a table
-    of `parse` are as they are, '-5 among them. Raises ValueError HS162 if there is
-    no such column."""
-    source = _TableLines(lines)
+    columns, with the line on which each row begins. Without `has_marks` cells of a
+    table of `parse` are as they are, '-5 among them. Raises ValueError HS162 if there
+    is no such column."""
+    path, first, bad = "", 0, list[Fault]()
+
+    def good() -> Iterator[str]:
+        nonlocal path, first
+        for line in lines:
+            path = line.path
+            if isinstance(line, Fault):
+                bad.append(line)
+            else:
+                first = first or line.line
+                yield line.text + "\n"
+
+    source = good()
     header = next(source, "")
     delimiter = delimiter or delimiter_of(header)
-    yield from source.bad()
+    yield from bad
     try:
         names = next(csv.reader([header], delimiter=delimiter), [])
     except csv.Error:  # a line end of old Macs
         names = [header]
     if column not in names:
         header = ", ".join(map(shown, names[:20])) or "none"
-        args = {"path": source.path or "the table", "found": header, "name": column}
+        args = {"path": path or "the table", "found": header, "name": column}
         raise ValueError(Errors.HS162.format(**args))
     place, has_marks = names.index(column), has_marks and may_have_marks(names)
     rows = csv.reader(source, delimiter=delimiter, strict=True)
     while True:
-        source.first = 0
+        first, error = 0, ""
+        bad.clear()
         try:
             row = next_row(rows, max_chars)
         except csv.Error as e:
-            yield from source.bad()
-            message = f"no row of a table ({e}); expected values as in CSV"
-            yield Fault(source.path, source.first, message)
-            continue
-        yield from source.bad()
+            row, error = [], f"no row of a table ({e}); expected values as in CSV"
+        yield from bad
         if row is None:
             return
-        if len(row) > place:
-            text = unmarked(row[place]) if has_marks else row[place]
-            yield Line(source.path, source.first, text)
+        if row and len(row) <= place:
+            error = f"{len(row)} values; expected {len(names)}, with {column!r}"
+        if error:
+            yield Fault(path, first, error)
         elif row:
-            message = f"{len(row)} values; expected {len(names)}, with {column!r}"
-            yield Fault(source.path, source.first, message)
-
-
-class _TableLines:
-    """The lines of a table for `csv.reader`, without those that are bad; `first` is the
-    first one since this was set to 0."""
-
-    def __init__(self, lines: Lines) -> None:
-        self._lines = iter(lines)
-        self._bad: list[Fault] = []
-        self.path, self.first = "", 0
-
-    def __iter__(self) -> _TableLines:
-        return self
-
-    def __next__(self) -> str:
-        for line in self._lines:
-            self.path = line.path
-            if isinstance(line, Line):
-                self.first = self.first or line.line
-                return line.text + "\n"
-            self._bad.append(line)
-        raise StopIteration
-
-    def bad(self) -> list[Fault]:
-        """Returns the faults since the last call."""
-        faults, self._bad = self._bad, []
-        return faults
+            text = unmarked(row[place]) if has_marks else row[place]
+            yield Line(path, first, text)

@@ -49,27 +49,23 @@ def spans_of(values: Any, names: tuple[str, str], line: int) -> tuple[LabeledSpa
     if not isinstance(values, list):
         raise ValueError(f"expected a list of spans, found {shown(values)}")
     has_objects = any(isinstance(value, dict) for value in values)
-    if has_objects:
-        return tuple(_span_of_object(value, names, line) for value in values)
-    return tuple(_span_of_list(value, line) for value in values)
-
-
-def _span_of_object(value: Any, names: tuple[str, str], line: int) -> LabeledSpan:
-    if not isinstance(value, dict):
-        raise ValueError(f"expected a span as an object, found {shown(value)}")
-    missing = [name for name in (*names, "label") if name not in value]
-    if missing:
-        raise ValueError(f'a span has no "{missing[0]}": {shown(value)}')
-    text = value.get("text", value.get("value"))
-    start, end, label = value[names[0]], value[names[1]], value["label"]
-    return make_span(start, end, label, text if isinstance(text, str) else None, line)
-
-
-def _span_of_list(value: Any, line: int) -> LabeledSpan:
-    if not isinstance(value, list) or len(value) != 3:
-        raise ValueError(f"expected [start, end, label], found {shown(value)}")
-    start, end, label = value
-    return make_span(start, end, label, None, line)
+    spans = []
+    for value in values:
+        text = None
+        if has_objects:
+            if not isinstance(value, dict):
+                raise ValueError(f"expected a span as an object, found {shown(value)}")
+            missing = [name for name in (*names, "label") if name not in value]
+            if missing:
+                raise ValueError(f'a span has no "{missing[0]}": {shown(value)}')
+            text = value.get("text", value.get("value"))
+            value = [value[name] for name in (*names, "label")]
+        elif not isinstance(value, list) or len(value) != 3:
+            raise ValueError(f"expected [start, end, label], found {shown(value)}")
+        start, end, label = value
+        text = text if isinstance(text, str) else None
+        spans.append(make_span(start, end, label, text, line))
+    return tuple(spans)
 
 
 def make_span(
@@ -99,9 +95,9 @@ def string_of(record: dict[str, Any], key: str) -> str:
         keys = keys if len(keys) <= 100 else keys[:97] + "..."
         message = f'the key "{key}" is missing; keys are {keys}; give --text-key'
         raise ValueError(message)
-    if not isinstance(record[key], str):
-        raise ValueError(f'expected a string as "{key}", found {shown(record[key])}')
-    text: str = record[key]
+    text = record[key]
+    if not isinstance(text, str):
+        raise ValueError(f'expected a string as "{key}", found {shown(text)}')
     return text
 
 
@@ -113,17 +109,18 @@ def has_tokens(record: dict[str, Any], key: str) -> bool:
 def tokens_of(record: dict[str, Any]) -> tuple[str, ...]:
     """Returns the tokens of an object that has them. Raises ValueError for anything but
     a list of strings."""
-    values = record["tokens"]
-    if not isinstance(values, list):
-        raise ValueError(f'expected a list as "tokens", found {shown(values)}')
-    for value in values:
-        if not isinstance(value, str) or not value.strip():
-            raise ValueError(f"expected tokens with a letter, found {shown(value)}")
-    return tuple(values)
+    tokens = record["tokens"]
+    if not isinstance(tokens, list):
+        raise ValueError(f'expected a list as "tokens", found {shown(tokens)}')
+    for token in tokens:
+        if not isinstance(token, str) or not token.strip():
+            raise ValueError(f"expected tokens with a letter, found {shown(token)}")
+    return tuple(tokens)
 
 
 def meta_of(record: dict[str, Any], *used: str) -> dict[str, Any]:
-    """Returns the other keys, and those within "meta"."""
+    """Returns what an object has under other keys than these, and under those of its
+    "meta"."""
     within = record.get("meta")
     meta = within if isinstance(within, dict) else {}
     return {**meta, **{k: v for k, v in record.items() if k not in used}}
@@ -179,8 +176,7 @@ def _in_list(source: SourceText) -> Iterator[tuple[int, Any]]:
         at = SPACE.match(text, at).end()  # type: ignore[union-attr]
         n_lines, counted = n_lines + text.count("\n", counted, at), at
         if text.startswith("]", at):
-            rest = text[at + 1 :].strip()
-            if rest:
+            if rest := text[at + 1 :].strip():
                 message = f"expected the end after the list, found {shown(rest)}"
                 yield n_lines, Fault(source.path, n_lines, message)
             return

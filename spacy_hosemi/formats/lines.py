@@ -1,5 +1,4 @@
-"""Lines of files, one after the other: a line that is too long is never in memory as a
-whole."""
+"""Reads files line by line; a line that is too long is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -11,17 +10,17 @@ from typing import BinaryIO, NamedTuple
 from .sources import MARKS
 from .texts import Fault, has_half
 
-# So much of a line that is too long is read and forgotten at a time.
+# Of a line that is too long this much is read and forgotten at a time.
 _PORTION = 2**16
 
 UTF8 = "utf-8"
 # The most bytes that a character has in UTF-8.
 _MAX_BYTES = 4
 
-# How files begin that people take for text: PDF, and ZIP, as those of Office are.
+# The first bytes of files that people take for text: PDF, and ZIP, as those of Office.
 _BINARY = b"%PDF-", b"PK\3\4"
 
-# Bytes of a file that show whether it is UTF-16 without a byte order mark.
+# This many bytes of a file show whether it is UTF-16 without a byte order mark.
 _N_LOOKED_AT = 16
 
 
@@ -51,7 +50,11 @@ def read_lines(
     far as needed; `on_read` is told how many bytes were read. Lines with more than
     `max_chars` characters are faults. A fault without a line is the last: the file, or
     what is left of it, is no text in that encoding."""
-    if not _ends_lines_as_ascii(encoding):
+    try:
+        ends_as_ascii = "\n".encode(encoding) == b"\n"  # not so in UTF-16
+    except UnicodeError:
+        ends_as_ascii = False
+    if not ends_as_ascii:  # lines cannot be told apart before they are decoded
         yield from _read_text(file, path, max_chars, on_read, encoding)
         return
     limit = max_chars * _MAX_BYTES + 2  # with the end of the line
@@ -64,24 +67,17 @@ def read_lines(
                 yield Fault(path, None, message)
                 return
             data = data.removeprefix(codecs.BOM_UTF8)
-        is_cut = len(data) == limit and not data.endswith(b"\n")
-        if is_cut:
-            _skip(file, on_read)
-        yield _decode(data, path, number, max_chars, is_cut, encoding)
-
-
-def _ends_lines_as_ascii(encoding: str) -> bool:
-    """Returns whether lines can be told apart before they are decoded; not so in
-    UTF-16."""
-    try:
-        return "\n".encode(encoding) == b"\n"
-    except UnicodeError:
-        return False
+        if len(data) == limit and not data.endswith(b"\n"):
+            while (rest := file.readline(_PORTION)) and not rest.endswith(b"\n"):
+                on_read(len(rest))
+            on_read(len(rest))
+            yield _too_long(path, number, max_chars)
+        else:
+            yield _decode(data, path, number, max_chars, encoding)
 
 
 def _unlike_lines(data: bytes) -> str:
-    """Returns why a file with this first line has none that can be told apart, or
-    ""."""
+    """Returns why a file that begins with these bytes has no lines of UTF-8, or ""."""
     for mark, name in MARKS:
         if mark != codecs.BOM_UTF8 and data.startswith(mark):
             return f"has the byte order mark of {name.upper()}; give --encoding {name}"
@@ -101,7 +97,7 @@ def _read_text(
     on_read: Callable[[int], object],
     encoding: str,
 ) -> Iterator[Line | Fault]:
-    """Yields what `read_lines` does, of a file that is decoded before it is cut into
+    """Does what `read_lines` does for a file that is decoded before it is cut into
     lines. What cannot be decoded ends it."""
     n_bytes = len("xx".encode(encoding)) - len("x".encode(encoding))
     limit = max_chars + 3  # with a byte order mark and the end of the line
@@ -127,28 +123,16 @@ def _read_text(
         decoded.detach()  # the file stays open
 
 
-def _skip(file: BinaryIO, on_read: Callable[[int], object]) -> None:
-    """Reads up to the end of the line."""
-    while data := file.readline(_PORTION):
-        on_read(len(data))
-        if data.endswith(b"\n"):
-            return
-
-
 def _decode(
-    data: bytes, path: str, number: int, max_chars: int, is_cut: bool, encoding: str
+    data: bytes, path: str, number: int, max_chars: int, encoding: str
 ) -> Line | Fault:
-    data = data.removesuffix(b"\n").removesuffix(b"\r")
-    if is_cut:
-        return _too_long(path, number, max_chars)
     try:
-        text = data.decode(encoding)
+        text = data.removesuffix(b"\n").removesuffix(b"\r").decode(encoding)
     except UnicodeDecodeError as e:
         byte = f"byte {data[e.start]:#04x} at {e.start} is no {encoding.upper()}"
-        other = (
-            "give --encoding, such as cp1252" if encoding == UTF8 else "see --encoding"
-        )
-        return Fault(path, number, f"{byte}; {other}")
+        is_usual = encoding == UTF8
+        hint = "give --encoding, such as cp1252" if is_usual else "see --encoding"
+        return Fault(path, number, f"{byte}; {hint}")
     except UnicodeError as e:  # of codecs that do not say where, such as idna
         return Fault(path, number, f"is not {encoding}: {e}; see --encoding")
     return _checked(text, path, number, max_chars)

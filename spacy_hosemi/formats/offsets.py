@@ -79,16 +79,20 @@ def diagnose(
 ) -> tuple[Offsets, Fault] | None:
     """Looks for another way of counting than the one that is used, under which offsets
     of texts, as the file has them, fit much better. Returns the simplest of the best,
-    and a fault that says so at the first span that does not fit; None if they fit as
-    they are, or under no other way either."""
+    and a fault at the first span that does not fit; None if they fit as they are, or
+    under no other way either."""
     pairs = [(x, span) for x in texts if x.has_offsets for span in x.judged]
     pairs = pairs[:N_ENOUGH]
     by_value = any(span.value is not None for _, span in pairs)
     if by_value:
         pairs = [(text, span) for text, span in pairs if span.value is not None]
     wrong = [x for x in pairs if not fits(*x, used, breaks_word)]
-    ways = _others(used) if wrong else []
-    counts = (_tried(pairs, used, other, AFTER * len(wrong)) for other in ways)
+    # The simplest first; units before shifts: a character of two units at the begin of
+    # each text looks like a shift.
+    ways = [Offsets(*x) for x in product(ENDS, UNITS, SHIFTS)] if wrong else []
+    ways.sort(key=lambda x: (len(x.options().split()), bool(x.shift)))
+    most = AFTER * len(wrong)
+    counts = (_tried(pairs, used, other, most) for other in ways if other != used)
     good = [x for x in counts if x is not None]
     if not good:
         return None
@@ -103,14 +107,6 @@ def diagnose(
         "--shift 0 to read offsets as they are"
     )
     return offsets, Fault(text.path, span.line or text.line, message)
-
-
-def _others(used: Offsets) -> list[Offsets]:
-    """Returns other ways of counting, the simplest first; units before shifts: a
-    character of two units at the begin of each text looks like a shift."""
-    ways = [Offsets(*x) for x in product(ENDS, UNITS, SHIFTS)]
-    ways.sort(key=lambda x: (len(x.options().split()), bool(x.shift)))
-    return [x for x in ways if x != used]
 
 
 def _tried(
@@ -136,7 +132,7 @@ def fits(
 ) -> bool:
     """Returns whether a span is what the file says that it is; where it says nothing,
     whether the span is in the text, cuts no word, and has no white space at its ends.
-    cuts: What cuts a word; 1950a may be cut on purpose."""
+    `cuts` says what cuts a word; 1950a may be cut on purpose."""
     start, end, *_ = offsets.mend(text, span)
     n = len(text.tokens) if text.in_tokens and text.tokens else len(text.text)
     if not 0 <= start < end <= n:

@@ -75,34 +75,25 @@ def read_annotations(
 def _reader_of(
     source: SourceText, format: str, settings: ReaderSettings
 ) -> FormatReader:
-    """Returns the reader of a file. Raises ValueError: HS165, HS305, HS325 none
-    reads it so."""
-    if settings.columns is not None:
-        reader = _reader_of_columns(source, format)
-    else:
+    """Returns the reader of a file. Raises ValueError: HS165 if none knows it; HS305 if
+    columns are named and it is of another format; HS325 if an option is of another."""
+    reader = columns.READER
+    if settings.columns is None:
         reader = recognize(source) if format == AUTO else READERS[format]
+    elif format != reader.name and not (format == AUTO and reader.recognizes(source)):
+        names = [other.name for other in READERS.values() if other.recognizes(source)]
+        if not names and sample(source):
+            names = ["JSON"]
+        if format != AUTO or names:
+            looks = f"looks like {' or '.join(names)}"
+            what = looks if format == AUTO else f"is to be read as {format}"
+            raise ValueError(Errors.HS305.format(path=source.path, found=what))
     wants_xml = {"--inner": settings.inner, "--join": settings.join is not None}
     for option, is_given in ({"--binary": settings.is_binary} | wants_xml).items():
         expected = "xml" if option in wants_xml else "prodigy"
         if is_given and reader.name != expected:
             args = {"path": source.path, "found": reader.name, "option": option}
             raise ValueError(Errors.HS325.format(**args, expected=expected))
-    return reader
-
-
-def _reader_of_columns(source: SourceText, format: str) -> FormatReader:
-    """Returns the reader of columns. Raises ValueError HS305 if another format is
-    given, or the content has one."""
-    reader = columns.READER
-    if format == reader.name or format == AUTO and reader.recognizes(source):
-        return reader
-    names = [other.name for other in READERS.values() if other.recognizes(source)]
-    if not names and sample(source):
-        names = ["JSON"]
-    if format != AUTO or names:
-        looks = f"looks like {' or '.join(names)}"
-        what = looks if format == AUTO else f"is to be read as {format}"
-        raise ValueError(Errors.HS305.format(path=source.path, found=what))
     return reader
 
 
@@ -135,7 +126,7 @@ def recognize(source: SourceText) -> FormatReader:
 def _beside(
     source: SourceText, reader: FormatReader, settings: ReaderSettings
 ) -> SourceText:
-    """Returns, of brat, the annotations where the file with the text is given; else the
+    """Returns the annotations of brat where the file with their text is given; else the
     file itself."""
     path = Path(source.path)
     if reader.name != "brat" or path.suffix != ".txt":
@@ -160,9 +151,8 @@ def _collect(
     annotations.n_texts += len(texts)
     annotations.n_spans += sum(len(text.judged) for text in texts)
     if not texts and len(annotations.faults) == n_before and not annotations.skipped:
-        annotations.faults.append(
-            Fault(source.path, None, "has no text; expected some")
-        )
+        fault = Fault(source.path, None, "has no text; expected some")
+        annotations.faults.append(fault)
     return texts
 
 

@@ -50,8 +50,10 @@ def read_source(path: str, encoding: str | None = None) -> SourceText | Fault:
     if encoding is not None:
         check_encoding(encoding)
     name = "<stdin>" if path == STDIN else path
+    if path == STDIN and (sys.stdin is None or sys.stdin.closed):
+        raise ValueError(Errors.HS160.format(path="-", found="is closed"))
     try:
-        raw = _read_stdin() if path == STDIN else Path(path).read_bytes()
+        raw = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     except OSError as e:
         return Fault(name, None, f"cannot be read: {e.strerror or e}")
     used = encoding or next((e for m, e in MARKS if raw.startswith(m)), "utf-8")
@@ -62,12 +64,6 @@ def read_source(path: str, encoding: str | None = None) -> SourceText | Fault:
         return Fault(name, line, _undecodable(raw, used, e, is_given=bool(encoding)))
     except UnicodeError as e:  # of codecs that do not say where, such as idna
         return Fault(name, None, f"is not {used}: {e}; give --encoding")
-
-
-def _read_stdin() -> bytes:
-    if sys.stdin is None or sys.stdin.closed:
-        raise ValueError(Errors.HS160.format(path="-", found="is closed"))
-    return sys.stdin.buffer.read()
 
 
 def check_encoding(encoding: str) -> None:
@@ -92,12 +88,7 @@ def _undecodable(
         return "is a binary file; expected text"
     if error.end >= len(raw) and "unexpected end" in error.reason:
         return "ends within a character: the file is cut off; copy it again"
-    return (
-        f"is not UTF-8 (byte 0x{byte:02x}), it looks like "
-        f"{_legacy_encoding(raw)}; give --encoding {_legacy_encoding(raw)}"
-    )
-
-
-def _legacy_encoding(raw: bytes) -> str:
-    """Windows-1252 has printable characters where Latin-1 has control characters."""
-    return "cp1252" if any(0x80 <= b < 0xA0 for b in raw) else "latin-1"
+    # Windows-1252 has printable characters where Latin-1 has control characters.
+    other = "cp1252" if any(0x80 <= b < 0xA0 for b in raw) else "latin-1"
+    looks = f"it looks like {other}; give --encoding {other}"
+    return f"is not UTF-8 (byte 0x{byte:02x}), {looks}"

@@ -75,5 +75,4 @@ def _choose(groups: list[list[int]], n_wanted: float, seed: int) -> set[int]:
     for members in shuffled[:-1]:
         if len(chosen) + len(members) <= max(n_wanted, 1):
             chosen.update(members)
-    smallest = min(groups, key=len)
-    return chosen or set(smallest)
+    return chosen or {*min(groups, key=len)}

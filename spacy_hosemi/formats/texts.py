@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 
 class LabeledSpan(NamedTuple):
-    """A stretch of a text with a label."""
+    """A part of a text with a label."""
 
-    # Offsets as the file gives them until `add_checked` has read them; from then on
-    # characters of the text, end exclusive.
+    # Offsets are as the file gives them until `add_checked` reads them; from then on
+    # they are characters of the text, the end exclusive.
     start: int
     end: int
     label: str
@@ -39,7 +39,7 @@ class AnnotatedText:
 
     @property
     def judged(self) -> tuple[LabeledSpan, ...]:
-        """The spans, and those that are wrong."""
+        """Returns the spans, and those that are wrong."""
         return self.spans + self.wrong
 
     def fault(self, message: str, line: int = 0) -> Fault:
@@ -75,7 +75,7 @@ Found = AnnotatedText | Fault | Skipped
 
 @dataclass
 class Annotations:
-    """What files hold: texts without a fault, their spans in characters, and all
+    """The content of files: texts without a fault, their spans in characters, and all
     faults; how many files have each format; and how many records the annotators, or a
     reader, have set aside, by reason."""
 
@@ -94,9 +94,8 @@ def from_tokens(
     tokens: tuple[str, ...], spans: tuple[LabeledSpan, ...], path: str, line: int
 ) -> AnnotatedText:
     """Returns a text of given tokens; its spans count tokens."""
-    return AnnotatedText(
-        " ".join(tokens), spans, path, line, tokens=tokens, in_tokens=True
-    )
+    text = " ".join(tokens), spans, path, line
+    return AnnotatedText(*text, tokens=tokens, in_tokens=True)
 
 
 def has_half(text: str) -> bool:

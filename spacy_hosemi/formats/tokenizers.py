@@ -15,18 +15,15 @@ from ..text.tokenizer import use_field_tokenizer
 def blank_pipeline(config: Path | None = None, lang: str = "en") -> Language:
     """Returns a pipeline without components. Raises ValueError: HS169 if no tokenizer
     can be made of it."""
-    if config is not None:
-        return _of_config(config)
-    try:
-        return use_field_tokenizer(spacy.blank(lang))
-    except ImportError as e:
-        raise ValueError(Errors.HS169.format(path=f"lang {lang!r}", reason=e)) from None
-
-
-def _of_config(path: Path) -> Language:
+    if config is None:
+        try:
+            return use_field_tokenizer(spacy.blank(lang))
+        except ImportError as e:
+            message = Errors.HS169.format(path=f"lang {lang!r}", reason=e)
+            raise ValueError(message) from None
     try:
         # Not interpolated: paths of the data may be given to `spacy train` alone.
-        block_of_nlp = load_config(path, interpolate=False).get("nlp", {})
+        block_of_nlp = load_config(config, interpolate=False).get("nlp", {})
         lang = block_of_nlp.get("lang")
         if not isinstance(lang, str):
             raise ValueError("[nlp] has no lang")
@@ -35,5 +32,5 @@ def _of_config(path: Path) -> Language:
         return spacy.blank(lang, config=settings)
     except Exception as e:  # of the config, or of a function that it names
         reason = " ".join(str(e).partition("Available names:")[0].split()).rstrip(".")
-        found_in = Errors.HS169.format(path=path, reason=reason or type(e).__name__)
-        raise ValueError(found_in) from None
+        args = {"path": config, "reason": reason or type(e).__name__}
+        raise ValueError(Errors.HS169.format(**args)) from None

@@ -44,32 +44,26 @@ def object_reader(
     name: str, knows: Callable[[dict[str, Any]], bool], make: ObjectReader
 ) -> FormatReader:
     """Returns a reader of JSON with an object for each text: `knows` says whether one
-    is of this format, `make` reads one."""
-    return FormatReader(
-        name,
-        lambda source: any(map(knows, sample(source))),
-        lambda source, settings: _read_objects(source, settings, make),
-    )
+    is of this format, `make` reads one. Messages count the objects if all of them are
+    on one line."""
 
+    def read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
+        number = 0
+        whole = source.text.strip()
+        is_one_line = whole[:1] == "[" and "\n" not in whole
+        for record in records(source):
+            if isinstance(record, Fault):
+                yield record
+                continue
+            number += 1
+            name = f"object {number}" if is_one_line else ""
+            try:
+                for item in make(*record, source.path, settings):
+                    if isinstance(item, AnnotatedText):
+                        item = replace(item, name=name)
+                    yield item
+            except ValueError as e:
+                empty = AnnotatedText("", (), source.path, record[0], name=name)
+                yield empty.fault(str(e))
 
-def _read_objects(
-    source: SourceText, settings: ReaderSettings, make: ObjectReader
-) -> Iterator[Found]:
-    """Yields what is made of each object, and its faults; where all objects are on one
-    line, with their number."""
-    number = 0
-    whole = source.text.strip()
-    is_one_line = whole[:1] == "[" and "\n" not in whole
-    for record in records(source):
-        if isinstance(record, Fault):
-            yield record
-            continue
-        number += 1
-        name = f"object {number}" if is_one_line else ""
-        try:
-            for item in make(*record, source.path, settings):
-                if isinstance(item, AnnotatedText):
-                    item = replace(item, name=name)
-                yield item
-        except ValueError as e:
-            yield AnnotatedText("", (), source.path, record[0], name=name).fault(str(e))
+    return FormatReader(name, lambda source: any(map(knows, sample(source))), read)

@@ -30,7 +30,12 @@ def _recognizes(source: SourceText) -> bool:
 
 
 def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
-    text = _text_beside(source, settings.encoding)
+    path = Path(source.path).with_suffix(".txt")
+    if source.path in ("<stdin>", STDIN) or not path.is_file():
+        message = f"there is no {path.name} beside it; expected the text of the "
+        yield Fault(source.path, None, message + "annotations")
+        return
+    text = read_source(str(path), settings.encoding)
     if isinstance(text, Fault):
         yield text
         return
@@ -67,16 +72,6 @@ def _span(line: str, number: int, text: str) -> LabeledSpan:
         )
     value = columns[2] if len(columns) > 2 else None
     return LabeledSpan(first, last, match[1], value, number)
-
-
-def _text_beside(source: SourceText, encoding: str | None) -> SourceText | Fault:
-    path = Path(source.path).with_suffix(".txt")
-    if source.path == "<stdin>" or source.path == STDIN or not path.is_file():
-        found = f"there is no {path.name} beside it"
-        return Fault(
-            source.path, None, f"{found}; expected the text of the annotations"
-        )
-    return read_source(str(path), encoding)
 
 
 READER = FormatReader("brat", _recognizes, _read)

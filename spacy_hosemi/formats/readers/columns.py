@@ -225,7 +225,9 @@ def _blocks(
             if is_start:
                 n_documents, comments = n_documents + 1, {}
         elif _is_comment(line, columns, layout):
-            comments |= _comment(line)
+            comments |= re.findall(r"([\w-]+)\s*=\s*(\S+)", line)
+            if match := re.match(r"#\s*([\w-]+)\s+([^\s=]+)", line):
+                comments[match[1]] = match[2]
         elif layout.part and layout.part.fullmatch(columns[0]):
             yield Skipped(PARTS)
         elif not is_begun and named_columns(columns, HEADER):
@@ -265,12 +267,6 @@ def _is_comment(line: str, columns: list[str], layout: ColumnLayout) -> bool:
     if has_tabs or is_tag(_cell(columns, layout.tag)):
         return False
     return layout.has_tags or bool(KEY_VALUE.match(line))
-
-
-def _comment(line: str) -> dict[str, str]:
-    pairs = re.findall(r"([\w-]+)\s*=\s*(\S+)", line)
-    match = re.match(r"#\s*([\w-]+)\s+([^\s=]+)", line)
-    return dict(pairs) | ({match[1]: match[2]} if match else {})
 
 
 READER = FormatReader("columns", _recognizes, _read)

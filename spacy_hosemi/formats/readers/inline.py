@@ -48,7 +48,7 @@ class Open:
     pieces: list[str] = field(default_factory=list)
     n_chars: int = 0
     is_exact: bool = False  # whether white space stays
-    # Of elements that are open: label, "" if it marks no span; line; how many
+    # For each open element its label, "" if it marks no span; its line; how many
     # characters, pieces and closed elements there were.
     stack: list[tuple[str, int, int, int, int]] = field(default_factory=list)
     spans: list[LabeledSpan] = field(default_factory=list)
@@ -86,7 +86,10 @@ class Handler:
 
     def parse(self, text: str) -> list[Found]:
         """Returns the texts, and the faults."""
-        text = re.sub(r"^\s*<\?xml.*?\?>", _same_lines, text, count=1)
+        # A declared encoding has been read already: its line breaks stay.
+        head = re.match(r"\s*<\?xml.*?\?>", text)
+        if head:
+            text = "\n" * head[0].count("\n") + text[head.end() :]
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         lines, at = [f"{line}\n" for line in text.split("\n")], 0
         while at < len(lines):
@@ -152,11 +155,11 @@ class Handler:
         if name == current.name == "sequence":
             raise ValueError("<sequence> within <sequence>")
         is_plain = name in PLAIN and not current.is_exact
+        is_within = any(label for label, *_ in current.stack)
         if is_plain:
             current.add(" " if name in ("lb", "pb", "cb", "br") else "")
-        elif current.name == "sequence" and not current.is_exact:
-            if not any(label for label, *_ in current.stack):
-                current.add(" ")  # its fields are words, and stand apart
+        elif current.name == "sequence" and not current.is_exact and not is_within:
+            current.add(" ")  # its fields are words, and stand apart
         kind = next((attributes[x] for x in ATTRIBUTES if attributes.get(x)), "")
         given = attributes.get("label") if current.is_exact else None
         label = given or (f"{name}:{kind}" if kind else name)
@@ -198,21 +201,21 @@ class Handler:
         return [made, *skipped]
 
 
-def _same_lines(match: re.Match[str]) -> str:
-    """Returns the line breaks alone: a declared encoding has been read already."""
-    return "\n" * match[0].count("\n")
-
-
 def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
     handler = Handler(source, settings)
     items = handler.parse(source.text)
     if not items:
         expected = " or ".join(f"<{name}>" for name in handler.names)
         message = f"has no element {expected}; name the element of a text by --text-key"
-        items = [Fault(source.path, None, message)]
+        yield Fault(source.path, None, message)
     texts = [item for item in items if isinstance(item, AnnotatedText)]
-    if settings.join is None and not handler.is_ours:
-        _check_words(texts, source.path)
+    n_all = sum(len(text.spans) for text in texts)
+    n_words = sum(" " not in x.text[s:e] for x in texts for s, e, *_ in x.spans)
+    n_beside = n_all - sum(len(joined(text)) for text in texts)
+    are_words = n_words > 0.95 * n_all and n_beside > 0.05 * n_all
+    if are_words and settings.join is None and not handler.is_ours:
+        found = {"path": source.path, "found": n_beside, "total": n_all}
+        raise ValueError(Errors.HS377.format(**found))
     for item in items:
         if isinstance(item, AnnotatedText) and settings.join:
             item = replace(item, spans=tuple(joined(item)))
@@ -230,16 +233,6 @@ def joined(text: AnnotatedText) -> list[LabeledSpan]:
         else:
             spans.append(span)
     return spans
-
-
-def _check_words(texts: list[AnnotatedText], path: str) -> None:
-    """Raises ValueError: HS377 if nearly all spans are words, and many have neighbours
-    of their label."""
-    n_all = sum(len(text.spans) for text in texts)
-    n_words = sum(" " not in x.text[s:e] for x in texts for s, e, *_ in x.spans)
-    n_beside = n_all - sum(len(joined(text)) for text in texts)
-    if n_words > 0.95 * n_all and n_beside > 0.05 * n_all:
-        raise ValueError(Errors.HS377.format(path=path, found=n_beside, total=n_all))
 
 
 READER = FormatReader("xml", _recognizes, _read)

@@ -19,10 +19,6 @@ ANNOTATIONS = ("annotations", "completions")
 MINIMAL = ("annotation_id", "annotator", "lead_time")
 
 
-def _is_known(record: dict[str, Any]) -> bool:
-    return _is_task(record) or _is_minimal(record)
-
-
 def _is_task(record: dict[str, Any]) -> bool:
     # A task that was predicted, and not annotated yet, is a task as well.
     keys = (*ANNOTATIONS, "predictions")
@@ -156,4 +152,4 @@ def _from_minimal(record: dict[str, Any], line: int, path: str, key: str) -> Fou
     return AnnotatedText(text, spans, path, line, meta=meta)
 
 
-READER = object_reader("label-studio", _is_known, _read)
+READER = object_reader("label-studio", lambda x: _is_task(x) or _is_minimal(x), _read)

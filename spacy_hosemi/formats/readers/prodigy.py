@@ -93,16 +93,15 @@ def _joined(items: Iterable[Found]) -> Iterator[Found]:
     for item in items:
         if isinstance(item, AnnotatedText):
             key = item.text, item.has_offsets
-            texts[key] = _with(texts[key], item) if key in texts else item
+            if text := texts.get(key):
+                right = {x[:3]: x for x in item.spans + text.spans}
+                wrong = {x[:3]: x for x in item.wrong + text.wrong}
+                spans = tuple(right.values())
+                item = replace(text, spans=spans, wrong=tuple(wrong.values()))
+            texts[key] = item
         else:
             yield item
     yield from texts.values()
-
-
-def _with(text: AnnotatedText, other: AnnotatedText) -> AnnotatedText:
-    right = {x[:3]: x for x in other.spans + text.spans}
-    wrong = {x[:3]: x for x in other.wrong + text.wrong}
-    return replace(text, spans=tuple(right.values()), wrong=tuple(wrong.values()))
 
 
 def _spans(

@@ -1,9 +1,9 @@
-"""What programs around spaCy write: pairs of a text and its entities, and documents.
+"""Pairs of a text and its entities, and documents, as programs around spaCy write them.
 
 `["Frege 1879", {"entities": [[0, 5, "author"]]}]` is how spaCy 2 was trained; a list of
-such pairs, or an object that has one under "annotations", as annotators for spaCy
-write it. `["Frege 1879", [[0, 5, "author"]]]` is what `hosemi.fit` takes.
-`{"text": .., "ents": [{"start", "end", "label"}]}` is `Doc.to_json()`.
+such pairs, or an object that has one under "annotations", as annotators for spaCy write
+it. `["Frege 1879", [[0, 5, "author"]]]` is what `hosemi.fit` takes. `{"text": ..,
+"ents": [{"start", "end", "label"}]}` is `Doc.to_json()`.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ SPAN_COLUMNS = ("start", "end", "label")
 # are called like that.
 OWN = (*FIRST, *LAST, VERDICT)
 LABELS = {name: label for label, name in zip(OWN, label_columns(OWN, (*LAST, VERDICT)))}
-# The first line of a table of Excel may say what is between its cells.
+# The first line of a table of Excel may name the delimiter of its cells.
 SEP = re.compile(r'"?sep=([;,\t|])"?;*\r?(?:\n|$)', re.IGNORECASE)
 NO_PYTHON = re.compile(r"\\.|\b(?:null|true|false)\b")  # in JSON
 N_SAMPLED = 20
@@ -118,12 +118,17 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
 def _texts_of_fields(
     names: list[str], rows: Table, at: int, path: str, settings: ReaderSettings
 ) -> Iterator[Found]:
-    """Yields texts of a table with a column for each field."""
+    """Yields texts of a table with a column for each field. Raises ValueError HS376 if
+    most cells of a column have spans with offsets."""
     fields = _fields(names, at, settings, path)
     is_own = not settings.fields and _is_own(names)
     labels = [LABELS.get(name, name) if is_own else name for name in names]
     for i in () if settings.fields else fields:
-        _check_values(names[i], [row[i] for _, row in rows], path)
+        cells = [row[i] for _, row in rows if row[i].strip(" []")][:N_SAMPLED]
+        structured = [*filter(_has_offsets, cells)]
+        if 2 * len(structured) > len(cells):
+            found = {"name": names[i], "found": shown(structured[0])}
+            raise ValueError(Errors.HS376.format(path=path, **found))
     placed = [(line, row, _place(row, at, fields, labels)) for line, row in rows]
     silent = set() if settings.fields or is_own else _rarely_found(placed)
     for name in sorted(silent):
@@ -147,13 +152,11 @@ def _texts_of_fields(
 def _text_column(names: list[str], settings: ReaderSettings, path: str) -> int:
     """Raises ValueError: HS162 if no column has the text."""
     wanted = (settings.text_key,) if settings.text_key else TEXT
-    folded = [name.casefold() for name in names]
-    for name in wanted:
-        if name.casefold() in folded:
-            return folded.index(name.casefold())
-    expected = settings.text_key or "text"
-    shown_names = ", ".join(map(shown, names))
-    raise ValueError(Errors.HS162.format(path=path, found=shown_names, name=expected))
+    if columns := named_columns(names, [[*map(str.casefold, wanted)]]):
+        return columns[0]
+    header = ", ".join(map(shown, names))
+    args = {"path": path, "found": header, "name": settings.text_key or "text"}
+    raise ValueError(Errors.HS162.format(**args))
 
 
 def _fields(
@@ -161,10 +164,10 @@ def _fields(
 ) -> list[int]:
     """Raises ValueError: HS162 if there is no column of a field."""
     wanted, present = {*settings.fields}, {*names}
-    missing = [name for name in settings.fields if name not in present]
-    if missing:
-        header = ", ".join(map(shown, names))
-        raise ValueError(Errors.HS162.format(path=path, found=header, name=missing[0]))
+    for name in settings.fields:
+        if name not in present:
+            header = ", ".join(map(shown, names))
+            raise ValueError(Errors.HS162.format(path=path, found=header, name=name))
     if wanted:
         return [i for i, name in enumerate(names) if name in wanted]
     if _is_own(names):
@@ -177,17 +180,10 @@ def _fields(
     return [i for i in chosen if i != text and names[i] not in other]
 
 
-def _check_values(name: str, cells: list[str], path: str) -> None:
-    """Raises ValueError: HS376 if most cells of a column have spans with offsets."""
-    cells = [x for x in cells if x.strip(" []")][:N_SAMPLED]
-    structured = [x for x in cells if x.lstrip()[:1] in "[{(" and _has_offsets(x)]
-    if 2 * len(structured) > len(cells):
-        example = shown(structured[0])
-        raise ValueError(Errors.HS376.format(path=path, name=name, found=example))
-
-
 def _has_offsets(cell: str) -> bool:
     """Returns whether a cell has spans as JSON or Python write them."""
+    if cell.lstrip()[:1] not in "[{(":
+        return False
     with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return _has_span(ast.literal_eval(NO_PYTHON.sub("0", cell)))
     return False
@@ -261,35 +257,24 @@ def _rarely_found(placed: list[tuple[int, list[str], Placed]]) -> set[str]:
 def _texts_of_spans(
     names: Sequence[str], rows: Table, text: int, path: str
 ) -> Iterator[Found]:
-    """Yields the texts of a table, and its faults."""
+    """Yields the texts of a table with a row for each span, and its faults."""
     at = {name.casefold(): i for i, name in enumerate(names)}
     number = at.get("line", text)
-
-    def key(row: TableRow) -> tuple[str, str]:
-        return row[1][number], row[1][text]
-
-    for _, several in groupby(rows, key):
-        yield from _text_of_spans(list(several), at, text, path)
-
-
-def _text_of_spans(
-    rows: Table, at: dict[str, int], text: int, path: str
-) -> Iterator[Found]:
-    spans: list[LabeledSpan] = []
-    is_whole = True
-    for line, row in rows:
-        try:
-            spans += _spans_of(row, at, line)
-        except ValueError as e:
-            is_whole = False
-            yield Fault(path, line, str(e))
-    if is_whole:
-        line, row = rows[0]
-        used = {*SPAN_COLUMNS, "value", "confidence"}
-        meta = {
-            name: row[i] for name, i in at.items() if i != text and name not in used
-        }
-        yield AnnotatedText(row[text], tuple(spans), path, line, meta=meta)
+    used = {*SPAN_COLUMNS, "value", "confidence"}
+    for _, several in groupby(rows, lambda row: (row[1][number], row[1][text])):
+        spans: list[LabeledSpan] = []
+        faults: list[Fault] = []
+        first, *others = several
+        for line, row in (first, *others):
+            try:
+                spans += _spans_of(row, at, line)
+            except ValueError as e:
+                faults.append(Fault(path, line, str(e)))
+        yield from faults
+        if not faults:
+            line, row = first
+            meta = {x: row[i] for x, i in at.items() if i != text and x not in used}
+            yield AnnotatedText(row[text], tuple(spans), path, line, meta=meta)
 
 
 def _spans_of(row: list[str], at: dict[str, int], line: int) -> list[LabeledSpan]:
@@ -322,11 +307,10 @@ def _texts_of_tokens(names: Sequence[str], rows: Table, path: str) -> Iterator[F
             message = "expected a token and a tag, found an empty cell"
             yield Fault(path, row.line, message)
     scheme = read_scheme([row.tag for row in tokens if row.tag], path)
-    groups = groupby(zip(keys, tokens), lambda pair: pair[0])
-    texts = [[row for _, row in pairs] for _, pairs in groups]
-    for some in texts:
-        if all(row.word and row.tag for row in some):
-            yield text_of_rows(some, scheme, path, {})
+    for _, pairs in groupby(zip(keys, tokens), lambda pair: pair[0]):
+        of_text = [row for _, row in pairs]
+        if all(row.word and row.tag for row in of_text):
+            yield text_of_rows(of_text, scheme, path, {})
 
 
 READER = FormatReader("csv", _recognizes, _read)

@@ -104,9 +104,8 @@ def _form(name: str, match: re.Match[str] | None) -> str:
     parts = match.groupdict()
     kind = parts.get("kind") or ("B" if parts.get("begin") else "I")
     label = parts["label"].removeprefix("<").rstrip(">")
-    return (
-        OUTSIDE if (name, label) == ("angles", "other") else f"{kind.upper()}-{label}"
-    )
+    is_other = (name, label) == ("angles", "other")
+    return OUTSIDE if is_other else f"{kind.upper()}-{label}"
 
 
 def _is_told(name: str, used: set[str], n: int) -> bool:
@@ -171,8 +170,8 @@ def named_columns(names: Sequence[str], wanted: Sequence[Sequence[str]]) -> list
     """Returns which columns have one of the names in each list; [] where one of them is
     missing."""
     folded = [name.strip().casefold() for name in names]
-    places = [[folded.index(x) for x in some if x in folded] for some in wanted]
-    return [some[0] for some in places] if all(places) else []
+    places = [[folded.index(x) for x in group if x in folded] for group in wanted]
+    return [group[0] for group in places] if all(places) else []
 
 
 def _kind_of(tags: Sequence[str], forms: Mapping[str, str]) -> str:
@@ -272,7 +271,6 @@ def _closed(pairs: list[tuple[str, str]]) -> list[LabeledSpan]:
             spans.append(LabeledSpan(i if kind in UNIT else start, i + 1, name))
             start = -1
     if start >= 0:
-        raise ValueError(
-            len(pairs) - 1, f"ends within {shown(label)}; expected its last"
-        )
+        message = f"ends within {shown(label)}; expected its last"
+        raise ValueError(len(pairs) - 1, message)
     return spans

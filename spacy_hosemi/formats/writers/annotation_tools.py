@@ -10,7 +10,7 @@ from typing import IO, Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from ..records import ExtractedField, ExtractedRecord, Segmentation
+from ..records import ExtractedRecord, Segmentation
 from .base import RecordFormat, WriterOptions
 from .json_records import rounded, to_json, write_list
 
@@ -27,10 +27,9 @@ def write_label_studio(
 
 
 def _task(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
-    model = options.model
-    predictions = [_prediction(record.best, model)]
+    predictions = [_prediction(record.best, options.model)]
     for rank, other in enumerate(record.alternatives, start=2):
-        name = options.alternative or f"{model} ({rank})"
+        name = options.alternative or f"{options.model} ({rank})"
         predictions.append(_prediction(other, name))
     data = {_DATA: record.text, **_notes(record)}
     return {"data": data, "predictions": predictions}
@@ -47,8 +46,8 @@ def _notes(record: ExtractedRecord) -> dict[str, Any]:
 def _meta(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
     """Returns what a tool shows beside a text that has a place for one segmentation
     alone: the probability of the record, and the others in words."""
-    notes = {**_notes(record), "score": rounded(record.best.confidence)}
-    return {**notes, **_others(record, options)}
+    score = rounded(record.best.confidence)
+    return {**_notes(record), "score": score, **_others(record, options)}
 
 
 def _others(record: ExtractedRecord, options: WriterOptions) -> dict[str, str]:
@@ -63,14 +62,12 @@ def _in_words(best: Segmentation, other: Segmentation) -> str:
     """Returns how a segmentation differs from the best one, after its probability."""
     of_best = {x[:3] for x in best.fields}
     of_other = {x[:3] for x in other.fields}
-    said = [f"not {_named(x)}" for x in best.fields if x[:3] not in of_other]
-    said += [f"but {_named(x)}" for x in other.fields if x[:3] not in of_best]
+    lost = [x for x in best.fields if x[:3] not in of_other]
+    said = [f"not {x.label} {x.value!r}" for x in lost]
+    new = [x for x in other.fields if x[:3] not in of_best]
+    said += [f"but {x.label} {x.value!r}" for x in new]
     score = rounded(other.confidence)
     return ("" if score is None else f"{score:.3g}: ") + "; ".join(said)
-
-
-def _named(field: ExtractedField) -> str:
-    return f"{field.label} {field.value!r}"
 
 
 def _prediction(segmentation: Segmentation, name: str) -> dict[str, Any]:
@@ -104,18 +101,11 @@ def write_prodigy(
 
 
 def _prodigy_task(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
-    tokens = [
-        {
-            "text": record.text[x.start : x.end],
-            "start": x.start,
-            "end": x.end,
-            "id": i,
-            "ws": x.has_space,
-        }
-        for i, x in enumerate(record.tokens)
-    ]
-    first = {x.start: i for i, x in enumerate(record.tokens)}
-    last = {x.end: i for i, x in enumerate(record.tokens)}
+    tokens, first, last = [], {}, {}
+    for i, (start, end, has_space) in enumerate(record.tokens):
+        token = {"text": record.text[start:end], "start": start, "end": end}
+        tokens.append({**token, "id": i, "ws": has_space})
+        first[start] = last[end] = i
     spans = [
         {
             "start": x.start,
@@ -161,16 +151,18 @@ def write_xml(
         pieces, at = [], 0
         for field in record.best.fields:
             name, more = _element(field.label)
-            before, within = record.text[at : field.start], field.value
-            pieces.append(
-                f"{_content(before)}<{name}{more}>{_content(within)}</{name}>"
-            )
+            before = _content(record.text[at : field.start])
+            within = _content(field.value)
+            pieces.append(f"{before}<{name}{more}>{within}</{name}>")
             at = field.end
         notes = {**_notes(record), "record_confidence": rounded(record.best.confidence)}
         head = "".join(f" {k}={_quoted(v)}" for k, v in notes.items() if v is not None)
         text = "".join(pieces) + _content(record.text[at:])
-        others = _others(record, options).items()
-        tail = "".join(f" <!-- {_said(pair)} -->" for pair in others)
+        tail = ""
+        for pair in _others(record, options).items():
+            # A comment has no two hyphens.
+            said = re.sub("-(?=-)", "- ", _NO_XML.sub("\ufffd", ": ".join(pair)))
+            tail += f" <!-- {said} -->"
         head = f'<sequence{head} xml:space="preserve">'
         file.write(f"{head}{text}</sequence>{tail}\n")
     file.write("</dataset>\n")
@@ -197,11 +189,6 @@ def _content(text: str) -> str:
 
 def _quoted(value: Any) -> str:
     return quoteattr(_NO_XML.sub("\ufffd", str(value)))
-
-
-def _said(pair: tuple[str, str]) -> str:
-    """Returns text for a comment, which has no two hyphens."""
-    return re.sub("-(?=-)", "- ", _NO_XML.sub("\ufffd", ": ".join(pair)))
 
 
 _OF_TOOLS: dict[str, Any] = {"has_alternatives": True, "is_for_tools": True}

@@ -40,12 +40,11 @@ def write_json(
 
 def write_list(objects: Iterable[Any], file: IO[Any]) -> None:
     """Writes a JSON list with one object a line, as they come."""
-    is_first = True
+    before = "[\n"
     for item in objects:
-        file.write("[\n" if is_first else ",\n")
-        file.write(to_json(item))
-        is_first = False
-    file.write("[]\n" if is_first else "\n]\n")
+        file.write(before + to_json(item))
+        before = ",\n"
+    file.write("[]\n" if before == "[\n" else "\n]\n")
 
 
 def as_object(record: ExtractedRecord) -> dict[str, Any]:

@@ -70,9 +70,15 @@ def _bibtex_fields(reference: dict[str, str]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for key, value in reference.items():
         if key in PEOPLE:
-            fields[key] = _bibtex_names(value)
+            names, has_others = read_names(value)
+            people = [_bibtex_name(name) for name in names] or [f"{{{escape(value)}}}"]
+            fields[key] = " and ".join([*people, *["others"] * has_others])
         elif key == "date":
-            fields |= _bibtex_date(value)
+            dates = read_date(value)
+            years = [str(year) for year, *_ in dates] or [escape(value)]
+            fields["year"] = "--".join(years)
+            if len(dates) == 1 and dates[0][1:]:
+                fields["month"] = str(dates[0][1])
         elif key in ("url", "doi"):  # read by programs
             fields[key] = value.replace("{", "").replace("}", "").replace("\\", "")
         elif key == "pages":
@@ -80,22 +86,6 @@ def _bibtex_fields(reference: dict[str, str]) -> dict[str, str]:
         else:
             fields[key] = escape(value)
     return fields
-
-
-def _bibtex_date(value: str) -> dict[str, str]:
-    dates = read_date(value)
-    if not dates:
-        return {"year": escape(value)}
-    year, *rest = dates[0]
-    if len(dates) > 1:
-        return {"year": f"{year}--{dates[1][0]}"}
-    return {"year": str(year), **({"month": str(rest[0])} if rest else {})}
-
-
-def _bibtex_names(value: str) -> str:
-    names, has_others = read_names(value)
-    found = [_bibtex_name(name) for name in names] or [f"{{{escape(value)}}}"]
-    return " and ".join([*found, *(["others"] if has_others else [])])
 
 
 def _bibtex_name(name: Name) -> str:
@@ -108,8 +98,9 @@ def _bibtex_name(name: Name) -> str:
 
 @cache
 def _letter(char: str) -> str:
-    """Names have commands for letters with accents: BibTeX takes one byte of others as
-    initial. Those of other scripts stay, as programs do not read their commands."""
+    """Returns a letter with an accent as a command: in names BibTeX takes one byte of
+    others as initial. Those of other scripts stay: programs do not read their
+    commands."""
     from pylatexenc.latexencode import UnicodeToLatexEncoder as Encoder
 
     is_known = normalize("NFD", char)[0].isascii() or char in "ÆØŁŒßæøłœ"
@@ -153,8 +144,7 @@ def _csl_item(record: ExtractedRecord, reference: dict[str, str]) -> dict[str, A
     for key, value in reference.items():
         if key in PEOPLE:
             names, _ = read_names(value)
-            people = [_csl_name(name) for name in names] or [{"literal": value}]
-            item[key] = people
+            item[key] = [_csl_name(name) for name in names] or [{"literal": value}]
         elif key == "date":
             dates = read_date(value)
             item["issued"] = {"date-parts": dates} if dates else {"literal": value}
@@ -167,13 +157,8 @@ def _csl_item(record: ExtractedRecord, reference: dict[str, str]) -> dict[str, A
 def _csl_name(name: Name) -> dict[str, str]:
     if name.is_literal:
         return {"literal": name.family}
-    pairs = {
-        "family": name.family,
-        "given": name.given,
-        "non-dropping-particle": name.particle,
-        "suffix": name.suffix,
-    }
-    return {key: value for key, value in pairs.items() if value}
+    keys = "family", "given", "non-dropping-particle", "suffix"
+    return {key: value for key, value in zip(keys, map(str, name)) if value}
 
 
 FORMATS = (

@@ -97,19 +97,18 @@ def _row_writer(file: IO[Any], is_safe: bool) -> Callable[[tuple[Any, ...]], Non
     def write(row: tuple[Any, ...]) -> None:
         if is_safe:
             row = tuple(map(marked, row))
+        texts = {k: x for k, x in enumerate(row) if isinstance(x, str)}
         if not HAS_NULL:
-            row = tuple(
-                x.replace("\0", "\ufffd") if isinstance(x, str) else x for x in row
-            )
-        has_return = any(isinstance(x, str) and "\r" in x for x in row)
+            clean = {k: x.replace("\0", "\ufffd") for k, x in texts.items()}
+            row = tuple(clean.get(k, x) for k, x in enumerate(row))
+        has_return = any("\r" in x for x in texts.values())
         (quoted if has_return else plain).writerow(row)
 
     return write
 
 
+_TABLE_HELP = "a row for each record, with a column for each label"
 FORMATS = (
     RecordFormat("csv", write_csv, "a row for each field"),
-    RecordFormat(
-        "table", write_table, "a row for each record, with a column for each label"
-    ),
+    RecordFormat("table", write_table, _TABLE_HELP),
 )
