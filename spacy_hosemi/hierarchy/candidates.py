@@ -45,14 +45,14 @@ class Candidates:
 
     @property
     def doc(self) -> Ints:
-        """The document of each candidate [K]."""
+        """Returns the document of each candidate, int32 [K]."""
         docs = np.arange(len(self.sizes), dtype=np.int32)
         return np.repeat(docs, np.diff(self.first))
 
     @property
     def offset(self) -> Ints:
-        """The first token of each candidate's document among the tokens of all
-        documents [K]."""
+        """Returns where the document of each candidate begins among the tokens of all
+        documents, int32 [K]."""
         return (np.cumsum(self.sizes) - self.sizes).astype(np.int32)[self.doc]
 
     def those(self, is_kept: Bools) -> Candidates:
@@ -81,11 +81,10 @@ class Candidates:
 class PartialNodes:
     """Required and excluded spans of documents, with nodes.
 
-    spans (List[List[Tuple[int, int, int]]]): Start, end and node of required spans, by
-        document; an inner node stands for all leaves below it.
+    spans, wrong (List[List[Tuple[int, int, int]]]): Start, end and node of required and
+        of excluded spans, by document; an inner node stands for all leaves below it.
     is_open (Optional[List[bool [n]]]): Tokens with no known label; None: all
         tokens that no required span covers.
-    wrong (List[List[Tuple[int, int, int]]]): Excluded spans, by document.
     """
 
     spans: list[list[Place]]
@@ -103,12 +102,9 @@ class PartialNodes:
             yield (*places, *([] if self.is_open is None else [self.is_open[d]]))
 
     def agrees(self, candidates: Candidates, tree: LabelTree) -> Bools:
-        """Returns whether each candidate contradicts nothing that is known [K].
-
-        A candidate agrees if it has the tokens of a required span and one of the two
-        nodes is above the other or the same, or if nothing is known of its tokens; and
-        if it is not excluded.
-        """
+        """Returns whether each candidate contradicts nothing that is known [K]: it has
+        the tokens of a required span and one of the two nodes is above the other or the
+        same, or nothing is known of its tokens; and it is not excluded."""
         sizes = candidates.sizes
         offsets = np.cumsum(sizes) - sizes
         n = int(sizes.sum())

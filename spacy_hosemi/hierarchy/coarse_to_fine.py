@@ -44,8 +44,8 @@ TINY = 1e-12
 
 
 def role_ranges(start: Any, end: Any) -> dict[str, tuple[Any, Any]]:
-    """Returns by role the tokens of segments that are read: the first one and the end,
-    as ints or int32 [K]."""
+    """Returns by role the first token that segments read, and the end; ints or int32
+    [K]."""
     return {
         "inside": (start, end),
         "start": (start, start + 1),
@@ -120,7 +120,7 @@ class ScoredLevel:
 
     @cached_property
     def solution(self) -> tuple[Floats, Ints]:
-        """The probability of each candidate [K], and the candidates of the best
+        """Returns the probability of each candidate [K], and the candidates of the best
         segmentation of each document."""
         order = self.candidates.node + 1
         prob, best, _ = self.lattice.solve(self.candidates.score, order)
@@ -128,19 +128,20 @@ class ScoredLevel:
 
     @property
     def best_spans(self) -> Ints:
-        """The candidates that are spans of the best segmentation of each document."""
+        """Returns the candidates that are spans of the best segmentation of each
+        document."""
         best = self.solution[1]
         return best[self.candidates.node[best] >= 0]
 
     @cached_property
     def log_z(self) -> Floats:
-        """The log of the summed exponentiated scores of each document [N]."""
+        """Returns the log partition of each document [N]."""
         log_z: Floats = self.lattice.sums(self.candidates.score)[0]
         return log_z
 
     @cached_property
     def entropies(self) -> Floats:
-        """The entropy of each document [N], in nats."""
+        """Returns the entropy of each document [N], in nats."""
         return self.lattice.entropies(self.candidates.score)
 
     def pruned(self, threshold: float, agreed: Bools | None = None) -> Candidates:
@@ -169,8 +170,9 @@ def score_level(
     scale: float = 1.0,
 ) -> ScoredLevel:
     """Adds to candidates, which have the scores of all levels above, those of the
-    weights of their level, from 2, multiplied by `scale`, which is 1 / temperature;
-    they read these rows, and `pattern` are the weights of label patterns above."""
+    weights of their level, from 2, multiplied by `scale`, which is 1 / temperature.
+    `rows` are the features that they read, `pattern` the weights of label patterns
+    above."""
     pattern = weights.weights_at(level, pattern, scale)
     score = candidates.score.copy()
     for of_role in rows:

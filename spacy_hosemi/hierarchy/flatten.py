@@ -39,9 +39,8 @@ class FlatTree:
     tree (LabelTree): Its last level has an automaton of its own.
     labels (Sequence[str]): Its leaves, in the order of the component.
     automaton (PatternAutomaton), weights (WeightState): Of the leaves in this order.
-
-    unknown (Dict[str, Path]): For each leaf the names from the top; the probability of
-        each is None.
+    unknown (Dict[str, Path]): For each leaf the names from the top, without
+        probabilities.
     """
 
     def __init__(
@@ -100,8 +99,8 @@ class FlatTree:
 def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | None:
     """Returns the leaves of the tree of a state as the labels of segments; None if the
     last level has no automaton of its own, or if a weight for each feature and leaf
-    would be more than MAX_PAIRS. Of the result for a previous state (before) the
-    automaton is used again if the label patterns are the same."""
+    would be more than MAX_PAIRS. The automaton of the result for a previous state
+    (before) is used again if the label patterns are the same."""
     schema, levels = state.schema, state.levels
     labels, tree = schema.labels, cast(TreeProjection, schema.projection).tree
     n_weights = len(state.weights.table) * (1 + len(tree.leaf))

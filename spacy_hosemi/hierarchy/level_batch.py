@@ -39,7 +39,6 @@ class LevelBatch:
     pattern (float64 [M]): Weights of label patterns of the level above.
     levels (LevelWeights), weights (LevelVector): Of all levels, and of this one.
     gold (PartialNodes): Of the corpus.
-
     agreed (bool [K]): Whether each candidate agrees with the gold.
     watch (Optional[Callable]): See `TrainingSet`.
     is_last (bool): Whether there is no level below it.
@@ -121,7 +120,7 @@ def train_levels(
     gold: PartialNodes,
     settings: Hierarchy,
 ) -> None:
-    """Trains all levels below the top: `visit` one after the other, such as by
+    """Trains all levels below the top one after the other by `visit`, such as
     spacy_hosemi.lbfgs.v1. The candidates at the top have the gold among them, `pattern`
     are the top's weights of label patterns."""
     for level in range(2, weights.state.tree.n_levels + 1):

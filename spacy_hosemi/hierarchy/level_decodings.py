@@ -31,8 +31,8 @@ def mbr_spans(solved: ScoredLevel, expected_f1: float | None) -> Ints:
 
         max over s of  sum over spans of s of (2 P(span) - expected_f1)
 
-    Outside adds nothing, and is possible at the tokens of `ScoredLevel.is_open`. Where
-    expected_f1 is None, that of each document is found by Dinkelbach's method.
+    Outside adds nothing, and is possible at the tokens of `ScoredLevel.is_open`. If
+    expected_f1 is None, Dinkelbach's method finds that of each document.
     """
     gains = _Gains(solved)
     if expected_f1 is not None:

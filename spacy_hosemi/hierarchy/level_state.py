@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from ..core import PatternAutomaton
 from ..core.algorithms.lattice_graph import StateTable
 from ..core.automaton.grammar import BEGIN, END
-from ..labels.inventory import OUTSIDE, Pattern
+from ..labels.inventory import OUTSIDE, Pattern, bigrams
 from ..labels.patterns import ALL_BIGRAMS
 from ..model.weights.packing import (
     check_finite,
@@ -239,9 +238,8 @@ def _own_level(
     up |= {name: name for name in (OUTSIDE, BEGIN, END)}
     places = {z: m for m, z in enumerate(above.steps.automaton.patterns)}
     names = level_names(tree, level)
-    pairs = product((BEGIN, *names), (*names, END))
     present = {*patterns}
-    every = [*patterns, *(z for z in pairs if z not in present)]
+    every = [*patterns, *(z for z in bigrams(names) if z not in present)]
     carried = [places.get(tuple(up[x] for x in z), -1) for z in every]
     chosen = [m for m, at in enumerate(carried) if at >= 0 or m < len(patterns)]
     at = np.array(carried, np.int32)[chosen]

@@ -165,7 +165,7 @@ class LevelVector:
 
     @property
     def pairs(self) -> WeightPairs:
-        """For each feature the nodes in which it has a weight."""
+        """Returns for each feature the nodes in which it has a weight."""
         return self._weights.state.pairs[self.index]
 
     def _joined(self, matrix: Floats, pattern: Floats) -> Floats:
@@ -213,7 +213,7 @@ class LevelVector:
 
     @property
     def is_online(self) -> bool:
-        """Whether there has been a gradient for an online step."""
+        """Says whether there has been a gradient for an online step."""
         return "_steps" in self.__dict__
 
     @cached_property

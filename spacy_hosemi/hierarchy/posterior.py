@@ -1,8 +1,8 @@
 """The posterior of documents with labels in a tree that are decoded level by level.
 
 It is the distribution at the last level, over all segmentations that consist of
-candidates. With threshold 0 these are all segmentations; otherwise a segmentation with
-a pruned candidate has probability 0.
+candidates: with threshold 0 all segmentations; otherwise one with a pruned candidate
+has probability 0.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ROUNDING = 1e-9
 
 
 class LevelPosterior(AnyPosterior):
-    """See `AnyPosterior`.
+    """The distribution at the last level.
 
     batch (Batch), rows (range): The instances of the document, as they are at the top.
     solved (ScoredLevel): The last level, of all instances of the batch.
@@ -50,8 +50,8 @@ class LevelPosterior(AnyPosterior):
 
     @cached_property
     def segments(self) -> list[dict[Segment, float]]:
-        """Of each instance the probability of each candidate: start and end in its
-        tokens, node (-1: outside)."""
+        """Returns the probability of each candidate of each instance: start and end in
+        its tokens, node (-1: outside)."""
         table, of_rows = self.solved.candidates, []
         columns = (table.start, table.end, table.node, self.solved.solution[0])
         for k in self.rows:
@@ -132,9 +132,9 @@ class LevelPosterior(AnyPosterior):
 def whole_probabilities(
     posteriors: Sequence[LevelPosterior], spans: Sequence[Sequence[Span]]
 ) -> list[float]:
-    """Returns the probability of the segmentations of one or more documents of a batch
-    with exactly some spans, which are sorted, see `AnyPosterior.whole`; the name of an
-    inner node stands for all leaves below."""
+    """Returns the probability of the segmentations of documents of a batch with exactly
+    some spans, which are sorted, see `AnyPosterior.whole`; the name of an inner node
+    stands for all leaves below."""
     batch, solved, tree = posteriors[0].batch, posteriors[0].solved, posteriors[0].tree
     sizes = solved.candidates.sizes
     places: list[list[Place]] = [[] for _ in sizes]
@@ -162,7 +162,8 @@ def whole_probabilities(
 
 
 class LeafMarginals:
-    """Probabilities of all segments of one document, with leaves for labels.
+    """Probabilities of all segments of one document, with leaves for labels; see
+    `Marginals`.
 
     log_z (float): Of the last level.
     tokens (float64 [n, L]): Probability of each label at each token; label 0 is
@@ -184,24 +185,15 @@ class LeafMarginals:
                 self.tokens[start:end, y] += prob
 
     def segment(self, start: int, end: int, label: int) -> float:
-        """Probability of exactly this segment.
-
-        start, end (int): Tokens, half-open.
-        label (int): Its index.
-        RETURNS (float): In [0, 1].
-        RAISES (ValueError): HS024 offsets; HS021 label.
-        """
+        """Returns the probability of exactly this segment, with the index of its label.
+        Raises ValueError: HS024 offsets; HS021 label."""
         check_segment(start, end, label, *self.tokens.shape)
         return self._segments.get((start, end, label), 0.0)
 
     def segments_above(self, p: float) -> list[tuple[int, int, int, float]]:
-        """All segments with at least a given probability.
-
-        p (float): Least probability, above 0.
-        RETURNS (List[Tuple[int, int, int, float]]): start, end, label index,
-            probability; sorted.
-        RAISES (ValueError): HS022 if p is not above 0 and at most 1.
-        """
+        """Returns start, end, label index and probability of all segments with at least
+        this probability, sorted. Raises ValueError HS022 if p is not above 0 and at
+        most 1."""
         if not 0.0 < p <= 1.0:
             raise ValueError(Errors.HS022.format(found=p))
         least = p * (1.0 - _ROUNDING)

@@ -15,16 +15,13 @@ from ..labels.partial import AnySpan, PartialLabels
 from ..labels.projection import Projection, with_labels
 from .candidates import Place
 from .hierarchy import Hierarchy
-from .tree import LabelTree, check_labels_in_tree, split_labels
+from .tree import LabelTree, split_labels
 
 
 class TreeProjection(Projection):
-    """Segments have the names at the top of a label tree.
-
-    labels (Sequence[str]): Those of documents, the leaves of the tree.
-    parents (Mapping[str, str]): The parent of each name that has one.
-    RAISES (ValueError): HS040 a name is reserved; HS115 there is a cycle.
-    """
+    """Segments have the names at the top of a label tree; `labels` are its leaves,
+    `parents` the parent of each name that has one. Raises ValueError: HS040 a name is
+    reserved; HS115 there is a cycle."""
 
     takes_labels = False
 
@@ -132,8 +129,10 @@ def read_parents(
             )
         )
     parents = read() if read else {}
-    if read:
-        check_labels_in_tree(labels, parents)
+    names = {*parents, *parents.values()}
+    missing = [label for label in labels if label not in names] if read else []
+    if missing:
+        raise ValueError(Errors.HS117.format(found=missing[:10]))
     return parents
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +26,11 @@ SECOND_PARENT = ("error", "ignore")
 
 class LabelTree:
     """V nodes, numbered from the top level down; the children of a node are adjacent.
+    Raises ValueError HS115 if there is a cycle.
 
     labels (Sequence[str]): The leaves.
     parents (Mapping[str, str]): The parent of each name below the top. Names without a
         label below them are left out.
-    RAISES (ValueError): HS115 there is a cycle.
-
     names (List[str]): The name of each node; of a leaf its label.
     parent (int32 [V]): -1 at the top.
     first_child (int32 [V + 1]): The children of v are first_child[v] to
@@ -86,7 +86,7 @@ class LabelTree:
 
     @property
     def top(self) -> list[str]:
-        """Names of the nodes of the first level."""
+        """Returns the names of the nodes of the first level."""
         return [self.names[v] for v in np.flatnonzero(self.level == 1)]
 
     def needed(self, parents: Mapping[str, str]) -> dict[str, str]:
@@ -203,26 +203,18 @@ def split_labels(labels: Iterable[str], separator: str) -> dict[str, str]:
     return parents
 
 
-def check_labels_in_tree(labels: Iterable[str], parents: Mapping[str, str]) -> None:
-    """Raises ValueError HS117 if a label is not in the tree."""
-    names = {*parents, *parents.values()}
-    missing = [label for label in labels if label not in names]
-    if missing:
-        raise ValueError(Errors.HS117.format(found=missing[:10]))
-
-
 def make_tree_reader(
     path: str | Path, second_parent: str = "error"
 ) -> Callable[[], dict[str, str]]:
-    """Registered as "spacy_hosemi.read_label_tree.v1" in `readers`.
+    """Registered as "spacy_hosemi.read_label_tree.v1" in `readers`. Raises ValueError
+    HS042 if second_parent is something else.
 
     path (Union[str, Path]): A file of lines with child and parent, a tab between them.
     second_parent (str): "error"; or "ignore": a child has the first of its parents, and
         lines that would close a cycle are skipped.
     RETURNS (Callable[[], Dict[str, str]]): Reads the file: the parent of each child.
-    RAISES (ValueError): HS042 second_parent is something else; when called, HS116 a
-        child has two parents, HS119 a line is malformed, and what opening the file
-        raises.
+        Raises ValueError: HS116 a child has two parents, HS119 a line is malformed; and
+        what opening the file raises.
     """
     check("second_parent", choice(SECOND_PARENT), second_parent)
 
@@ -240,19 +232,15 @@ def _rows(lines: Iterable[str], path: str | Path) -> Iterator[tuple[str, str]]:
     """Yields child and parent. Raises ValueError HS119 if a line has not two columns,
     or is no text."""
     rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-    number = 0
-    while True:
-        number += 1
+    for line in count(1):
         try:
-            row = next(rows, None)
+            if (row := next(rows, None)) is None:
+                return
+            if row and (len(row) != 2 or not all(row)):
+                raise csv.Error("\t".join(row)[:200])
         except (csv.Error, UnicodeDecodeError) as e:
-            found = Errors.HS119.format(path=path, line=number, found=str(e))
+            found = Errors.HS119.format(path=path, line=line, found=str(e))
             raise ValueError(found) from None
-        if row is None:
-            return
-        if row and (len(row) != 2 or not all(row)):
-            found = "\t".join(row)[:200]
-            raise ValueError(Errors.HS119.format(path=path, line=number, found=found))
         if row:
             yield row[0], row[1]
 

@@ -55,7 +55,7 @@ class TreeTrainer(Trainer):
 
     @property
     def has_levels(self) -> bool:
-        """Whether there is a level below the top."""
+        """Says whether there is a level below the top."""
         return has_levels(self.schema.projection)
 
     def is_current(self, state: ModelState) -> bool:
@@ -93,7 +93,8 @@ class TreeTrainer(Trainer):
         super().initialize(corpus, docs, cfg, objective, fit)
         if not self.has_levels:
             return
-        self._allocate(self._mined(corpus))
+        self._levels.replace(self._mined(corpus))
+        self._connect()
         self._levels.mined.update(self._keys(corpus))
         if fit is not None:
             informative = _part(corpus, _informative(corpus))
@@ -116,10 +117,6 @@ class TreeTrainer(Trainer):
         )
         return empty_levels(self._pairs(corpus), patterns)
 
-    def _allocate(self, levels: LevelState) -> None:
-        self._levels.replace(levels)
-        self._connect()
-
     def _levels_of(self, corpus: Corpus) -> Levels | None:
         """Returns what fits the levels to parts of a corpus; features are read once."""
         if not self.has_levels:
@@ -131,7 +128,8 @@ class TreeTrainer(Trainer):
         @contextmanager
         def fitted(fit: Callable[[Any], Any], chosen: Sequence[int]) -> Iterator[None]:
             indices = [k for k in chosen if k in informative]
-            self._allocate(mined())
+            self._levels.replace(mined())
+            self._connect()
             try:
                 part = _part(corpus, indices)
                 self._fit_levels(fit, part, [rows()[k] for k in indices])

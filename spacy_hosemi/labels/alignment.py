@@ -33,8 +33,8 @@ def read_annotations(
 ) -> list[PartialLabels]:
     """Returns the annotation of references on the tokens of the predicted documents:
     tokens outside gold spans are blocked, those of a gold span that is not aligned with
-    token borders unknown. incorrect_key: the group in reference.spans of spans that are
-    no entities."""
+    token borders unknown. Spans of the group `incorrect_key` of reference.spans are no
+    entities."""
     return [_read_annotation(example, incorrect_key) for example in examples]
 
 
@@ -124,9 +124,8 @@ def check_reach(
     within = Counter(y for x in annotations for *_, y in x.required)
     lost = [label for label in missed if not within[label]]
     if named is None and lost:
-        shown = _quoted(missed[lost[0]])
-        message = Errors.HS156.format(label=lost[0], text=shown, all=lost)
-        raise ValueError(message)
+        text = _quoted(missed[lost[0]])
+        raise ValueError(Errors.HS156.format(label=lost[0], text=text, all=lost))
     if named is not None:
         named.update(new)
     texts = [
@@ -134,10 +133,8 @@ def check_reach(
         for label, x in missed.items()
     ]
     n_missed = sum(map(len, missed.values()))
-    total = n_missed + within.total()
-    message = Warnings.HSW01.format(
-        found=n_missed, total=total, labels="; ".join(texts)
-    )
+    args = {"found": n_missed, "total": n_missed + within.total()}
+    message = Warnings.HSW01.format(**args, labels="; ".join(texts))
     warnings.warn(message, stacklevel=3)
 
 
@@ -211,17 +208,14 @@ def _places(example: Example) -> tuple[Borders, Borders]:
     end, in characters. If the two texts differ, which they may do in whitespace,
     whitespace is not counted."""
     predicted, reference = example.predicted, example.reference
-    if predicted.text == reference.text:
-        return _in_text(predicted), _in_text(reference)
-    return _without_whitespace(predicted), _without_whitespace(reference)
+    is_same = predicted.text == reference.text
+    return _borders(predicted, is_same), _borders(reference, is_same)
 
 
-def _in_text(doc: Doc) -> Borders:
-    starts = [token.idx for token in doc]
-    return starts, [token.idx + len(token) for token in doc]
-
-
-def _without_whitespace(doc: Doc) -> Borders:
+def _borders(doc: Doc, counts_whitespace: bool) -> Borders:
+    if counts_whitespace:
+        starts = [token.idx for token in doc]
+        return starts, [token.idx + len(token) for token in doc]
     sizes = [sum(not c.isspace() for c in token.text) for token in doc]
     borders = [0, *accumulate(sizes)]
     return borders[:-1], borders[1:]

@@ -1,4 +1,4 @@
-"""Label inventory: the labels of spans, and the labels of segments that encode them.
+"""The labels of spans, and the labels of segments that encode them.
 
 With the encoding "segments" each span is one segment, and text outside of spans is
 divided into segments, too. With "IO", "BIO" or "BILUO" each segment is one token, and
@@ -8,6 +8,7 @@ its label is a tag: a linear chain.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -115,12 +116,7 @@ class LabelInventory:
         if self.encoding == "IO":
             return []
         closed = self.encoding == "BILUO"
-        return [
-            (left, right)
-            for left in (BEGIN, *self.names)
-            for right in (*self.names, END)
-            if (left, right) != (BEGIN, END) and not _may_follow(left, right, closed)
-        ]
+        return [pair for pair in bigrams(self.names) if not _may_follow(*pair, closed)]
 
     def _inside(self, start: int, end: int, label: str) -> list[Segment]:
         if not self.on_tokens:
@@ -131,6 +127,12 @@ class LabelInventory:
             tags = "U" if n == 1 else "B" + "I" * (n - 2) + "L"
         names = [f"{tag}-{label}" for tag in tags]
         return [(i, i + 1, self.index[x]) for i, x in enumerate(names, start)]
+
+
+def bigrams(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Returns all pairs of names that may be adjacent, the ends of a text included."""
+    pairs = product((BEGIN, *names), (*names, END))
+    return [pair for pair in pairs if pair != (BEGIN, END)]
 
 
 def _may_follow(left: str, right: str, closed: bool) -> bool:

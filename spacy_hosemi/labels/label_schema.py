@@ -45,7 +45,7 @@ class LabelSchema:
     @cached_property
     def inventory(self) -> LabelInventory:
         """Returns the labels of segments: outside, and those of spans; with an encoding
-        such as BIO the tags of them."""
+        such as BIO their tags."""
         return LabelInventory(self.projection.top, self.encoding, self.outside)
 
     @cached_property

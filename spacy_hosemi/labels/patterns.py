@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
-from .inventory import ANY, LabelInventory, Pattern
+from .inventory import ANY, LabelInventory, Pattern, bigrams
 from .label_schema import LabelSchema
 from .projection import Projection
 
@@ -80,17 +80,12 @@ def mine_patterns(
     counts = _count_patterns(inventory, sequences, max_order)
     forbidden = inventory.forbidden()
     excluded = set(forbidden)
-    bigrams = sorted(p for p in counts if len(p) == 2) if max_order > 0 else []
-    if unseen and max_order > 0 and len(inventory.names) ** 2 <= ALL_BIGRAMS:
-        bigrams = [
-            (left, right)
-            for left in (BEGIN, *inventory.names)
-            for right in (*inventory.names, END)
-            if (left, right) != (BEGIN, END)
-        ]
+    pairs: Iterable[Pattern] = sorted(p for p in counts if len(p) == 2)
+    if unseen and len(inventory.names) ** 2 <= ALL_BIGRAMS:
+        pairs = bigrams(inventory.names)
     longer = [p for p, k in counts.items() if len(p) > 2 and k >= min_count]
     longer.sort(key=lambda p: (-counts[p], len(p), p))
-    patterns = [p for p in bigrams if p not in excluded]
+    patterns = [p for p in pairs if p not in excluded] if max_order > 0 else []
     return patterns + sorted(longer[:max_patterns]), forbidden
 
 

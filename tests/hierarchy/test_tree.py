@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_hosemi.hierarchy.tree import (
-    LabelTree,
-    check_labels_in_tree,
-    make_tree_reader,
-    split_labels,
-)
+from spacy_hosemi.hierarchy.tree import LabelTree, make_tree_reader, split_labels
 
 from ..strategies import random_forest
 
@@ -130,9 +125,3 @@ def test_settings_of_the_reader(tmp_path):
         make_tree_reader(tmp_path, "last")
     with pytest.raises(FileNotFoundError):
         make_tree_reader(tmp_path / "none.tsv")()
-
-
-def test_labels_that_the_tree_has_not():
-    check_labels_in_tree(["person", "poet"], PEOPLE)
-    with pytest.raises(ValueError, match=r"HS117.*\['x', 'y'\]"):
-        check_labels_in_tree(["x", "poet", "y"], PEOPLE)
