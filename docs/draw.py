@@ -204,7 +204,7 @@ ARROWS = [
     ("Predictions", "Doc", "spacy_hosemi.component.annotations.write_predictions"),
     ("Doc", "Instance", "spacy_hosemi.features.instances.divide"),
     ("Batch", "Instance", "spacy_hosemi.prediction.batch.Batch.instance"),
-    ("Batch", "Posterior", "spacy_hosemi.prediction.posterior.Posterior.of"),
+    ("Batch", "Posterior", "spacy_hosemi.prediction.posterior.Posterior"),
     ("Decoder", "Predictions", "spacy_hosemi.prediction.decoder.Decoder.steps"),
     ("ModelState", "Decoder", "spacy_hosemi.hierarchy.decoder.make_decoder"),
     ("Trainer", "ModelState", "spacy_hosemi.training.trainer.Trainer.publish"),

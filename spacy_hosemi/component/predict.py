@@ -13,7 +13,7 @@ from ..core.parallel.ordered import in_order
 from ..features.instances import Instances, check_doc
 from ..hierarchy.decoder import make_decoder
 from ..prediction.decoder import Decoder, batches
-from ..prediction.posterior import AnyPosterior
+from ..prediction.posterior import Posterior
 from ..prediction.predictions import Prediction, Predictions
 from .annotations import write
 from .settings import DECIDING_PROBABILITIES, decoding_options
@@ -170,7 +170,7 @@ def set_annotations(
 
 def posterior_of(
     pipe: HighOrderSemiCRF, doc: Doc, number: int | None
-) -> AnyPosterior | None:
+) -> Posterior | None:
     """Returns the distribution over segmentations of a document, as it was before
     it was predicted by the decoder of a number; None: there is another one now."""
     decoder = present_decoder(pipe)

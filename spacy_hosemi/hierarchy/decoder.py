@@ -126,13 +126,13 @@ class LevelDecoder(Decoder):
 
     def posterior(self, doc: Doc) -> LevelPosterior:
         batch = finish(self._top.batch_steps([doc]))
-        Posterior.of(batch, 0).check()
+        Posterior(batch, 0).check()
         solved, _ = self._solve(batch)
         return self._posterior(batch, 0, solved)
 
     def _posterior(self, batch: Batch, d: int, solved: ScoredLevel) -> LevelPosterior:
         labels = self.state.schema.labels
-        return LevelPosterior(batch, batch.rows(d), solved, self._tree, labels)
+        return LevelPosterior(batch, d, solved, self._tree, labels)
 
     def _solve(self, batch: Batch) -> tuple[ScoredLevel, list[PartialLabels]]:
         """Returns the last level, and the corrections of each instance, with labels of

@@ -19,7 +19,7 @@ from ..errors import Errors
 from ..labels.inventory import Segment, Span
 from ..prediction.batch import Batch
 from ..prediction.marginals import document_marginals
-from ..prediction.posterior import AnyPosterior, Option, Path
+from ..prediction.posterior import Option, Path, Posterior
 from .candidates import PartialNodes, Place
 from .coarse_to_fine import ScoredLevel
 from .tree import LabelTree
@@ -28,10 +28,10 @@ from .tree import LabelTree
 _ROUNDING = 1e-9
 
 
-class LevelPosterior(AnyPosterior):
+class LevelPosterior(Posterior):
     """The distribution at the last level.
 
-    batch (Batch), rows (range): The instances of the document, as they are at the top.
+    batch (Batch), place (int): The document, with instances as they are at the top.
     solved (ScoredLevel): The last level, of all instances of the batch.
     tree (LabelTree), labels (Sequence[str]): The labels, and all leaves in the order of
         the component.
@@ -40,12 +40,12 @@ class LevelPosterior(AnyPosterior):
     def __init__(
         self,
         batch: Batch,
-        rows: range,
+        place: int,
         solved: ScoredLevel,
         tree: LabelTree,
         labels: Sequence[str],
     ) -> None:
-        super().__init__(batch, rows)
+        super().__init__(batch, place)
         self.solved, self.tree, self.labels = solved, tree, labels
 
     @cached_property
@@ -133,7 +133,7 @@ def whole_probabilities(
     posteriors: Sequence[LevelPosterior], spans: Sequence[Sequence[Span]]
 ) -> list[float]:
     """Returns the probability of the segmentations of documents of a batch with exactly
-    some spans, which are sorted, see `AnyPosterior.whole`; the name of an inner node
+    some spans, which are sorted, see `Posterior.whole`; the name of an inner node
     stands for all leaves below."""
     batch, solved, tree = posteriors[0].batch, posteriors[0].solved, posteriors[0].tree
     sizes = solved.candidates.sizes

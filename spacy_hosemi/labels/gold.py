@@ -52,14 +52,16 @@ def make_golds(
     """Returns the gold of each document, from annotations with labels of the inventory.
     Raises HS044 for an outside token where there is none, HS103 if a span begins or
     ends with whitespace."""
-    golds = []
     for partial, doc in zip(annotations, docs):
         if inventory.outside == "none":
             _check_covered(partial, doc)
-            partial = replace(partial, blocked=None)
         else:
             check_ends(partial.required, doc)
-        is_unknown = partial.unknown(len(doc))
+    if inventory.outside == "none":
+        annotations = [replace(partial, blocked=None) for partial in annotations]
+    unknown = [partial.unknown(len(doc)) for partial, doc in zip(annotations, docs)]
+    golds = []
+    for partial, is_unknown, doc in zip(annotations, unknown, docs):
         segments = constraints = None
         n_known = int((~is_unknown).sum())
         if not is_unknown.any():

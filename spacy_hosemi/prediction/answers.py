@@ -21,7 +21,7 @@ from typing import Any
 from ..errors import Warnings
 from ..labels.inventory import Span
 from ..values import integer, read
-from .posterior import AnyPosterior, Option, max_listed
+from .posterior import Option, Posterior, max_listed
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Alternative:
     log_probability: float
 
 
-def most_probable(posterior: AnyPosterior | None, k: int) -> list[Alternative]:
+def most_probable(posterior: Posterior | None, k: int) -> list[Alternative]:
     """Returns the k most probable segmentations of a document, best first; fewer if no
     more are possible. Raises ValueError: HS043 k; HS060 no segmentation is possible."""
     k = read("k", integer(1), k)
@@ -71,7 +71,7 @@ def _best_pairs(
 
 
 def spans_above(
-    posterior: AnyPosterior | None, p: float, text: str
+    posterior: Posterior | None, p: float, text: str
 ) -> list[tuple[Span, float]]:
     """Returns the spans of a document with at least probability p, above 0, sorted;
     they may overlap. If there are more than `max_listed`, warns by HSW11, which names

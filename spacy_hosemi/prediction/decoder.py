@@ -17,7 +17,7 @@ from ..labels.inventory import Span
 from ..labels.partial import PartialLabels
 from ..model.state import ModelState
 from .answers import spans_above
-from .posterior import AnyPosterior, Path
+from .posterior import Path, Posterior
 from .predictions import Prediction, Predictions
 from .thresholds import Thresholds, least_of
 
@@ -81,11 +81,11 @@ class Decoder(Protocol):
         that need no GIL. `corrections` are those of a user in the only document."""
         ...
 
-    def posterior(self, doc: Doc) -> AnyPosterior:
+    def posterior(self, doc: Doc) -> Posterior:
         """Returns the posterior of a document; the model is trained."""
         ...
 
-    def posterior_if_trained(self, doc: Doc) -> AnyPosterior | None:
+    def posterior_if_trained(self, doc: Doc) -> Posterior | None:
         """Returns the posterior of a document; None if the model is untrained."""
         return self.posterior(doc) if self.state.weights.is_trained else None
 
@@ -112,7 +112,7 @@ def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
 
 
 def list_spans(
-    posterior: AnyPosterior, options: DecodingOptions, doc: Doc
+    posterior: Posterior, options: DecodingOptions, doc: Doc
 ) -> list[tuple[Span, float]] | None:
     """Returns what `Prediction.listed` is for a document."""
     if options.spans_threshold is None:

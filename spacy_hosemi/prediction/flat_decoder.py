@@ -101,7 +101,7 @@ class FlatDecoder(Decoder):
 
     def posterior(self, doc: Doc) -> Posterior:
         batch = finish(self.batch_steps([doc]))
-        return Posterior.of(batch, 0)
+        return Posterior(batch, 0)
 
     def batch_steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
@@ -231,7 +231,7 @@ class FlatDecoder(Decoder):
     ) -> Prediction:
         """Returns what is predicted in a document: what is best in each instance."""
         options, tree, rows = self.options, self.tree, batch.rows(d)
-        posterior = Posterior(batch, rows)
+        posterior = Posterior(batch, d)
         if paths is None:
             of_rows = [(batch.instance(k), spans[k]) for k in rows]
             best = [x for instance, some in of_rows for x in instance.to_document(some)]

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Sequence
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -39,20 +39,18 @@ def max_listed(n_tokens: int) -> int:
     return max(LISTED, LISTED_PER_TOKEN * n_tokens)
 
 
-class AnyPosterior(Protocol):
+class Posterior:
     """The distribution over the segmentations of one document; spans are in its tokens.
     Instances do not depend on each other: their probabilities multiply, their entropies
     add.
 
-    batch (Batch): Has the document.
-    rows (range): Its instances there.
+    batch (Batch), place (int): Has the document, and its index there.
+    rows (range): Its instances.
     """
 
-    batch: Batch
-    rows: range
-
-    def __init__(self, batch: Batch, rows: range) -> None:
-        self.batch, self.rows = batch, rows
+    def __init__(self, batch: Batch, place: int) -> None:
+        self.batch, self.place = batch, place
+        self.rows = range(batch.borders[place], batch.borders[place + 1])
 
     @property
     def n_tokens(self) -> int:
@@ -91,57 +89,6 @@ class AnyPosterior(Protocol):
                 of_rows[place[0]].append(place[1])
         return [*of_rows.values()]
 
-    def options(self, k: int) -> list[list[Option]]:
-        """Returns log probability and spans of the k most probable segmentations of
-        each instance, best first; no two have the same spans. Raises ValueError HS060
-        if no segmentation is possible."""
-        ...
-
-    def entropy(self) -> float:
-        """Returns the entropy in nats, with tags on tokens that over sequences of tags.
-        Raises as `options`."""
-        ...
-
-    def spans_above(self, p: float) -> list[tuple[Span, float]]:
-        """Returns spans with at least this probability, above 0, in any order: all, or
-        more than `max_listed` with the most probable. Segments are no tags on tokens;
-        with labels in a tree spans have leaves for labels."""
-        ...
-
-    def confidences(self, spans: Sequence[Span]) -> list[float]:
-        """Returns the probability of each span, in [0, 1]; a name of an inner node
-        stands for all leaves below it."""
-        ...
-
-    def paths(self, spans: Sequence[Span]) -> list[Path | None]:
-        """Returns for each span the names from the top to its label; None if no
-        instance has all its tokens, or its label is unknown."""
-        ...
-
-    def whole(self, spans: Sequence[Span]) -> float:
-        """Returns the probability of the segmentations with exactly these spans,
-        sorted, beside existing entities, which are given; 0 if an instance does not
-        have all tokens of a span."""
-        ...
-
-    def marginals(self) -> Any:
-        """See `HighOrderSemiCRF.marginals`."""
-        ...
-
-
-class Posterior(AnyPosterior):
-    """Computes what is asked by sweeps over scores."""
-
-    @property
-    def place(self) -> int:
-        """Returns the index of the document in the batch."""
-        return bisect_right(self.batch.borders, self.rows[0]) - 1
-
-    @classmethod
-    def of(cls, batch: Batch, d: int) -> Posterior:
-        """Returns the posterior of a document of a batch."""
-        return cls(batch, range(batch.borders[d], batch.borders[d + 1]))
-
     def check(self) -> None:
         """Raises ValueError HS060 if no segmentation is possible."""
         for k in self.not_empty:
@@ -149,9 +96,14 @@ class Posterior(AnyPosterior):
                 raise self.batch.source.impossible(self.batch, k)
 
     def options(self, k: int) -> list[list[Option]]:
+        """Returns log probability and spans of the k most probable segmentations of
+        each instance, best first; no two have the same spans. Raises ValueError HS060
+        if no segmentation is possible."""
         return [self._most_probable(row, k) for row in self.not_empty]
 
     def entropy(self) -> float:
+        """Returns the entropy in nats, with tags on tokens that over sequences of tags.
+        Raises as `options`."""
         of_rows = []
         for k in self.not_empty:
             of_rows.append(entropy(*self._scored(k)))
@@ -160,6 +112,9 @@ class Posterior(AnyPosterior):
         return math.fsum(of_rows)
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
+        """Returns spans with at least this probability, above 0, in any order: all, or
+        more than `max_listed` with the most probable. Segments are no tags on tokens;
+        with labels in a tree spans have leaves for labels."""
         names = self.batch.source.inventory.names
         listed: list[tuple[Span, float]] = []
         for k in self.not_empty:
@@ -172,12 +127,16 @@ class Posterior(AnyPosterior):
         return listed
 
     def confidences(self, spans: Sequence[Span]) -> list[float]:
+        """Returns the probability of each span, in [0, 1]; a name of an inner node
+        stands for all leaves below it."""
         places = self.locate(spans, self.batch.source.inventory.labels)
         rows, of_rows = _by_row(places)
         probs = finish(confidence_steps(self.batch, rows, of_rows))
         return [0.0 if p is None else p for p in _in_order(places, rows, probs)]
 
     def paths(self, spans: Sequence[Span]) -> list[Path | None]:
+        """Returns for each span the names from the top to its label; None if no
+        instance has all its tokens, or its label is unknown."""
         batch = self.batch
         places = self.locate(spans, batch.source.inventory.labels)
         rows, of_rows = _by_row(places)
@@ -189,6 +148,9 @@ class Posterior(AnyPosterior):
         return [None if p is None else [(span[2], p)] for span, p in in_order]
 
     def whole(self, spans: Sequence[Span]) -> float:
+        """Returns the probability of the segmentations with exactly these spans,
+        sorted, beside existing entities, which are given; 0 if an instance does not
+        have all tokens of a span."""
         of_rows = dict(zip(self.rows, self.split(spans)))
         if sum(map(len, of_rows.values())) < len(spans):
             return 0.0
@@ -196,6 +158,7 @@ class Posterior(AnyPosterior):
         return math.exp(math.fsum(log_probs))
 
     def marginals(self) -> Any:
+        """See `HighOrderSemiCRF.marginals`."""
         parts = [self.batch.marginals(k) for k in self.rows]
         return document_marginals(parts, self.batch.words.get(self.rows[0]))
 

@@ -21,7 +21,7 @@ from spacy.tokens import Doc, Span
 
 from ..labels.inventory import Span as SpanTriple
 from .existing_entities import before_prediction
-from .posterior import AnyPosterior, Path, Posterior
+from .posterior import Path, Posterior
 from .predictions import Predictions
 from .records import Record, confidence, find_span, label_path, record_confidence
 
@@ -136,7 +136,7 @@ def complete_whole(doc: Doc, name: str, record: Record) -> None:
 
 def _posterior(
     doc: Doc, name: str, record: Record
-) -> tuple[dict[str, SpanTriple], AnyPosterior] | None:
+) -> tuple[dict[str, SpanTriple], Posterior] | None:
     """Returns the spans of a record by key, and the posterior of their document: from
     the cache, or for a copy of the document from the component, if that still has the
     labels and weights it predicted with; else None."""

@@ -114,7 +114,7 @@ class Predictions(Sequence[Prediction]):
         """Returns the posterior of a document; None: all is known."""
         if self.batch is None:
             return None
-        return Posterior.of(self.batch, k if self.places is None else self.places[k])
+        return Posterior(self.batch, k if self.places is None else self.places[k])
 
     def _spans(self, first: int, last: int) -> list[Span]:
         labels = self.labels

@@ -228,7 +228,7 @@ class Decoder:
 
     def posterior(self, doc):
         self.n_times += 1
-        return Posterior(self.batch([doc]), range(1))
+        return Posterior(self.batch([doc]), 0)
 
 
 @pytest.fixture(autouse=True)
@@ -253,8 +253,7 @@ def store(cache, docs, *sizes, name="x"):
     decoder = Decoder(*sizes)
     batch = decoder.batch(docs)
     rows = [
-        Prediction(SPANS, None, posterior=Posterior(batch, batch.rows(d)))
-        for d in range(len(docs))
+        Prediction(SPANS, None, posterior=Posterior(batch, d)) for d in range(len(docs))
     ]
     cache.store(name, docs, Predictions.of(rows))
     return decoder
