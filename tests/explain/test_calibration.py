@@ -298,20 +298,6 @@ def test_preset_entities_are_not_ours(dev):
     assert len(judged.labels) == len(ours)
 
 
-def test_no_gold():
-    """Of entities that are all wrong, or unknown, no threshold could be chosen."""
-    nlp = make_trained()
-    pipe, text = nlp.get_pipe("hosemi"), "Ada Lovelace wrote."
-    assert len(judge_component(pipe, []).labels) == 0
-    examples = [Example(nlp.make_doc(text), nlp.make_doc(text)) for _ in range(2)]
-    for items in ([], examples, examples):
-        with pytest.raises(ValueError, match=f"HS320.*the {len(items)} .*'hosemi'"):
-            calibrate(pipe, items)
-        for example in items:
-            example.reference.set_ents([])
-    assert pipe.temperature == 1.0
-
-
 @pytest.mark.parametrize("decoding", ["viterbi", "mbr"])
 def test_calibrate(decoding, dev, tmp_path):
     nlp = make_trained(decoding=decoding, temperature=2.0, min_confidence=0.3)

@@ -141,7 +141,6 @@ def folder(tmp_path_factory):
     ruler.add_patterns([{"label": "LOC", "pattern": "London"}])
     other.to_disk(folder / "b")
     DocBin(docs=references()).to_disk(folder / "gold.spacy")
-    DocBin(docs=[spacy.blank("en")("no entity")]).to_disk(folder / "none.spacy")
     return folder
 
 
@@ -162,15 +161,6 @@ def test_command(folder):
     assert f"became wrong: {len(found['worse']):,}" in shown
     assert "F1 of spans" in shown and "exact records" in shown
     assert "may be chance" in run(folder / "a", folder / "a", args[2])
-
-
-def test_command_refuses(folder, tmp_path):
-    a, gold = folder / "a", folder / "gold.spacy"
-    assert "Cannot load the pipeline" in run(a, tmp_path / "no", gold, code=2)
-    assert "There is no file" in run(a, a, tmp_path / "no.spacy", code=2)
-    (tmp_path / "bad.spacy").write_bytes(b"no")
-    assert "Cannot read" in run(a, a, tmp_path / "bad.spacy", code=2)
-    assert "HS350" in run(folder / "b", folder / "b", folder / "none.spacy", code=2)
 
 
 def test_documents_without_annotation_are_left_out():

@@ -153,7 +153,6 @@ def folder(tmp_path_factory):
     wrong = docs[0]
     wrong.set_ents([spacy.tokens.Span(wrong, 0, 1, "LOC")])
     DocBin(docs=docs).to_disk(folder / "gold.spacy")
-    DocBin(docs=[spacy.blank("en")("no entity")]).to_disk(folder / "none.spacy")
     spacy.blank("en").to_disk(folder / "blank")
     return folder
 
@@ -244,15 +243,6 @@ def test_excerpts_are_the_text():
     assert "<script" not in page and "http" not in page
     whole = excerpt(next(mistakes_of(short)), short)
     assert whole == ([("Ada", True, False)], (False, False))
-
-
-def test_command_refuses(folder, tmp_path):
-    model, gold = folder / "model", folder / "gold.spacy"
-    args = folder / "blank", folder / "none.spacy"
-    assert "There is nothing to look at" in run(*args, code=2)
-    assert "There is no file" in run(model, tmp_path / "no.spacy", code=2)
-    (tmp_path / "bad.spacy").write_bytes(b"no")
-    assert "Cannot read" in run(model, gold, "--train", tmp_path / "bad.spacy", code=2)
 
 
 def test_a_pipeline_without_confidences(folder):
