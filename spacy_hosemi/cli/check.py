@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from ..inspection.corpus import CorpusPart
     from ..inspection.costs import Cost, Range
-    from ..inspection.kinds import Fit
     from ..inspection.report import PartReport, Report
 
 
@@ -108,10 +107,17 @@ def _print(report: Report, config: Path | None) -> None:
         if part is not None:
             _print_part(part)
     _print_labels(report)
-    if report.order is not None:
-        _print_order(report)
-    if report.fit is not None:
-        _print_fit(report.fit)
+    if (order := report.order) is not None:
+        rows = []
+        for k, (bits, error) in enumerate(zip(order.entropy, order.error)):
+            gain = "" if k == 0 else f"{order.entropy[k - 1] - bits:+.3f} ± {error:.3f}"
+            rows.append((k, f"{bits:.3f}", gain))
+        title = "Entropy of a label by the labels before it"
+        print_table(title, ("labels before", "bits", "gain"), rows, "rrr")
+    if (fit := report.fit) is not None:
+        print(f"\nThe config that fits: hosemi init --for {fit.kind}")
+        for reason in fit.reasons:
+            print(f"    {clean(reason)}")
     if report.cost is not None:
         _print_cost(report.cost, config)
     elif report.no_cost:
@@ -146,23 +152,6 @@ def _print_labels(report: Report) -> None:
     ]
     header = ("label", "spans", "dev", "%", "docs", "tokens: half", "95 %", "all")
     print_table("Labels", (*header, "examples"), rows, "lrrrrrrrl")
-
-
-def _print_order(report: Report) -> None:
-    order = report.order
-    assert order is not None
-    rows = []
-    for k, (bits, error) in enumerate(zip(order.entropy, order.error)):
-        gain = "" if k == 0 else f"{order.entropy[k - 1] - bits:+.3f} ± {error:.3f}"
-        rows.append((k, f"{bits:.3f}", gain))
-    title = "Entropy of a label by the labels before it"
-    print_table(title, ("labels before", "bits", "gain"), rows, "rrr")
-
-
-def _print_fit(fit: Fit) -> None:
-    print(f"\nThe config that fits: hosemi init --for {fit.kind}")
-    for reason in fit.reasons:
-        print(f"    {clean(reason)}")
 
 
 def _print_cost(cost: Cost, config: Path | None) -> None:

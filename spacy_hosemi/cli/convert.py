@@ -243,12 +243,14 @@ def _say_notes(
     n_cut = summary["spans_inside_tokens"]
     unseen = "invisible characters at the ends of {} were left out"
     several = "{} given more than once, with other spans: by several annotators?"
+    versions = {(x.text, *(span[:3] for span in x.spans)) for x in texts}
+    n_versions = Counter(text for text, *_ in versions)
     unknown = "nothing is known beside the spans of {}: tokens there are missing"
     notes = (
         ("white space at the ends of {} was left out", annotations.n_trimmed, "span"),
         (unseen, annotations.n_unseen, "span"),
         ("left out: {} that overlapped a longer one", annotations.n_shorter, "span"),
-        (several, _count_contradicting(texts), "text"),
+        (several, sum(n > 1 for n in n_versions.values()), "text"),
         ("tokens were cut at the borders of {}", n_cut, "span"),
         ("{} without the key of --group: each is a group", n_ungrouped, "text"),
         (unknown, n_partial, "text"),
@@ -282,11 +284,3 @@ def _line(summary: Mapping[str, Any]) -> str:
     labels = [f"{x} {n:,}" for x, n in Counter(summary["labels"]).most_common()]
     of_labels = f"; {', '.join(labels)}" if labels else ""  # "<jurnal>" is seen there
     return f"{'; '.join(files) or 'nothing written'} ({totals}; {faults}){of_labels}"
-
-
-def _count_contradicting(texts: list[AnnotatedText]) -> int:
-    """Returns how many texts are given with different spans."""
-    spans: dict[str, set[Any]] = {}
-    for text in texts:
-        spans.setdefault(text.text, set()).add(tuple(span[:3] for span in text.spans))
-    return sum(len(versions) > 1 for versions in spans.values())

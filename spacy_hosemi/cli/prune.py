@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from . import options as shared
 from .common import hosemi_cli, load_component, print_json, print_table, save_pipeline
 from .options import argument, check_output_folder, corpus_option, option
 from .streams import fail, failing
-
-if TYPE_CHECKING:
-    from ..explain import Pruned
 
 
 @hosemi_cli.command("prune", no_args_is_help=True)
@@ -82,24 +78,13 @@ def prune_cli(
     if as_json:
         rows = [{**asdict(x), "chosen": x is chosen} for x in strengths]
         print_json({"component": pipe.name, "strengths": rows})
-    else:
-        _print_pruned(pipe.name, strengths, chosen)
-
-
-def _print_pruned(
-    component: str, strengths: list[Pruned], chosen: Pruned | None
-) -> None:
-    rows = [
-        (
-            "*" if x is chosen else "",
-            f"{x.share:.1%}",
-            f"{x.below:.4f}",
-            *(x.features, x.weights, x.patterns, x.states),
-            f"{x.mb:.2f}",
-            "-" if x.f1 is None else f"{100 * x.f1:.2f}",
-        )
+        return
+    cells = [
+        ("*" if x is chosen else "", f"{x.share:.1%}", f"{x.below:.4f}")
+        + (x.features, x.weights, x.patterns, x.states, f"{x.mb:.2f}")
+        + ("-" if x.f1 is None else f"{100 * x.f1:.2f}",)
         for x in strengths
     ]
     header = "left below features weights patterns states MB F1".split()
-    title = f"{component}, smaller and smaller"
-    print_table(title, ["", *header], rows, "lrrrrrrrr")
+    title = f"{pipe.name}, smaller and smaller"
+    print_table(title, ["", *header], cells, "lrrrrrrrr")

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from ..component.pipe import HighOrderSemiCRF
-    from ..explain.uncertainty import Uncertain
     from ..formats.records import ExtractedRecord
 
 
@@ -152,7 +151,15 @@ def select_cli(
         how = {"by": by, "total": total, "diverse": diverse}
         print_json({"component": pipe.name, **how, "docs": rows})
     else:
-        _print_selected(by, len(docs), chosen)
+        cells = [
+            (rank, f"{x.uncertainty:.3f}", f"{x.per_token:.4f}")
+            + (x.n_tokens, x.doc.text[:50])
+            for rank, x in enumerate(chosen, start=1)
+        ]
+        header = ("rank", by, "per token", "tokens", "text")
+        print_table(
+            f"{len(chosen):,} of {len(docs):,} documents", header, cells, "rrrrl"
+        )
     if log.n:
         raise SystemExit(FAULTY)
 
@@ -166,15 +173,3 @@ def _tasks(
 
     for number, doc in chosen:
         yield record_of(nlp(without_annotation(doc, nlp)), number, pipe, k, True)
-
-
-def _print_selected(by: str, n_docs: int, chosen: Sequence[Uncertain]) -> None:
-    rows = [
-        (
-            *(rank, f"{x.uncertainty:.3f}", f"{x.per_token:.4f}"),
-            *(x.n_tokens, x.doc.text[:50]),
-        )
-        for rank, x in enumerate(chosen, start=1)
-    ]
-    header = ("rank", by, "per token", "tokens", "text")
-    print_table(f"{len(chosen):,} of {n_docs:,} documents", header, rows, "rrrrl")

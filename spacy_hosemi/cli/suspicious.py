@@ -119,7 +119,14 @@ def suspicious_cli(
         ]
         print_json({"component": pipe.name, "n_documents": len(docs), "records": rows})
     else:
-        _print(names, docs, shown)
+        cells = []
+        for name, x in zip(names, shown):
+            text = docs[x.document].text
+            sides = [_spans(text, spans) for spans in (x.gold, x.instead)]
+            cells.append((name, f"{x.evidence:.1f}", x.kind or "-", *sides))
+        header = ("record", "evidence", "wrong", "gold", "more probable")
+        title = f"{len(shown):,} of {len(docs):,} records"
+        print_table(title, header, cells, "lrlll")
         _print_counts(errors)
 
 
@@ -164,18 +171,6 @@ def _fields(text: str, spans: Sequence[Characters]) -> list[ExtractedField]:
     from ..formats.records import ExtractedField
 
     return [ExtractedField(i, j, y, text[i:j], None) for i, j, y in spans]
-
-
-def _print(
-    names: Sequence[str], docs: Sequence[Doc], errors: Sequence[LabelError]
-) -> None:
-    rows = []
-    for name, x in zip(names, errors):
-        text = docs[x.document].text
-        sides = [_spans(text, spans) for spans in (x.gold, x.instead)]
-        rows.append((name, f"{x.evidence:.1f}", x.kind or "-", *sides))
-    header = ("record", "evidence", "wrong", "gold", "more probable")
-    print_table(f"{len(rows):,} of {len(docs):,} records", header, rows, "lrlll")
 
 
 def _print_counts(errors: Sequence[LabelError]) -> None:

@@ -189,7 +189,12 @@ class Page:
         pipe = self._pipe
         ranked = pipe.ranked(doc, k)
         predicted = dict(zip(ranked[0].spans, ranked[0].confidences))
-        likely = [x for x in _likely(pipe, doc, threshold) if x[0] not in predicted]
+        likely: list[tuple[Span, float]] = []
+        if not pipe.schema.inventory.on_tokens:  # with tags on tokens none are known
+            before, _ = as_predicted(doc, pipe.name)
+            posterior = pipe.decoder.posterior_if_trained(before)
+            spans_of_doc = spans_above(posterior, threshold, before[:8].text)
+            likely = [x for x in spans_of_doc if x[0] not in predicted]
         likely.sort(key=lambda x: (-x[1], x[0]))
         explain = partial(pipe.explain, doc, changes=self._changes)
         explanations = explain(progress=self._progress)
@@ -210,17 +215,6 @@ class Page:
         lines = in_lines(others)
         parts = parts_of(doc.text, answers, lines), len(lines), answers, others
         return DocumentView(number, ranked[0].probability, *parts, listed)
-
-
-def _likely(
-    pipe: HighOrderSemiCRF, doc: Doc, threshold: float
-) -> list[tuple[Span, float]]:
-    """Returns spans with their probabilities; with tags on tokens none are known."""
-    if pipe.schema.inventory.on_tokens:
-        return []
-    before, _ = as_predicted(doc, pipe.name)
-    posterior = pipe.decoder.posterior_if_trained(before)
-    return spans_above(posterior, threshold, before[:8].text)
 
 
 def _words(part: Contribution) -> str:

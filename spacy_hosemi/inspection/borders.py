@@ -84,10 +84,9 @@ def _unlike(part: CorpusPart) -> Iterator[Finding]:
     """Yields spans that begin or end with a separator while others of their label leave
     it outside, or the reverse. Where there is none, nothing could be chosen."""
     odd: list[tuple[float, str]] = []
-    for side, of_side in (("begins", _at_begin), ("ends", _at_end)):
-        chosen = [
-            (span, where) for span in part.spans if (where := of_side(span)) is not None
-        ]
+    for side in ("begins", "ends"):
+        found = [(span, _separator(span, side)) for span in part.spans]
+        chosen = [(span, where) for span, where in found if where is not None]
         totals = Counter(span.label for span, _ in chosen)
         counts = Counter((span.label, is_in) for span, (_, is_in) in chosen)
         for span, (c, is_in) in chosen:
@@ -105,23 +104,14 @@ def _unlike(part: CorpusPart) -> Iterator[Finding]:
     yield from remark("odd-separators", text, part.n_spans, examples)
 
 
-# A separator at a border, and whether it is in the span; None: there is none.
-_Separator = tuple[str, bool] | None
-
-
-def _at_begin(span: PlacedSpan) -> _Separator:
-    before = span.document[max(0, span.start - N_AROUND) : span.start]
-    return _at(span.text[:1], before.rstrip()[-1:], len(span.text))
-
-
-def _at_end(span: PlacedSpan) -> _Separator:
-    after = span.document[span.end : span.end + N_AROUND]
-    return _at(span.text[-1:], after.lstrip()[:1], len(span.text))
-
-
-def _at(inner: str, outer: str, n: int) -> _Separator:
-    """Returns the separator of the characters in a span of n and beside it."""
-    if n > 1 and inner in SEPARATORS:
+def _separator(span: PlacedSpan, side: str) -> tuple[str, bool] | None:
+    """Returns the separator at a border, if any, and whether it is in the span."""
+    before = span.document[max(0, span.start - N_AROUND) : span.start].rstrip()
+    after = span.document[span.end : span.end + N_AROUND].lstrip()
+    inner, outer = span.text[-1:], after[:1]
+    if side == "begins":
+        inner, outer = span.text[:1], before[-1:]
+    if len(span.text) > 1 and inner in SEPARATORS:
         return inner, True
     return (outer, False) if outer and outer in SEPARATORS else None
 

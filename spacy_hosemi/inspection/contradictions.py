@@ -197,12 +197,6 @@ def judge_duplicates(train: CorpusPart, dev: CorpusPart | None) -> Iterator[Find
     exactly or but for case, spaces and punctuation. Documents without letters and
     digits are compared as they are; those without a span, such as headings and page
     numbers, tell nothing that a model could remember."""
-    yield from _twice(train)
-    if dev is not None:
-        yield from _in_both(train, dev)
-
-
-def _twice(train: CorpusPart) -> Iterator[Finding]:
     places: dict[str, list[str]] = defaultdict(list)
     for (place, doc), text in zip(train, train.texts):
         if doc.ents:
@@ -219,9 +213,8 @@ def _twice(train: CorpusPart) -> Iterator[Finding]:
         "part of train is held out, keep equal ones together"
     )
     yield from remark("twice-in-train", text, len(train), examples, n)
-
-
-def _in_both(train: CorpusPart, dev: CorpusPart) -> Iterator[Finding]:
+    if dev is None:
+        return
     exact: dict[str, str] = {}
     similar: dict[str, str] = {}
     for place, whole, key in zip(train.places, train.texts, train.keys):
