@@ -149,9 +149,12 @@ def load_pipeline(model: str) -> Language:
         message = str(e) if says_why else f"{type(e).__name__}: {e}"
         # E893 of spaCy lists all registered functions: leave them out.
         reason, names, _ = message.partition("Available names:")
-        hint = " Import the file that has it: --code FILE." if names else ""
-        reason = reason.rstrip(". \n")
-        fail(f"Cannot load the pipeline {model!r}", f"{reason}.{hint}{_nearby(model)}")
+        text = reason.rstrip(". \n") + "."
+        text += " Import the file that has it: --code FILE." if names else ""
+        paths = [Path(model) / name for name in ("model-best", "model-last")]
+        if nearby := [str(path) for path in paths if path.is_dir()]:
+            text += f" Did you mean {' or '.join(nearby)}?"
+        fail(f"Cannot load the pipeline {model!r}", text)
 
 
 def read_answers(
@@ -254,13 +257,6 @@ def labels_of(nlp: Language, pipe: HighOrderSemiCRF | None) -> list[str]:
     for name in setters_of(nlp):
         labels += nlp.pipe_labels.get(name, ())
     return [*dict.fromkeys(labels)]
-
-
-def _nearby(model: str) -> str:
-    """Returns a hint for those who name the folder around a pipeline."""
-    paths = [Path(model) / name for name in ("model-best", "model-last")]
-    folders = " or ".join(str(path) for path in paths if path.is_dir())
-    return f" Did you mean {folders}?" if folders else ""
 
 
 def print_json(report: dict[str, Any]) -> None:

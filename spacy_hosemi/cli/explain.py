@@ -119,7 +119,12 @@ def explain_cli(
     if html is not None:
         file = text if is_file(text) else None
         check_outputs({"FILE": file}, {"--html": html}, overwrite)
-        _check_page({"--span": span, "--label": label}, as_json)
+        if as_json:
+            fail("--html and --json are given", "Expected at most one of them.")
+        options = {"--span": span, "--label": label}
+        if names := [name for name, value in options.items() if value is not None]:
+            text = f"A page has all spans: --html goes without {', '.join(options)}."
+            fail(f"--html and {' and '.join(names)} are given", text)
     docs, numbers, report, n_explained = [], [], [], 0
     with log_faults(None) as log:
         lines = _read_texts(text, column, text_key, encoding, log)
@@ -168,16 +173,6 @@ def _check_label(model: str, pipe: HighOrderSemiCRF, label: str | None) -> None:
     if label is not None and label not in names:
         expected = f"Expected one of: {', '.join(names)}."
         fail(f"There is no label {label!r} in {model!r}", expected)
-
-
-def _check_page(options: dict[str, str | None], as_json: bool) -> None:
-    """Exits if options are given that do not go with a page."""
-    if as_json:
-        fail("--html and --json are given", "Expected at most one of them.")
-    names = [name for name, value in options.items() if value is not None]
-    if names:
-        title = f"--html and {' and '.join(names)} are given"
-        fail(title, f"A page has all spans: --html goes without {', '.join(options)}.")
 
 
 def _read_query(span: str | None, label: str | None) -> Query | None:

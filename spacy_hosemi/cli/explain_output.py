@@ -86,17 +86,13 @@ def print_explanations(
             print(f"only with it: {_listed(doc, why.spans)}")
             print(f"only without it: {_listed(doc, why.instead)}")
         if has_changes:
-            _print_changes(why, top)
-
-
-def _print_changes(why: Explanation, top: int) -> None:
-    print("what would change that, the smallest change first:")
-    for change in why.changes[:top]:
-        entry = "" if change.entry is None else f" {_short(change.entry)!r} of"
-        text = f"{change.kind}{entry} {change.name}"
-        print(f"  {clean(text)}: P = {change.probability:.3f}")
-    if not why.changes:
-        print("  no single entry of a list, and no single rule")
+            print("what would change that, the smallest change first:")
+            for change in why.changes[:top]:
+                entry = "" if change.entry is None else f" {_short(change.entry)!r} of"
+                text = f"{change.kind}{entry} {change.name}"
+                print(f"  {clean(text)}: P = {change.probability:.3f}")
+            if not why.changes:
+                print("  no single entry of a list, and no single rule")
 
 
 def _listed(doc: Doc, spans: Sequence[Span]) -> str:

@@ -82,13 +82,22 @@ def guarantee_cli(
     """
     from ..component.fingerprint import fingerprint
     from ..explain.error_bounds import (
+        ErrorBound,
         check_results,
         guarantee_records,
         guarantee_spans,
         without_copies,
     )
 
-    bound = _read_bound(record_error, span_error, delta)
+    options = {"--record-error": record_error, "--span-error": span_error}
+    shares = [(name, x) for name, x in options.items() if x is not None]
+    if len(shares) != 1:
+        title = "Expected one of --record-error and --span-error"
+        fail(title, "Say which share of wrong answers you can bear, such as 0.01.")
+    for name, value in (*shares, ("--delta", delta)):
+        if not 0.0 < value < 1.0:
+            fail(f"{name} is {value:g}", "Expected a share above 0 and below 1.")
+    bound = ErrorBound(shares[0][1], delta)
     if per_label and span_error is None:
         fail("--per-label goes with --span-error", "A record has no label.")
     nlp, pipe = load_component(model, component, output)
@@ -129,23 +138,6 @@ def guarantee_cli(
     else:
         what = "records" if guarantee.is_of_records else "spans"
         _print(what, thresholds, bound, len(answers))
-
-
-def _read_bound(
-    record_error: float | None, span_error: float | None, delta: float
-) -> ErrorBound:
-    """Returns the bound; exits with a message if it is none."""
-    from ..explain.error_bounds import ErrorBound
-
-    options = {"--record-error": record_error, "--span-error": span_error}
-    errors = [(name, x) for name, x in options.items() if x is not None]
-    if len(errors) != 1:
-        title = "Expected one of --record-error and --span-error"
-        fail(title, "Say which share of wrong answers you can bear, such as 0.01.")
-    for name, value in (*errors, ("--delta", delta)):
-        if not 0.0 < value < 1.0:
-            fail(f"{name} is {value:g}", "Expected a share above 0 and below 1.")
-    return ErrorBound(errors[0][1], delta)
 
 
 def _print(what: str, thresholds: dict[str, Chosen], bound: ErrorBound, n: int) -> None:

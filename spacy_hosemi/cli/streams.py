@@ -288,8 +288,11 @@ def open_output(
     UTF-8, and lines end as they are written.
     """
     if str(path) == "-":
+        out = sys.stdout
+        if out is None or out.closed or isinstance(out, ClosedOutput):
+            fail("Cannot write to standard output", "It is closed.")
         with naming("standard output"):
-            yield (out := _standard_output(binary))
+            yield out.buffer if binary else out
             out.flush()
         return
     _check_file(path, overwrite)
@@ -361,13 +364,6 @@ def _opened(path: Path, name: str | Path, binary: bool) -> IO[Any]:
         return path.open("w", encoding="utf8", errors=ESCAPED, newline="")
     except OSError as e:
         fail(f"Cannot write {str(name)!r}", reason(e))
-
-
-def _standard_output(binary: bool) -> IO[Any]:
-    out = sys.stdout
-    if out is None or out.closed or isinstance(out, ClosedOutput):
-        fail("Cannot write to standard output", "It is closed.")
-    return cast(IO[Any], out.buffer if binary else out)
 
 
 def reason(error: OSError) -> str:

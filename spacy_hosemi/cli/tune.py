@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,56 +65,42 @@ def tune_cli(
       python -m spacy hosemi tune train.spacy tuned.cfg --minutes 10
       python -m spacy hosemi tune export.jsonl tuned.cfg --config references.cfg
     """
-    check_outputs({"TRAIN": train}, {"OUT.cfg": output}, overwrite)
-    check_outputs({"--config": config}, {"OUT.cfg": output}, overwrite)
-    if minutes <= 0:
-        fail(f"--minutes is {minutes:g}", "Expected a number above 0.")
-    with open_output(output, overwrite) as file:  # what fails, fails now
-        file.write(_tuned(train, config, encoding, Path(output).name, seed, minutes))
-    if output != "-":
-        say(f"Wrote {output}")
-
-
-def _tuned(
-    train: str,
-    config: Path | None,
-    encoding: str | None,
-    name: str,
-    seed: int,
-    minutes: float,
-) -> str:
-    """Returns the config that was chosen, whose comments call it by a name."""
     from ..configs import make_config
     from ..model.tok2vec import keeping_vectors
     from ..tuning.search import Search
     from ..tuning.tuned_config import write
 
-    part, nlp, pipe, kind = open_training(train, config, encoding)
-    if kind:
-        say(f"The config to begin with: hosemi init --for {kind}")
-    name = "config.cfg" if name == "-" else name
-    text = make_config(kind, name=name) if config is None else config.read_text("utf8")
-    auto = {f"initialize.components.{pipe.name}.fit.l2": "auto"}
-    write(text, auto)  # what fails, fails now
-    search = Search(nlp, pipe, part.docs, kind, seed)
-    n = len(search.candidates)
-    say(f"{n} candidates on {_documents(search)}")
-    progress = partial(with_progress, total=n, unit=" candidates")
-    with suppress(KeyboardInterrupt):
-        with keeping_vectors():
-            for _ in progress(search.steps(60 * minutes)):
-                pass
-    if not search.results:
-        say("Stopped before anything was judged; nothing is written.")
-        raise SystemExit(STOPPED)
-    say(_table(search))
-    note = _note(search)
-    say(f"\n{note}")
-    if search.best is not max(search.results, key=lambda x: x.score):
-        say("What others have gained is within chance.")
-    if len(search.results) < n:
-        say(f"Judged: {len(search.results)} of {n}. With more time another may win.")
-    return write(text, {**search.best.changes, **auto}, note)
+    for inputs in ({"TRAIN": train}, {"--config": config}):
+        check_outputs(inputs, {"OUT.cfg": output}, overwrite)
+    if minutes <= 0:
+        fail(f"--minutes is {minutes:g}", "Expected a number above 0.")
+    with open_output(output, overwrite) as file:  # what fails, fails now
+        part, nlp, pipe, kind = open_training(train, config, encoding)
+        if kind:
+            say(f"The config to begin with: hosemi init --for {kind}")
+        name = "config.cfg" if output == "-" else Path(output).name
+        text = config.read_text("utf8") if config else make_config(kind, name=name)
+        auto = {f"initialize.components.{pipe.name}.fit.l2": "auto"}
+        write(text, auto)  # what fails, fails now
+        search = Search(nlp, pipe, part.docs, kind, seed)
+        n = len(search.candidates)
+        say(f"{n} candidates on {_documents(search)}")
+        steps = with_progress(search.steps(60 * minutes), n, " candidates")
+        with suppress(KeyboardInterrupt), keeping_vectors():
+            deque(steps, maxlen=0)
+        if not search.results:
+            say("Stopped before anything was judged; nothing is written.")
+            raise SystemExit(STOPPED)
+        say(_table(search))
+        note = _note(search)
+        say(f"\n{note}")
+        if search.best is not max(search.results, key=lambda x: x.score):
+            say("What others have gained is within chance.")
+        if (judged := len(search.results)) < n:
+            say(f"Judged: {judged} of {n}. With more time another may win.")
+        file.write(write(text, {**search.best.changes, **auto}, note))
+    if output != "-":
+        say(f"Wrote {output}")
 
 
 def _documents(search: Search) -> str:

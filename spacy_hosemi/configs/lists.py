@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -83,7 +83,9 @@ def find_lists(folder: str | Path) -> tuple[list[NamedList], dict[str, str]]:
             unread[path.name] = str(error)
             continue
         name = _free_name(stem, lists)
-        attr = "ORTH" if are_codes(entries) else "ALNUM"
+        # Codes such as IN and OR would be words in lower case.
+        n_codes = sum(x.isupper() and len(x) <= _MAX_CODE for x in entries)
+        attr = "ORTH" if 10 * n_codes >= 9 * max(len(entries), 1) else "ALNUM"
         lists[name] = NamedList(name, attr, path.name)
     return list(lists.values()), unread
 
@@ -101,12 +103,6 @@ def _free_name(stem: str, taken: Iterable[str]) -> str:
     name = f"list_{name}" if name[0].isdecimal() else name
     names = [name, *(f"{name}_{k}" for k in range(2, len([*taken]) + 3))]
     return next(x for x in names if x not in taken)
-
-
-def are_codes(entries: Sequence[str]) -> bool:
-    """Returns whether entries are codes such as IN and OR, no words in lower case."""
-    n = sum(x.isupper() and len(x) <= _MAX_CODE for x in entries)
-    return 10 * n >= 9 * max(len(entries), 1)
 
 
 def package_lists(kind: str, lang: str, taken: Iterable[str] = ()) -> list[NamedList]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..component.judging import JudgedSpans
 from ..prediction.thresholds import LabelThresholds, Thresholds, least_of
@@ -41,9 +39,12 @@ def choose_threshold(
 ) -> float:
     """Returns the threshold with the highest F1, or the lowest (highest) that reaches a
     precision (recall) or comes nearest; with few decimals."""
-    values, n_right, n_kept = _cumulated(judged)
-    if not len(values):
+    if not len(judged.confidence):
         return 0.0
+    # By distinct confidence, descending: right and all entities with at least that.
+    values, index = np.unique(-judged.confidence, return_inverse=True)
+    values, n_kept = -values, np.cumsum(np.bincount(index))
+    n_right = np.cumsum(np.bincount(index, weights=judged.is_right))
     n_gold = max(judged.n_gold.total(), 1)
     if recall is not None:  # the first of equals has the fewest entities
         best = int(np.argmax(np.minimum(n_right / n_gold, recall)))
@@ -89,14 +90,6 @@ def choose_expected_f1(
         return present
     numbers = sorted(value for value in equals if value is not None)
     return numbers[len(numbers) // 2] if numbers else None
-
-
-def _cumulated(judged: JudgedSpans) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Returns distinct confidences, descending; right and all entities from each on."""
-    values, index = np.unique(-judged.confidence, return_inverse=True)
-    n_kept = np.cumsum(np.bincount(index, minlength=len(values)))
-    right = np.bincount(index, weights=judged.is_right, minlength=len(values))
-    return -values, np.cumsum(right), n_kept
 
 
 def short_between(low: float, high: float) -> float:

@@ -97,29 +97,18 @@ def cross_entropy(
     n_labels = len({y for labels in sequences for y in labels} - {OUTSIDE})
     for fold in {*folds}:
         # How often each label follows each history of up to MAX_ORDER labels.
-        counts: Counts = defaultdict(Counter)
+        counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
         others = (x for x, number in zip(sequences, folds) if number != fold)
         for history, label in chain(*map(_steps, others)):
             for k in range(MAX_ORDER + 1):
                 counts[history[MAX_ORDER - k :]][label] += 1
         for k, (labels, number) in enumerate(zip(sequences, folds)):
-            if number == fold:
-                bits[k] = _bits(labels, counts, n_labels)
-    return bits
-
-
-Counts = dict[tuple[str, ...], Counter[str]]
-
-
-def _bits(labels: Sequence[str], counts: Counts, n_labels: int) -> np.ndarray:
-    bits = np.zeros(MAX_ORDER + 1)
-    for history, label in _steps(labels):
-        p = 1 / n_labels
-        for k in range(MAX_ORDER + 1):
-            seen = counts.get(history[MAX_ORDER - k :])
-            if seen:
-                p = (seen[label] + len(seen) * p) / (seen.total() + len(seen))
-            bits[k] -= log2(p)
+            for history, label in _steps(labels) if number == fold else ():
+                p = 1 / n_labels
+                for order in range(MAX_ORDER + 1):
+                    if seen := counts.get(history[MAX_ORDER - order :]):
+                        p = (seen[label] + len(seen) * p) / (seen.total() + len(seen))
+                    bits[k, order] -= log2(p)
     return bits
 
 

@@ -50,11 +50,11 @@ def candidates(config: Mapping[str, Any], name: str, kind: str = "") -> list[Cha
         for x in (*others, *products)
     ]
     distinct: dict[str, Changes] = {json.dumps(x): x for x in ({}, *changes)}
-    return sorted(distinct.values(), key=_n_changes)[:MAX_CANDIDATES]
 
+    def n_changes(changes: Changes) -> int:
+        return sum(not key.startswith("initialize") for key in changes)
 
-def _n_changes(changes: Changes) -> int:
-    return sum(not key.startswith("initialize") for key in changes)
+    return sorted(distinct.values(), key=n_changes)[:MAX_CANDIDATES]
 
 
 def _no_vectors(config: Mapping[str, Any], name: str) -> Changes:
