@@ -23,7 +23,6 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from blis.py import gemm  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import logger, replace_model_node
@@ -33,7 +32,7 @@ from thinc.api import Linear, Model, zero_init
 from ..core import Potentials
 from ..errors import Errors
 from ..features.instances import documents
-from .word_vectors import Vectors, check_once, vectors_of_words
+from .word_vectors import Vectors, check_once, known_vectors
 
 ROLES = ("inside", "start", "end")
 
@@ -54,6 +53,10 @@ UNIT = 30**0.5
 # Documents that are encoded by one call; vectors that are in double precision at a
 # time, so that they stay in the cache of the processor.
 _N_TOGETHER, _N_ROWS = 256, 512
+
+# The most multiplications in a product of vectors of new words: of more, BLAS makes
+# several threads, which take ten times as long for so little.
+_SIZE_OF_PRODUCT = 2**18
 
 # Seconds from which on the time of an encoder is said.
 _LONG = 1.0
@@ -237,17 +240,19 @@ def scores_of_words(encoder: Encoder) -> WordScores:
         tok2vec, output = encoder
         matrix, offset = (output.get_param(x).astype(np.float64) for x in ("W", "b"))
     weights, digest = np.ascontiguousarray(matrix.T), tok2vec.attrs["digest"]
+    most = max(_SIZE_OF_PRODUCT // max(weights.size, 1), 2)
 
     def scores_of(vocab: Vocab, orths: NDArray[np.uint64]) -> Floats:
         check_once(digest, vocab)
-        vectors = vectors_of_words(vocab, orths).astype(np.float64)
-        if not np.isfinite(vectors).all():
-            text = " ".join(vocab.strings[x] for x in orths.tolist())[:80]
-            args = {"found": "NaN or infinity", "expected": vectors.shape}
+        scores: Floats = np.tile(offset, (len(orths), 1))
+        for which, vectors in known_vectors(vocab, orths, most):
+            scores[which] += vectors.astype(np.float64) @ weights
+        if not np.isfinite(scores.sum()):
+            bad = orths[~np.isfinite(scores).all(axis=1)].tolist()
+            text = " ".join(vocab.strings[x] for x in bad)[:80]
+            args = {"found": "NaN or infinity", "expected": (len(orths), len(weights))}
             raise ValueError(Errors.HS389.format(text=text, **args))
-        # NumPy's BLAS has threads, which take ten times as long for so little.
-        scores: Floats = gemm(vectors, weights) if len(orths) else vectors @ weights
-        return scores + offset
+        return scores
 
     return scores_of
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import repeat
 from typing import Any
 from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import ORTH  # type: ignore[import-not-found]
+from spacy.attrs import LOWER, ORTH  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Model
@@ -62,17 +63,38 @@ def forward(
 
 def vectors_of_words(vocab: Vocab, orths: Keys) -> Vectors:
     """Returns the vectors of words, float32 [K, d]."""
-    table, keys = vocab.vectors, orths.tolist()
-    if str(table.mode) == "floret":
-        return np.asarray(table.get_batch(keys), np.float32)
-    rows = table.find(keys=keys)
-    unknown = np.flatnonzero(rows < 0)
-    if len(unknown):
-        lower = [vocab[keys[k]].lower for k in unknown]
-        rows[unknown] = table.find(keys=lower)
-    vectors = np.zeros((len(keys), table.shape[1]), np.float32)
-    vectors[rows >= 0] = table.data[rows[rows >= 0]]
+    vectors = np.zeros((len(orths), vocab.vectors.shape[1]), np.float32)
+    for which, known in known_vectors(vocab, orths, len(orths)):
+        vectors[which] = known
     return vectors
+
+
+def known_vectors(
+    vocab: Vocab, orths: Keys, most: int
+) -> Iterator[tuple[NDArray[np.intp], Vectors]]:
+    """Yields which of K words have a vector, int [M], and their vectors, float32 [M,
+    d], at most so many at a time."""
+    table: Any = vocab.vectors
+    if str(table.mode) == "floret":
+        rows, data = np.arange(len(orths)), table.get_batch(orths.tolist())
+    else:
+        rows, data = _rows_of(table, orths), table.data
+        if len(unknown := np.flatnonzero(rows < 0)):
+            words: Any = orths[unknown].tolist()
+            # A lexeme for each of them would take twice as long.
+            lower: Any = Doc(vocab, words=words).to_array(LOWER)
+            rows[unknown] = _rows_of(table, lower)
+    which = np.flatnonzero(rows >= 0)
+    for i in range(0, len(which), max(most, 1)):
+        at = which[i : i + most]
+        yield at, np.asarray(data[rows[at]], np.float32)
+
+
+def _rows_of(table: Any, keys: Keys) -> NDArray[np.intp]:
+    """Returns the rows of keys; -1: the table does not have it. (`Vectors.find` takes
+    three times as long.)"""
+    rows = map(table.key2row.get, keys.tolist(), repeat(-1))
+    return np.fromiter(rows, np.intp, len(keys))
 
 
 def digest_of_vectors(vocab: Vocab) -> str:

@@ -21,7 +21,7 @@ from spacy_hosemi.features.instances import Instances, divide
 from spacy_hosemi.model import tok2vec
 from spacy_hosemi.model.weights import doc_scorer
 from spacy_hosemi.model.weights.potentials import score_rows
-from spacy_hosemi.model.word_vectors import vectors_of_words
+from spacy_hosemi.model.word_vectors import known_vectors, vectors_of_words
 from spacy_hosemi.training.lbfgs import make_lbfgs
 from spacy_hosemi.training.trainer import N_SAMPLES
 
@@ -320,14 +320,28 @@ def test_numbers_that_do_not_vary_get_no_weight(column):
 
 
 def test_the_scores_of_a_word_are_computed_once(monkeypatch):
-    nlp, words, make = with_vectors(), [], tok2vec.vectors_of_words
+    nlp, words, products = (
+        with_vectors(vectors=random_vectors(["ada", "Paris"])),
+        [],
+        [],
+    )
     fit_pairs(nlp)
-    count = lambda *x: words.extend(x[1]) or make(*x)  # noqa: E731
-    monkeypatch.setattr(tok2vec, "vectors_of_words", count)
+
+    def count(vocab, orths, most):
+        words.extend(orths)
+        for which, vectors in known_vectors(vocab, orths, most):
+            products.append(len(vectors))
+            yield which, vectors
+
+    monkeypatch.setattr(tok2vec, "known_vectors", count)
+    texts = [TEXT, "Ada ADA ada Paris paris was", TEXT]
     for confidence in (True, False, True):
         asked = {"hosemi": {"confidence": confidence}}
-        [*nlp.pipe([TEXT] * 9, batch_size=2, component_cfg=asked)]
-    assert len(words) == len({token.text for token in nlp(TEXT)})
+        [*nlp.pipe(texts * 3, batch_size=2, component_cfg=asked)]
+    new = {token.text for text in texts for token in nlp(text)}
+    assert len(words) == len(new)
+    # Of words without a vector nothing is computed; of the others few at a time.
+    assert sum(products) == sum(x.lower() == "ada" or x == "Paris" for x in new) < 5
 
 
 def test_lower_case_and_unknown_words():
