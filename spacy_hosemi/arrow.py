@@ -48,7 +48,7 @@ _SPAN = pa.struct(
     ]
 )
 # doc_id is the number of the row until ids take its place.
-_SCHEMA = pa.schema(
+SCHEMA = pa.schema(
     [
         ("doc_id", pa.int64()),
         ("record_confidence", pa.float64()),
@@ -56,7 +56,7 @@ _SCHEMA = pa.schema(
         ("error", pa.string()),
     ]
 )
-_EXPLODED = pa.schema([*_SCHEMA][:2] + [*_SPAN] + [*_SCHEMA][3:])
+EXPLODED = pa.schema([*SCHEMA][:2] + [*_SPAN] + [*SCHEMA][3:])
 
 
 def extract(
@@ -131,7 +131,7 @@ def extract(
     batches.append(columns.take())
     if explode:
         batches = [*map(_exploded, batches)]
-    table = pa.Table.from_batches(batches, _EXPLODED if explode else _SCHEMA)
+    table = pa.Table.from_batches(batches, EXPLODED if explode else SCHEMA)
     if ids is not None:
         of_rows = _ids_of_rows(ids, table.column("doc_id")) if explode else ids
         table = table.set_column(0, "doc_id", of_rows)
@@ -181,11 +181,8 @@ class _Columns(ResultSink):
         self, line: Line, fields: Sequence[ExtractedField], confidence: float | None
     ) -> None:
         """See `ResultSink`."""
-        self._add(line, len(fields), confidence, None)
-        self._n_chars += len(line.text)
-        if fields:
-            for column, values in zip(self._spans, zip(*fields)):
-                column += values
+        columns = tuple(map(list, zip(*fields)))
+        self.add_many([line], Fields([len(fields)], [confidence], columns))
 
     def add_many(self, lines: Sequence[Line], fields: Fields) -> None:
         """See `ResultSink`."""
@@ -200,16 +197,11 @@ class _Columns(ResultSink):
 
     def fail(self, line: Line, message: str) -> None:
         """See `ResultSink`."""
-        self._add(line, 0, None, message)
-
-    def _add(
-        self, line: Line, n_spans: int, probability: float | None, error: str | None
-    ) -> None:
         self._numbers.append(line.number)
         self._texts.append(line.text)
-        self._probabilities.append(probability)
-        self._n_spans.append(n_spans)
-        self._errors.append(error)
+        self._probabilities.append(None)
+        self._n_spans.append(0)
+        self._errors.append(message)
 
     def take(self) -> pa.RecordBatch:
         """Returns all rows, in order, and marks them; from then on there are none."""
@@ -225,7 +217,7 @@ class _Columns(ResultSink):
                 pa.ListArray.from_arrays(pa.array(borders, pa.int32()), spans),
                 pa.array(self._errors, pa.string()),
             ],
-            schema=_SCHEMA,
+            schema=SCHEMA,
         )
         order = np.argsort(self._numbers, kind="stable")
         self._clear()
@@ -254,7 +246,7 @@ def _exploded(batch: pa.RecordBatch) -> pa.RecordBatch:
     of_spans = spans.flatten().take(pa.array(place, mask=~has_span))
     columns = [column.take(pa.array(rows)) for column in (ids, probabilities, errors)]
     columns[2:2] = of_spans.flatten()
-    return pa.RecordBatch.from_arrays(columns, schema=_EXPLODED)
+    return pa.RecordBatch.from_arrays(columns, schema=EXPLODED)
 
 
 def _read_texts(texts: Any) -> Iterable[Any]:

@@ -6,20 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .arrow import EXPLODED, SCHEMA
 from .errors import Errors
 from .workers import TableExtractor, check_columns, pa
 
 try:
     from pyspark import SparkFiles
     from pyspark.sql import functions
-    from pyspark.sql.types import (
-        ArrayType,
-        DoubleType,
-        IntegerType,
-        StringType,
-        StructField,
-        StructType,
-    )
+    from pyspark.sql.pandas.types import from_arrow_schema
+    from pyspark.sql.types import StringType, StructField, StructType
 except ImportError as error:
     raise ImportError(Errors.HS338) from error
 
@@ -27,14 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TEXT, _ID = "text", "doc_id"
-
-_SPAN = (
-    StructField("start_char", IntegerType()),
-    StructField("end_char", IntegerType()),
-    StructField("label", StringType()),
-    StructField("text", StringType()),
-    StructField("confidence", DoubleType()),
-)
 
 
 def extract(
@@ -84,13 +71,8 @@ def extract(
     worker = _Worker(model, text_col=_TEXT, id_col=_ID, **options)
     ids: Any = functions.monotonically_increasing_id() if id_col is None else df[id_col]
     texts = df.select(ids.alias(_ID), df[text_col].alias(_TEXT))
-    spans = StructField("spans", ArrayType(StructType([*_SPAN])))
-    columns = [
-        StructField(_ID, texts.schema[_ID].dataType),
-        StructField("record_confidence", DoubleType()),
-        *(_SPAN if explode else (spans,)),
-        StructField("error", StringType()),
-    ]
+    columns = from_arrow_schema(EXPLODED if explode else SCHEMA).fields
+    columns[0] = StructField(_ID, texts.schema[_ID].dataType)
     return texts.mapInArrow(worker.batches, StructType(columns))
 
 

@@ -128,10 +128,10 @@ def find_mistakes(
     )
 
 
-def most_frequent(counts: Mapping[str, int], most: int = 4) -> str:
-    """Returns the most frequent labels, and how often each is there."""
-    shown = [f"{label} {n:,}" for label, n in Counter(counts).most_common(most)]
-    return ", ".join(shown) + (", ..." if len(counts) > most else "")
+def most_frequent(counts: Mapping[str, int]) -> str:
+    """Returns the four most frequent labels, and how often each is there."""
+    shown = [f"{label} {n:,}" for label, n in Counter(counts).most_common(4)]
+    return ", ".join(shown) + (", ..." if len(counts) > 4 else "")
 
 
 def mistakes_of(result: DocumentResult, document: int = 0) -> Iterator[Mistake]:

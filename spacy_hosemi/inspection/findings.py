@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-# Examples of each finding that are kept.
-MAX_EXAMPLES = 5
+# Examples of each finding that are kept, and names that are listed.
+MAX_EXAMPLES, MAX_NAMES = 5, 8
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ def remark(
 fault = partial(remark, is_fault=True)
 
 
-def count(n: int, name: str, plural: str | None = None) -> str:
+def count(n: int, name: str) -> str:
     """Returns a number with its noun: "1 span", "2,000 spans"."""
-    return f"{n:,} {name if n == 1 else plural or name + 's'}"
+    return f"{n:,} {name}{'' if n == 1 else 's'}"
 
 
 def share(found: int, total: int) -> str:
@@ -53,7 +53,7 @@ def share(found: int, total: int) -> str:
     return f"{found:,} of {total:,} ({percent:.{0 if percent >= 10 else 1}f} %)"
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
+def listed(names: Sequence[str]) -> str:
     """Returns names in a row; of many the first ones."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
