@@ -299,7 +299,7 @@ def _read_ids(ids: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def _ids_of_rows(ids: pa.Array | pa.ChunkedArray, rows: pa.ChunkedArray) -> Any:
-    """Returns the id of each row, by the numbers of texts."""
+    """Returns the id of each row; `rows` has the number of the text of each."""
     try:
         return ids.take(rows)
     except pa.ArrowNotImplementedError:  # such as string views

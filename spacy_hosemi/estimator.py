@@ -334,7 +334,7 @@ def _spans(doc: Doc, in_tokens: bool = False) -> list[CharSpan]:
 
 
 def _as_objects(items: Sequence[Any]) -> NDArray[np.object_]:
-    """Returns the lists themselves, which numpy would make a table of."""
+    """Returns an array of lists, of which numpy by itself would make a table."""
     array = np.empty(len(items), object)
     for k, item in enumerate(items):
         array[k] = item

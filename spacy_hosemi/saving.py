@@ -171,8 +171,8 @@ def locked(where: Path, path: Path) -> Iterator[None]:
 
 
 def _prefix(path: Path) -> str:
-    """Returns how the names of what stands beside a path begin; a long name is cut, as
-    file systems have names of up to 255 bytes."""
+    """Returns the begin of names of what stands beside a path; of a long name a digest,
+    as file systems have names of up to 255 bytes."""
     name = path.name
     if len(os.fsencode(name)) > _MOST_BYTES:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()

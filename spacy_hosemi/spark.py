@@ -77,7 +77,7 @@ def extract(
 
 
 class _Worker(TableExtractor):
-    """Finds its model where the driver saw it, or where Spark puts files."""
+    """Looks for a model where the driver saw it, and where Spark puts files."""
 
     def __init__(self, model: str | Path, **options: Any) -> None:
         super().__init__(model, **options)

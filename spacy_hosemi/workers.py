@@ -187,7 +187,7 @@ def unpacked(archive: Path) -> Path:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Raises ValueError: HS316, HS337, see `unpacked`."""
+    """Unpacks an archive into a folder. Raises ValueError as `unpacked`."""
     most = _MOST_BYTES + _MOST_TIMES * archive.stat().st_size
     n_files = n_bytes = 0
 
@@ -223,8 +223,8 @@ def _unpack(archive: Path, folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path, is_free: bool = False) -> Iterator[None]:
-    """Waits until no other process unpacks or removes anything in a folder; with
-    is_free raises OSError if one uses the folder."""
+    """Locks a folder, for other processes, too; waits until it is free, or with
+    is_free raises OSError if it is not."""
     if fcntl is None:
         yield
         return

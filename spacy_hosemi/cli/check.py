@@ -36,7 +36,7 @@ def check_cli(
     """
     Look at a corpus before training, in seconds: labels and their order,
     contradictions, duplicates, borders, odd texts, the config that fits, the time and
-    memory that training takes; with vectors, those of them, and which words have one.
+    memory that training takes, and which words have a vector.
 
     Texts that need another option of convert are to be converted first.
 

@@ -250,7 +250,7 @@ def version_of(nlp: Language) -> str:
 
 
 def labels_of(nlp: Language, pipe: HighOrderSemiCRF | None) -> list[str]:
-    """Returns labels and names in a tree, and those of others that set entities."""
+    """Returns labels of a component and its tree, and of others that set entities."""
     from ..inspection.pipelines import setters_of
 
     labels = [] if pipe is None else [*pipe.labels, *pipe.schema.projection.names()]
@@ -306,8 +306,8 @@ def readers_of(
     max_chars: int,
     has_marks: bool = True,
 ) -> list[tuple[str, TextReader]]:
-    """Returns files with what reads the texts of each; exits if that is not clear, or
-    one is not there. has_marks: see `read_column`."""
+    """Returns for each file the function that reads its texts; exits if there is no
+    such file, or it is not clear which. has_marks: see `read_column`."""
     from ..formats.inputs import read_column, read_json_lines
     from ..formats.sources import check_encoding
 

@@ -170,7 +170,7 @@ def convert_cli(
 
 
 def _summary(annotations: Annotations) -> dict[str, Any]:
-    """Returns what was read; what was written belongs before its last key."""
+    """Returns what was read, for --json and the summary; `_write` adds the rest."""
     return {
         "formats": dict(annotations.formats),
         "texts_read": annotations.n_texts,

@@ -68,8 +68,8 @@ def onnx_cli(
 
 
 def _find_hidden(graph: GraphProto, n_kept: int, path: str) -> tuple[str, int]:
-    """Returns the tensor that all after a layer is computed from, and the number of
-    layers; exits with a message if there is none."""
+    """Returns the name of the tensor between a layer and the next one, and the number
+    of layers; exits with a message if there is no such tensor."""
     nodes, constant = [*graph.node], {"", *(x.name for x in graph.initializer)}
     layers: list[int] = []  # of each node; -1: of none
     for node in nodes:

@@ -321,7 +321,7 @@ def _open_parts(paths: Sequence[str], state: dict[str, Any]) -> Iterator[list[IO
 
 
 def _note(files: Sequence[IO[str]], state: dict[str, Any], line: int) -> None:
-    """Notes that all is written up to a line."""
+    """Notes in FILE.part.json that all is written up to a line."""
     for file in files:
         file.flush()
     state |= {"line": line, "sizes": [os.fstat(x.fileno()).st_size for x in files]}

@@ -136,7 +136,7 @@ def _signed(gain: float, error: float) -> str:
 
 
 def _note(search: Search) -> str:
-    """Returns what the config says of itself."""
+    """Returns the comment at the head of the config."""
     from ..tuning.candidates import in_words
 
     first, best = search.results[0], search.best

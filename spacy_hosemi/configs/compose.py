@@ -183,7 +183,7 @@ def _add_defaults(config: dict[str, Section], lang: str) -> None:
 
 
 def _insert(config: dict[str, Section], name: str) -> None:
-    """Inserts an empty section after the last one that is nearest to it by name."""
+    """Inserts an empty section behind the last of those whose names are most alike."""
 
     def n_shared(other: str) -> int:
         pairs = zip(name.split("."), other.split("."))

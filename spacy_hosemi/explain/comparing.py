@@ -155,7 +155,7 @@ def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _share(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns exact records / all records; 0 where there are none."""
+    """Returns the share of exact records; 0 where there are none."""
     return np.asarray(sums[..., :2] / np.maximum(sums[..., [2]], 1.0))
 
 

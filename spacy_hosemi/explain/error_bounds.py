@@ -135,7 +135,7 @@ def _usual_of(confidence: ArrayLike) -> Usual:
 
 
 def _choose(results: Sequence[DocumentResult], label: str, bound: ErrorBound) -> Chosen:
-    """Chooses for the spans with a label; "": for all."""
+    """Chooses a threshold for the spans with a label, or for all: ""."""
     units = _units(results)
     rows = [
         (unit, p, span not in result.gold)
@@ -149,7 +149,7 @@ def _choose(results: Sequence[DocumentResult], label: str, bound: ErrorBound) ->
 
 
 def _unkept(chosen: Chosen, bound: ErrorBound, label: str = "") -> ValueError:
-    """Returns HS356, with what would help."""
+    """Returns the error that no threshold keeps the bound, with what would help."""
     hint = "More documents would not help: promise less, or train a better model."
     if chosen.n_needed is not None:
         n = f"{chosen.n_needed:,}"

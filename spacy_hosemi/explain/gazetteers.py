@@ -130,7 +130,7 @@ def _words(tokens: Span, attr: str) -> list[str]:
 
 
 def _rows_by_list(weights: WeightState) -> defaultdict[str, list[int]]:
-    """Returns for each list the features whose template reads it."""
+    """Returns for each list the numbers of the features whose template reads it."""
     functions = weights.extractor.features.functions.functions
     by_template: dict[str, set[str]] = {name: set() for name in functions}
     rows = defaultdict(list)
@@ -145,7 +145,7 @@ def _rows_by_list(weights: WeightState) -> defaultdict[str, list[int]]:
 
 
 def _memory(trie: Trie, fuzzy: FuzzyIndex | None) -> int:
-    """Returns the bytes of a trie, with a hash table, and of a fuzzy index."""
+    """Returns the bytes of a trie, of its hash table, and of its fuzzy index."""
     n_slots = 16
     while n_slots < 2 * len(trie.keys):
         n_slots *= 2

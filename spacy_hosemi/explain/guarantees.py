@@ -107,8 +107,8 @@ def _ends_of_ties(values: Floats) -> NDArray[np.intp]:
 def _records_needed(
     n_wrong: NDArray[np.int_], n_accepted: NDArray[np.intp], error: float, delta: float
 ) -> int | None:
-    """Returns how many records it takes to pass the first test in half of the cases, if
-    the share of wrong ones among the most probable stays."""
+    """Returns how many records would pass the first test in half of all samples, if
+    the share of wrong ones among the most probable stays as it is."""
     from scipy.stats import binom
 
     n = int(n_accepted[-1])
@@ -124,7 +124,7 @@ def _records_needed(
 
 
 def _larger(n: int) -> list[int]:
-    """Returns numbers of records to think of, up to a hundred times as many."""
+    """Returns larger numbers of records to try, up to a hundred times as many."""
     return [int(np.ceil(n * 1.1**k)) for k in range(1, 49)]
 
 

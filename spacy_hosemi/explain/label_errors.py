@@ -155,7 +155,7 @@ def _judge(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> LabelError:
 
 
 def _places(batch: Batch, k: int, gold: list[Span], log_gold: float) -> list[_Place]:
-    """Returns gold spans, and what is beside them; all of them, if impossible."""
+    """Returns each gold span, and that one is missing; all spans, if impossible."""
 
     def log_z(required: Sequence[Span]) -> float:
         limits = _required(required, batch, k)
@@ -180,7 +180,7 @@ def _required(spans: Sequence[Span], batch: Batch, k: int) -> Constraints:
 
 
 def _changed(batch: Batch, place: _Place) -> tuple[list[Span], list[Span]]:
-    """Returns spans and what is most probable instead, in tokens of the document."""
+    """Returns the wrong spans of a place, and the most probable ones there instead."""
     _, k, wrong, right = place
     inventory, instance = batch.source.inventory, batch.instance(k)
     spans = [x for span in wrong for x in below(span, inventory)]

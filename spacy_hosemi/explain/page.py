@@ -85,7 +85,7 @@ class Card:
 
     @property
     def place(self) -> tuple[int, int]:
-        """In characters, the end exclusive."""
+        """Start and end in characters, the end exclusive."""
         return self.tokens.start_char, self.tokens.end_char
 
     @cached_property
@@ -264,7 +264,7 @@ def parts_of(
 
 
 def _at(place: int, cards: Sequence[Card]) -> Card | None:
-    """Returns the card with a character, of those from left to right."""
+    """Returns the card in which a character is; cards are from left to right."""
     k = bisect_right(cards, place, key=lambda card: card.place[0]) - 1
     return cards[k] if k >= 0 and place < cards[k].place[1] else None
 

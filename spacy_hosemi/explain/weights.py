@@ -279,7 +279,7 @@ def _top_columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[int]:
 def _pattern_filter(
     pipe: HighOrderSemiCRF, labels: Sequence[str]
 ) -> Callable[[Iterable[str]], bool]:
-    """Returns whether a pattern has one of some labels or tags, if there are any."""
+    """Returns a function: whether a pattern has one of some labels or tags, if any."""
     names = pipe.inventory.names
     wanted = {*(names[y] for y in _top_columns(pipe, labels)), *labels}
     return lambda pattern: not labels or not wanted.isdisjoint(pattern)

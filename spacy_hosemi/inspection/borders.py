@@ -37,7 +37,7 @@ def judge_tokens(
     nlp: Language,
 ) -> Iterator[Finding]:
     """Yields spans that the tokenizer cannot reach, and given tokens that it would not
-    make; examples with their annotations stand at these places."""
+    make. `places` says where in its file each example stands."""
     missed = [
         (place, ent)
         for place, example, labels in zip(places, examples, annotations)
@@ -82,7 +82,7 @@ def _outer_spaces(part: CorpusPart) -> Iterator[Finding]:
 
 def _unlike(part: CorpusPart) -> Iterator[Finding]:
     """Yields spans that begin or end with a separator while others of their label leave
-    it outside, or the reverse. Where there is none, nothing could be chosen."""
+    it outside, or the reverse. Borders that have no separator near do not count."""
     odd: list[tuple[float, str]] = []
     for side in ("begins", "ends"):
         found = [(span, _separator(span, side)) for span in part.spans]
@@ -140,7 +140,7 @@ def _is_cut(span: PlacedSpan) -> bool:
 
 
 def _groups(part: CorpusPart) -> Iterator[Finding]:
-    """Yields span groups: training does not read them, but for wrong spans."""
+    """Yields spans in groups of doc.spans; training reads only wrong spans there."""
     n_other, keys = 0, Counter[str]()
     for doc in part.docs:
         ents = {(x.start, x.end, x.label_) for x in doc.ents}

@@ -33,7 +33,7 @@ class PlacedSpan(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Of the entity."""
+        """The text of the entity."""
         return self.document[self.start : self.end]
 
 
@@ -51,7 +51,7 @@ class CorpusPart:
         return zip(self.places, self.docs)
 
     def rename(self, path: str, name: str) -> None:
-        """Lets messages name a file otherwise."""
+        """Lets places and faults name a file otherwise than by its path."""
         self.name, old = name, Path(path).name
         self.places = [name + place.removeprefix(old) for place in self.places]
         self.faults = [replace(x, path=name) for x in self.faults]
@@ -61,7 +61,7 @@ class CorpusPart:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Of each document: spaCy joins all tokens whenever it is asked."""
+        """The text of each document, which spaCy joins anew whenever it is asked."""
         return [doc.text for doc in self.docs]
 
     @cached_property
@@ -85,7 +85,7 @@ class CorpusPart:
 
     @cached_property
     def keys(self) -> list[str]:
-        """Of each document its text, `squeezed`: equal ones are the same."""
+        """The text of each document, `squeezed`: equal ones are the same text."""
         return [squeezed(text) for text in self.texts]
 
 

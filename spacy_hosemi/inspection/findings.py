@@ -54,6 +54,6 @@ def share(found: int, total: int) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Returns names in a row; of many the first ones."""
+    """Returns names with commas; of many the first ones, and how many more."""
     more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
     return ", ".join(names[:MAX_NAMES]) + more

@@ -141,7 +141,7 @@ def _kind(labels: list[str], profile: Profile) -> tuple[str, list[str]]:
 
 
 def _matching(labels: list[str], kind: str) -> list[str]:
-    """Returns one label for each of the words of a kind that occur in labels."""
+    """Returns a label for each word of LABEL_WORDS[kind] that is in a label."""
     wanted = {*LABEL_WORDS[kind].split()}
     by_word: dict[str, str] = {}
     for label in labels:

@@ -36,7 +36,7 @@ class LabelCount:
 
 
 def count_labels(train: CorpusPart, dev: CorpusPart | None) -> list[LabelCount]:
-    """Counts the spans of each label, the most frequent first; of dev alone, too."""
+    """Counts the spans of each label of train or dev, the most frequent first."""
     lengths: dict[str, list[int]] = defaultdict(list)
     texts: dict[str, Counter[str]] = defaultdict(Counter)
     n_docs: Counter[str] = Counter()

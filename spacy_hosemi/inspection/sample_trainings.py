@@ -55,8 +55,8 @@ class Minimized:
 
 @dataclass
 class Sample:
-    """A training on some documents: its fits, of a tree one for each level, and CPU
-    seconds for the documents, and between documents and fits."""
+    """A training on some documents: its fits (one, or one for each level of a label
+    tree), and CPU seconds to read the documents, and to prepare the fits."""
 
     n_tokens: int
     fits: list[Minimized]
@@ -118,7 +118,7 @@ class SampleTrainings:
         return [example.predicted for example in as_examples(docs, self.nlp)]
 
     def sample(self, n_tokens: float) -> list[Doc]:
-        """Returns the first documents with `n_tokens` together, or all."""
+        """Returns the first documents that have `n_tokens` together, or all."""
         docs, n = [], 0
         for doc in self.order:
             if n >= n_tokens:
@@ -179,8 +179,8 @@ class SampleTrainings:
         return Traced(*args, model - documents, peak - model)
 
     def count(self, docs: Sequence[Doc]) -> tuple[int, int, int]:
-        """Counts different features that are frequent enough for weights, all different
-        ones, and those summed by document; after `train`."""
+        """Returns, after `train`, how many features may have weights, how many there
+        are, and the sum over documents of how many each has."""
         extractor = self.pipe.weights.extractor
         predicted = self._predicted(docs)
         _, in_tokens, in_docs = count_features(extractor, predicted)

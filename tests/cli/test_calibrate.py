@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,7 @@ def unsure(tmp_path_factory) -> Path:
     return folder
 
 
-def calibrate(*args) -> dict:
-    return as_json("calibrate", *args)
+calibrate = partial(as_json, "calibrate")
 
 
 def scores_of(model, dev) -> dict:

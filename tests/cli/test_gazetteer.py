@@ -1,6 +1,7 @@
 """hosemi gazetteer: the lists of a trained pipeline, replaced and looked into."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -84,8 +85,7 @@ def replace(model, file, output, *args, code=0) -> str:
     return said("gazetteer", "replace", model, *files, *args, code=code)
 
 
-def find(model, name, text) -> dict:
-    return as_json("gazetteer", "find", model, name, text)
+find = partial(as_json, "gazetteer", "find")
 
 
 def test_info(listed):

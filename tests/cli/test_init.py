@@ -3,6 +3,7 @@
 import gzip
 import re
 import string
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,7 @@ from ..helpers import CHINESE, TRAIN, hosemi, references, run_spacy, save_vector
 pytestmark = pytest.mark.filterwarnings("ignore:.*HSW76:UserWarning")
 
 
-def init(*args, **more):
-    return hosemi("init", *args, **more)
+init = partial(hosemi, "init")
 
 
 @pytest.fixture

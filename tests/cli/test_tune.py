@@ -3,6 +3,7 @@
 import re
 import time
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -18,9 +19,7 @@ from spacy_hosemi.tuning.candidates import candidates
 
 from ..helpers import TRAIN, count_encoded, hit_ctrl_c, hosemi, references, write_config
 
-
-def tune(*args, **more):
-    return hosemi("tune", *args, **more)
+tune = partial(hosemi, "tune")
 
 
 def save(path, marked=TRAIN):

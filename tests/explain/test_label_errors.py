@@ -1,6 +1,7 @@
 """Suspicious gold: evidence against enumeration, and gold that was made wrong."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -163,8 +164,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(*args, code=0):
-    return hosemi("suspicious", *args, code=code)
+run = partial(hosemi, "suspicious")
 
 
 @pytest.mark.parametrize("kind", WRONG)
