@@ -12,6 +12,7 @@ a label is the sum over the nodes from the top to the label.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -212,31 +213,23 @@ def weight_families(
     listed. Arguments and errors are as in `strongest_features`."""
     weights = pipe.weights
     columns = _columns(pipe, labels, with_transitions=True)
-    squares, largest = _sizes(weights, columns)
-    names = [name.partition("=")[0] for name in weights.names]
-    is_wanted = _matching(weights, role, text)
-    patterns = _patterns(pipe, labels)
-    pairs = [(f"pattern:{len(x.pattern)}", x.weight) for x in patterns]
+    squares, largest = (x.tolist() for x in _sizes(weights, columns))
+    is_wanted = _matching(weights, role, text).tolist()
+    names = (name.partition("=")[0] for name in weights.names)
+    rows = [*zip(names, squares, largest, is_wanted)]
+    pairs = [(f"pattern:{len(x.pattern)}", x.weight) for x in _patterns(pipe, labels)]
     if weights.learn_length:
         values = weights.length[_top_columns(pipe, labels)]
         pairs += [("length", x) for x in values[np.isfinite(values)].tolist()]
-    names += [name for name, _ in pairs]
-    dense = np.array([value for _, value in pairs])
-    squares = np.concatenate([squares, dense**2])
-    largest = np.concatenate([largest, np.abs(dense)])
-    is_wanted = np.append(is_wanted, np.full(len(dense), not (role or text)))
-    total = squares.sum()
-    index: dict[str, int] = {}
-    family = np.array([index.setdefault(name, len(index)) for name in names], np.intp)
-    family, squares = family[is_wanted], squares[is_wanted]
-    counts = np.bincount(family, minlength=len(index))
-    shares = np.bincount(family, squares, len(index)) / (total or 1.0)
-    maxima = np.zeros(len(index))
-    np.maximum.at(maxima, family, largest[is_wanted])
+    rows += [(name, x**2, abs(x), not (role or text)) for name, x in pairs]
+    by_name: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for name, square, size, is_one in rows:
+        if is_one:
+            by_name[name].append((square, size))
+    total = math.fsum(square for _, square, *_ in rows) or 1.0
     families = [
-        Family(name, int(counts[k]), float(shares[k]), float(maxima[k]))
-        for name, k in index.items()
-        if counts[k]
+        Family(name, len(x), math.fsum(y for y, _ in x) / total, max(y for _, y in x))
+        for name, x in by_name.items()
     ]
     return sorted(families, key=lambda x: (-x.share, x.name))
 

@@ -60,18 +60,6 @@ def test_the_most_uncertain(model, pool, by, total):
     assert values == pytest.approx([value for value, _ in expected[:4]], abs=1e-9)
 
 
-def test_what_is_not_like_the_rest(model, tmp_path):
-    texts = [POOL[4], POOL[5], POOL[4], POOL[0], POOL[4]]
-    nlp, path = spacy.blank("en"), tmp_path / "pool.spacy"
-    DocBin(docs=[nlp(text) for text in texts]).to_disk(path)
-    docs = select(model, path)
-    assert sorted(one["index"] for one in docs[:3]) == [0, 1, 3]
-    assert [one["index"] for one in docs[3:]] == [2, 4]
-    docs = select(model, path, "--no-diverse")
-    places = [one["rank"] for one in docs if one["text"] == POOL[4]]
-    assert places == [*range(places[0], places[0] + 3)]
-
-
 def test_documents_are_written_as_they_were(model, pool, tmp_path):
     output = tmp_path / "new" / "next.spacy"
     printed = said("select", model, pool, "-n", 99, "--out", output)

@@ -101,14 +101,3 @@ def test_long_documents():
     found = uncertain(["Rome " * 9, "Ada met Mary", "Paris"], [3.0, 2.0, 1.0])
     assert [x.index for x in choose(found, 3, is_total=True)] == [0, 1, 2]
     assert [x.index for x in choose(found, 3)] == [2, 1, 0]
-
-
-def test_the_same_for_the_same_pool():
-    texts = random_texts(3, 200)
-    found = uncertain(texts, np.random.default_rng(3).random(200))
-    first = [x.index for x in choose(found, 150)]
-    assert first == [
-        x.index for x in choose(uncertain(texts, [x.uncertainty for x in found]), 150)
-    ]
-    assert first[:20] == [x.index for x in choose(found, 20)]
-    assert len({*first}) == 150

@@ -51,11 +51,6 @@ def test_kinds(kind, gold, found):
     assert mistake.texts == [TEXT[i:j] for i, j, _ in (*gold, *found)]
 
 
-def test_spans_side_by_side_are_two_mistakes():
-    found = [*mistakes_of(answer([(0, 2, "A")], [(2, 4, "A")]))]
-    assert [one.kind for one in found] == ["missed", "spurious"]
-
-
 def random_spans(draw):
     cuts = sorted(draw.sample(range(len(TEXT) + 1), draw.randint(2, 8)))
     pairs = [*zip(cuts, cuts[1:])]

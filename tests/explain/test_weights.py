@@ -15,7 +15,7 @@ from spacy_hosemi.explain import (
 from spacy_hosemi.model.active_features import RoleRows
 from spacy_hosemi.model.weights.potentials import add_scores
 
-from ..helpers import SMALL, initialize, make_nlp, make_trained, randomize
+from ..helpers import SMALL, initialize, make_nlp, randomize
 
 # What is stored differs: all columns, some columns, tags, lengths.
 KINDS = {
@@ -186,15 +186,6 @@ def test_a_label_stands_for_its_tags():
         "I-PER",
     ]
     assert list(strongest_features(pipe, labels=["I-LOC"])) == ["I-LOC"]
-
-
-def test_what_was_learnt():
-    """She met [PER Ada] in [LOC Paris]: "in" comes before places."""
-    pipe = make_trained().get_pipe("hosemi")
-    found = strongest_features(pipe, labels=["LOC"], role="start", top=3)
-    assert "start:SHAPE[-1]=xx" in {one.feature for one in found["LOC"]}
-    (london,) = find_features(pipe, text="inside:LOWER=london")
-    assert next(iter(london.weights)) == "LOC"
 
 
 def test_values_with_signs_of_names():
