@@ -33,7 +33,7 @@ from ..values import (
 from .checkpoint import Checkpoint
 from .fit_log import FitLog
 from .fit_progress import FitProgress
-from .minimizers import minimize_bounded, minimize_smooth
+from .minimizers import minimize_bounded, minimize_smooth, parts_of
 from .objectives import Objective, is_smooth
 from .progress import bar_of
 from .training_set import Floats, Trainable, Trained, TrainingSet, sharing
@@ -330,12 +330,14 @@ class Lbfgs:
                 weights.set_vector(w, copy=False)
                 value, gradient = progress.evaluate()
                 if self.centre is None:
-                    pull = penalty * w
-                    value += 0.5 * float(pull @ w)
+                    for part in parts_of(len(w)):
+                        pull = penalty[part] * w[part]
+                        value += 0.5 * float(pull @ w[part])
+                        gradient[part] += pull
                 else:
                     gradient *= progress.unit
-                    pull, value = x, value + 0.5 * float(x @ x)
-                gradient += pull
+                    gradient += x
+                    value += 0.5 * float(x @ x)
                 if l1:
                     value += l1 * float(x.sum())
                     gradient = np.concatenate([gradient, -gradient]) + l1

@@ -18,8 +18,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], tuple[float, Floats]]
 
-# Steps from which the curvature is known: 2 vectors each, the larger part of memory.
+# Steps from which the curvature is known: 2 vectors each, in single precision, because
+# they are the larger part of memory.
 N_STEPS = 6
+
+# Vectors are read in parts of this length, which stay in the cache. Products with the
+# history are summed in single precision within a part, in double over all parts.
+PART = 32_768
 
 # The weak conditions of Wolfe: value(step) <= value + DECREASE * step * slope, and
 # slope(step) >= CURVATURE * slope. At most MOST_TRIED steps are tried.
@@ -32,11 +37,12 @@ def minimize_smooth(
     """Minimizes a smooth function.
 
     function (Callable): Returns the value and the gradient at a point, in a new array.
+    start (float64 [N]): The first point, which is changed like those after it.
     callback (Callable): Called with the point after each iteration, which is changed in
         the iteration after the next one; returns whether this was the last one.
     RETURNS (Tuple[bool, str]): Whether the gradient is 0, and why it ended.
     """
-    x, trial, direction = start.copy(), np.empty_like(start), np.empty_like(start)
+    x, trial, direction = start, np.empty_like(start), np.empty_like(start)
     history = _History(len(x))
     value, gradient = function(x)
     while norm := norm_of(gradient):
@@ -61,10 +67,15 @@ def minimize_smooth(
             if callback(x):
                 return False, "STOP: CALLBACK REQUESTED HALT"
         elif history.slots:
-            history.slots = []
+            history = _History(len(x))
         else:
             return False, "ABNORMAL: NO LOWER VALUE WAS FOUND"
     return True, "CONVERGENCE: THE GRADIENT IS 0"
+
+
+def parts_of(n: int) -> list[slice]:
+    """Returns n places in parts of at most `PART`."""
+    return [slice(k, k + PART) for k in range(0, n, PART)]
 
 
 def norm_of(x: Floats) -> float:
@@ -94,7 +105,8 @@ class _History:
 
     def __init__(self, n: int) -> None:
         self.slots: list[int] = []
-        self._vectors = np.zeros((2 * N_STEPS, n))
+        self._vectors = np.zeros((2 * N_STEPS, n), np.float32)
+        self._parts = parts_of(n)
         # Of vectors with changes, and with the gradient.
         self._products = np.zeros((2 * N_STEPS, 2 * N_STEPS))
         self._with_gradient = np.zeros(2 * N_STEPS)
@@ -119,8 +131,9 @@ class _History:
             y = N_STEPS + k
             along = products[y] @ times - scale * self._with_gradient[y]
             times[k] += shares[k] - along / products[k, y]
-        np.matmul(times, self._vectors, out=direction)
-        direction -= scale * gradient
+        single = times.astype(np.float32)
+        for part in self._parts:
+            direction[part] = single @ self._vectors[:, part] - scale * gradient[part]
         return float(direction @ gradient)
 
     @_quietly
@@ -131,14 +144,14 @@ class _History:
         oldest one."""
         k = len(self.slots) if len(self.slots) < N_STEPS else self.slots.pop(0)
         self.slots.append(k)
-        s, y = self._vectors[k], self._vectors[N_STEPS + k]
-        np.multiply(direction, step, out=s)
-        np.subtract(gradient, before, out=y)
-        with_before = self._with_gradient
-        self._with_gradient = self._vectors @ gradient
-        of_change = self._with_gradient - with_before
-        of_change[[k, N_STEPS + k]] = s @ y, y @ y  # they were not there before
-        self._products[N_STEPS + k] = self._products[:, N_STEPS + k] = of_change
+        y = N_STEPS + k
+        products = np.zeros((2 * N_STEPS, 2))
+        for part in self._parts:
+            vectors, now = self._vectors[:, part], gradient[part]
+            vectors[k], vectors[y] = step * direction[part], now - before[part]
+            products += vectors @ np.array([vectors[y], now], np.float32).T
+        self._products[y] = self._products[:, y] = products[:, 0]
+        self._with_gradient = products[:, 1]
 
 
 def minimize_bounded(
