@@ -19,7 +19,7 @@ from spacy_hosemi.component.extraction import ReviewMarks, extract_records
 from spacy_hosemi.component.fingerprint import fingerprint
 from spacy_hosemi.formats.lines import Line
 from spacy_hosemi.prediction.guarantee import Guarantee, Usual
-from spacy_hosemi.training import row_store
+from spacy_hosemi.training import rows
 
 from .cli.test_parse import fails_on_nobody
 from .helpers import MANY_EXISTING, UNTRAINED, make_nlp, make_trained
@@ -468,9 +468,9 @@ def test_freed_memory_is_given_back(own, monkeypatch, n_texts, n_calls, n_times)
 
 @pytest.mark.parametrize("platform", ["win32", "linux"])
 def test_other_libraries_of_c_keep_memory(monkeypatch, platform):
-    monkeypatch.setattr(row_store.sys, "platform", platform)
-    monkeypatch.setattr(row_store.ctypes, "CDLL", lambda name: object())
-    row_store.give_back_memory()
+    monkeypatch.setattr(rows.sys, "platform", platform)
+    monkeypatch.setattr(rows.ctypes, "CDLL", lambda name: object())
+    rows.give_back_memory()
 
 
 @pytest.mark.parametrize("n_texts, n_calls", [(10, 20), (50, 8), (700, 6), (100, 3)])

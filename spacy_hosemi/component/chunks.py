@@ -19,7 +19,7 @@ from spacy.vocab import Vocab
 
 from ..formats.lines import Line
 from ..formats.records import ExtractedField, ExtractedRecord, Fields
-from ..training.row_store import give_back_memory
+from ..training.rows import give_back_memory
 from .pipe import HighOrderSemiCRF
 from .text_decoder import obstacle, predict_texts
 

@@ -40,7 +40,7 @@ def make_folds(
         rest = [k for k, number in enumerate(numbers) if number != fold]
         if places and rest:
             part = batch.part([i for k in rest for i in range(*first[k : k + 2])])
-            rows = [batch.rows(i) for k in places for i in range(*first[k : k + 2])]
+            rows = [x for k in places for x in batch.rows[first[k] : first[k + 1]]]
             held_out = HeldOut([docs[k] for k in places], rows)
             folds.append(Fold(part, held_out, places, [batch.weights.vector()]))
     return folds

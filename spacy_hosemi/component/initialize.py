@@ -39,7 +39,7 @@ from ..training.data_checks import (
     warn_unset,
 )
 from ..training.lbfgs import FitReport, Lbfgs
-from ..training.row_store import give_back_memory
+from ..training.rows import give_back_memory
 from ..training.training_set import TrainingSet
 from ..values import shown
 from .configure import as_a_whole, change_setting, check_names, use_labels

@@ -206,7 +206,7 @@ class HeldOut(NamedTuple):
     their instances, one document after the other; trees read the documents instead."""
 
     docs: Sequence[GoldDoc]
-    rows: Sequence[Rows]
+    rows: Iterable[Rows]
 
     def counts(self, trainer: Trainer, options: DecodingOptions) -> Counts:
         """Returns what the present weights get right, int64 [D, 4]."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ from ..core.algorithms.lattice import Lattice
 from ..labels.inventory import Span
 from ..model.active_features import Rows
 from ..model.kernels.node_scores import ChildRows
-from ..training.row_store import join_rows
 from .candidates import Candidates, PartialNodes
 from .level_state import LevelState
 from .tree import LabelTree
@@ -54,54 +52,41 @@ def role_ranges(start: Any, end: Any) -> dict[str, tuple[Any, Any]]:
     }
 
 
-class Readings:
-    """The active features of documents, by role."""
+def children_of(
+    candidates: Candidates, rows: Rows, weights: LevelState, level: int
+) -> tuple[Candidates, list[ChildRows]]:
+    """Returns the children of candidates of the level above, and by role the features
+    of these documents that they read."""
+    tree, pairs = weights.tree, weights.pairs[level - 2]
+    children, at = candidates.children(tree)  # at: the first child of each
+    inner = np.flatnonzero(tree.n_children(candidates.node))
+    offset = candidates.offset[inner]
+    start, end = candidates.start[inner] + offset, candidates.end[inner] + offset
+    ranges = role_ranges(start, end)
+    columns = [(*ranges[role], *of_role) for role, of_role in rows.tokens.items()]
+    if len(rows.segments.row):
+        columns.append(_of_segments(rows, start, end))
+    of_segments = candidates.node[inner], at[inner]
+    of_tree = tree.first_child, pairs.first, pairs.columns
+    return children, [
+        ChildRows(begin, stop, *of_segments, *of_role, *of_tree)
+        for begin, stop, *of_role in columns
+    ]
 
-    def __init__(self, rows: Sequence[Rows]) -> None:
-        roles = dict.fromkeys(chain.from_iterable(x.tokens for x in rows))
-        self._rows = {role: join_rows(x.tokens[role] for x in rows) for role in roles}
-        self._segments = [x.segments for x in rows]
 
-    def children(
-        self, candidates: Candidates, weights: LevelState, level: int
-    ) -> tuple[Candidates, list[ChildRows]]:
-        """Returns the children of candidates of the level above, and by role the
-        features that these read."""
-        tree, pairs = weights.tree, weights.pairs[level - 2]
-        children, at = candidates.children(tree)  # at: the first child of each
-        inner = np.flatnonzero(tree.n_children(candidates.node))
-        offset = candidates.offset[inner]
-        start, end = candidates.start[inner] + offset, candidates.end[inner] + offset
-        ranges = role_ranges(start, end)
-        columns = [(*ranges[role], *rows) for role, rows in self._rows.items()]
-        if any(len(x.row) for x in self._segments):
-            columns.append(self._of_segments(candidates.sizes, start, end))
-        of_segments = candidates.node[inner], at[inner]
-        of_tree = tree.first_child, pairs.first, pairs.columns
-        return children, [
-            ChildRows(begin, stop, *of_segments, *rows, *of_tree)
-            for begin, stop, *rows in columns
-        ]
-
-    def _of_segments(
-        self, sizes: Ints, start: Ints, end: Ints
-    ) -> tuple[Ints, Ints, Ints, Ints, Floats | None]:
-        """Returns features of segments, as if each stood at a token of its own."""
-        offsets = np.cumsum(sizes) - sizes
-        n = int(sizes.sum()) + 1
-        keys = np.concatenate(
-            [
-                (x.start + o).astype(np.int64) * n + x.end + o
-                for x, o in zip(self._segments, offsets)
-            ]
-        )
-        order = np.argsort(keys, kind="stable")
-        wanted = start.astype(np.int64) * n + end
-        begin = np.searchsorted(keys[order], wanted).astype(np.int32)
-        stop = np.searchsorted(keys[order], wanted, side="right").astype(np.int32)
-        row = np.concatenate([x.row for x in self._segments])[order]
-        strength = np.concatenate([x.strength for x in self._segments])[order]
-        return begin, stop, np.arange(len(row) + 1, dtype=np.int32), row, strength
+def _of_segments(
+    rows: Rows, start: Ints, end: Ints
+) -> tuple[Ints, Ints, Ints, Ints, Floats | None]:
+    """Returns features of segments, as if each stood at a token of its own."""
+    segments, first = rows.segments, rows.first
+    offset, n = first[:-1].repeat(np.diff(segments.first)), int(first[-1]) + 1
+    keys = (segments.start + offset) * np.int64(n) + segments.end + offset
+    order = np.argsort(keys, kind="stable")
+    wanted = start.astype(np.int64) * n + end
+    begin = np.searchsorted(keys[order], wanted).astype(np.int32)
+    stop = np.searchsorted(keys[order], wanted, side="right").astype(np.int32)
+    row, strength = segments.row[order], segments.strength[order]
+    return begin, stop, np.arange(len(row) + 1, dtype=np.int32), row, strength
 
 
 @dataclass(frozen=True)
@@ -188,7 +173,7 @@ def descend(
     weights: LevelState,
     candidates: Candidates,
     pattern: Floats,
-    readings: Readings,
+    rows: Rows,
     annotation: PartialNodes,
     threshold: float,
     scale: float = 1.0,
@@ -197,13 +182,13 @@ def descend(
     leaves; none contradicts the annotation, and `scale` is 1 / temperature. Returns the
     last level."""
     for level in range(2, weights.tree.n_levels + 1):
-        children, rows = readings.children(candidates, weights, level)
+        children, read = children_of(candidates, rows, weights, level)
         if annotation:
             agrees = annotation.agrees(children, weights.tree)
             # Not removed, so that the places of all children stay the same.
             score = np.where(agrees, children.score, -np.inf)
             children = replace(children, score=score)
-        solved = score_level(weights, level, children, rows, pattern, scale)
+        solved = score_level(weights, level, children, read, pattern, scale)
         if level == weights.tree.n_levels:
             return solved
         candidates, pattern = solved.pruned(threshold), solved.pattern

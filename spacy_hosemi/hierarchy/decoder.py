@@ -30,8 +30,9 @@ from ..prediction.existing_entities import read_existing
 from ..prediction.flat_decoder import FlatDecoder
 from ..prediction.posterior import Posterior
 from ..prediction.predictions import Predictions
+from ..training.rows import join_rows
 from .candidates import PartialNodes, Place, top_candidates
-from .coarse_to_fine import Readings, ScoredLevel, SpanPath, descend, paths
+from .coarse_to_fine import ScoredLevel, SpanPath, descend, paths
 from .flatten import FlatTree, flatten
 from .hierarchy import Hierarchy
 from .level_decodings import LEVEL_DECODINGS
@@ -154,14 +155,14 @@ class LevelDecoder(Decoder):
         threshold, scale = self._settings.threshold, 1.0 / self.options.temperature
         candidates = top_candidates(automaton, potentials, limits, best, threshold)
         tokens = [*batch.tokens]
-        readings = Readings([read_docs(weights, tokens)] if tokens else [])
+        rows = read_docs(weights, tokens) if tokens else join_rows([])
         spans = self._required(entities, corrections, best)
         wrong = [self._projection.excluded(x.excluded) for x in corrections]
         solved = descend(
             self.state.levels,
             candidates,
             weights.pattern * scale,
-            readings,
+            rows,
             PartialNodes(spans, None, wrong),
             threshold,
             scale,

@@ -15,13 +15,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..model.active_features import Rows
 from ..model.kernels.node_scores import ChildRows
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.weights import Weights
 from ..training.checkpoint import digest, of_documents
 from ..training.training_set import Watch
 from .candidates import Candidates, PartialNodes
-from .coarse_to_fine import Readings, ScoredLevel, score_level
+from .coarse_to_fine import ScoredLevel, children_of, score_level
 from .hierarchy import Hierarchy
 from .level_weights import LevelVector, LevelWeights
 
@@ -116,7 +117,7 @@ def train_levels(
     top: Weights,
     candidates: Candidates,
     pattern: Floats,
-    readings: Readings,
+    rows: Rows,
     gold: PartialNodes,
     settings: Hierarchy,
 ) -> None:
@@ -124,9 +125,9 @@ def train_levels(
     spacy_hosemi.lbfgs.v1. The candidates at the top have the gold among them, `pattern`
     are the top's weights of label patterns."""
     for level in range(2, weights.state.tree.n_levels + 1):
-        children, rows = readings.children(candidates, weights.state, level)
+        children, read = children_of(candidates, rows, weights.state, level)
         vector = weights.level(level, top, settings.l2_growth ** (level - 1))
-        batch = LevelBatch(level, children, rows, pattern, weights, vector, gold)
+        batch = LevelBatch(level, children, read, pattern, weights, vector, gold)
         visit(batch)
         if not batch.is_last:
             scored = batch.scored()

@@ -53,7 +53,7 @@ def mine_levels(
 
 
 def mine_nodes(
-    rows: Sequence[Rows],
+    rows: Rows,
     spans: Sequence[Sequence[Place]],
     tree: LabelTree,
     n_rows: int,

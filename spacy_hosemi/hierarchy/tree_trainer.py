@@ -20,17 +20,16 @@ from ..core import Potentials, viterbi
 from ..errors import Errors
 from ..labels.label_schema import LabelSchema
 from ..labels.partial import PartialLabels
-from ..model.active_features import Rows, read_docs
+from ..model.active_features import Rows
 from ..model.state import ModelState
 from ..model.weights.pairs import WeightPairs
 from ..model.weights.potentials import score_rows
 from ..training.corpus import Corpus
 from ..training.objectives import Objective
-from ..training.progress import watched
+from ..training.rows import choose_rows
 from ..training.trainer import Scorer, Trainer
 from ..training.training_set import Levels
 from .candidates import PartialNodes, Place, top_candidates
-from .coarse_to_fine import Readings
 from .hierarchy import Hierarchy
 from .level_batch import LevelBatch, train_levels
 from .level_state import LevelState, empty_levels
@@ -93,14 +92,14 @@ class TreeTrainer(Trainer):
         super().initialize(corpus, docs, cfg, objective, fit)
         if not self.has_levels:
             return
-        self._levels.replace(self._mined(corpus))
+        rows = self.read(corpus.docs, is_train=True)
+        self._levels.replace(self._mined(corpus, rows))
         self._connect()
         self._levels.mined.update(self._keys(corpus))
         if fit is not None:
-            informative = _part(corpus, _informative(corpus))
-            self._fit_levels(fit, informative, self.read(informative.docs, True))
+            self._fit_levels(fit, corpus, rows, _informative(corpus))
 
-    def _mined(self, corpus: Corpus) -> LevelState:
+    def _mined(self, corpus: Corpus, rows: Rows) -> LevelState:
         """Returns the weights of the levels below the top, which are 0."""
         cfg = self._cfg
         patterns = mine_levels(
@@ -115,24 +114,22 @@ class TreeTrainer(Trainer):
             min_count=cfg["pattern_min_count"],
             max_patterns=cfg["pattern_max"],
         )
-        return empty_levels(self._pairs(corpus), patterns)
+        return empty_levels(self._pairs(corpus, rows), patterns)
 
-    def _levels_of(self, corpus: Corpus) -> Levels | None:
-        """Returns what fits the levels to parts of a corpus; features are read once."""
+    def _levels_of(self, corpus: Corpus, rows: Rows) -> Levels | None:
+        """Returns what fits the levels to parts of a corpus with these features."""
         if not self.has_levels:
             return None
-        rows = cache(lambda: self.read(corpus.docs, is_train=True))
-        mined = cache(lambda: self._mined(corpus))
+        mined = cache(lambda: self._mined(corpus, rows))
         informative = {*_informative(corpus)}
 
         @contextmanager
         def fitted(fit: Callable[[Any], Any], chosen: Sequence[int]) -> Iterator[None]:
-            indices = [k for k in chosen if k in informative]
             self._levels.replace(mined())
             self._connect()
             try:
-                part = _part(corpus, indices)
-                self._fit_levels(fit, part, [rows()[k] for k in indices])
+                indices = [k for k in chosen if k in informative]
+                self._fit_levels(fit, corpus, rows, indices)
                 yield
             finally:
                 self._levels.replace(empty_levels([], []))
@@ -154,9 +151,8 @@ class TreeTrainer(Trainer):
         self._grow(corpus)
         chosen = _informative(corpus)
         part = _part(corpus, chosen)
-        rows = self._rows(part.docs)
-        active = [np.zeros(0, np.int32), *(column for x in rows for column in x.active)]
-        touched = np.unique(np.concatenate(active))
+        rows = self.read(part.docs, is_train=True)
+        touched = np.unique(np.concatenate(rows.active))
 
         losses: list[float] = []
 
@@ -207,22 +203,28 @@ class TreeTrainer(Trainer):
         mined, keys = self._levels.mined, self._keys(corpus)
         new = [k for k, key in enumerate(keys) if key not in mined]
         if new:
-            self._levels.add_pairs(self._pairs(_part(corpus, new)))
+            part = _part(corpus, new)
+            rows = self.read(part.docs, is_train=True)
+            self._levels.add_pairs(self._pairs(part, rows))
         mined.update(keys)
 
     def _fit_levels(
-        self, fit: Callable[[Any], Any], corpus: Corpus, rows: Sequence[Rows]
+        self,
+        fit: Callable[[Any], Any],
+        corpus: Corpus,
+        rows: Rows,
+        chosen: Sequence[int],
     ) -> None:
-        state = self.weights.state
-        self._train_levels(
-            fit, corpus, rows, lambda k: score_rows(state, rows[k], len(corpus.docs[k]))
-        )
+        """Fits the levels to some instances of a corpus with these features."""
+        state, rows = self.weights.state, choose_rows(rows, chosen)
+        args = fit, _part(corpus, chosen), rows
+        self._train_levels(*args, lambda k: score_rows(state, rows[k : k + 1])[0])
 
     def _train_levels(
         self,
         visit: Callable[[Any], None],
         corpus: Corpus,
-        rows: Sequence[Rows],
+        rows: Rows,
         score: Callable[[int], Potentials],
     ) -> None:
         """Visits all levels below the top; score(k) are potentials of instance k."""
@@ -242,15 +244,11 @@ class TreeTrainer(Trainer):
         )
         potentials = map(score, range(len(rows)))
         top = top_candidates(automaton, potentials, repeat(None), gold, threshold)
-        args = top, self.weights.state.pattern, Readings(rows), nodes, self._settings
+        args = top, self.weights.state.pattern, rows, nodes, self._settings
         train_levels(visit, self._levels, self.weights, *args)
 
-    def _rows(self, docs: Iterable[Doc]) -> list[Rows]:
-        return [read_docs(self.weights.state, [doc], is_train=True) for doc in docs]
-
-    def _pairs(self, corpus: Corpus) -> list[WeightPairs]:
+    def _pairs(self, corpus: Corpus, rows: Rows) -> list[WeightPairs]:
         """Returns by level the pairs of a feature and a node that occur in the gold."""
-        rows = self._rows(watched(corpus.docs, "Reading features"))
         n_weights = sum(len(x.columns) for x in self._levels.state.pairs)
         args = self._projection.tree, len(self.weights.state.table), n_weights
         return mine_nodes(rows, self._places(corpus.annotations), *args)

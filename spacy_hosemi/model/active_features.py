@@ -9,9 +9,9 @@ pattern that occur in the gold have a weight, because all pairs would be too man
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,14 @@ class RoleRows(NamedTuple):
 
 @dataclass(frozen=True)
 class SegmentRows:
-    """Known features of whole segments: start and end in tokens, row and value."""
+    """Known features of whole segments of D documents.
 
+    first (int64 [D + 1]): Those of document d are first[d] to first[d + 1] - 1.
+    start, end, row (int32 [K]), strength (float64 [K]): The segment, in tokens of its
+        document, the row and the value of each.
+    """
+
+    first: NDArray[np.int64]
     start: Ints
     end: Ints
     row: Ints
@@ -57,35 +63,60 @@ class SegmentRows:
 
 @dataclass(frozen=True)
 class PlaceRows:
-    """Known features that speak for label patterns, token by token: the token and row
-    of each, int32 [K], and the role of its entries, uint8 [K]."""
+    """Known features of D documents that speak for label patterns, token by token.
 
+    first (int64 [D + 1]): As of `SegmentRows`.
+    position, row (int32 [K]), role (uint8 [K]): The token in its document and the row
+        of each, and the role of its entries.
+    """
+
+    first: NDArray[np.int64]
     position: Ints
     row: Ints
     role: NDArray[np.uint8]
 
 
 AnyRows = TypeVar("AnyRows", SegmentRows, PlaceRows)
+Columns = tuple[NDArray[Any], ...]
 
 _NONE = np.zeros(0, np.int32)
-NO_ROWS = SegmentRows(_NONE, _NONE, _NONE, np.zeros(0))
-NO_PLACES = PlaceRows(_NONE, _NONE, np.zeros(0, np.uint8))
+NO_SEGMENTS: Columns = _NONE, _NONE, _NONE, np.zeros(0)
+NO_PLACES: Columns = _NONE, _NONE, np.zeros(0, np.uint8)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The known features of a document.
+    """The known features of D documents, one after the other.
 
-    tokens (Dict[str, RoleRows]): By role.
+    first (int [D + 1]): The first token of each document, and the number of tokens.
+    tokens (Dict[str, RoleRows]): By role, of the tokens of all documents.
     segments (SegmentRows): In the role "whole".
     places (PlaceRows): In the roles of transitions.
-    vectors (Optional[float32 [n, d]]): Of its tokens, in a fit that reads them.
+    vectors (Optional[float32 [n, d]]): Of the tokens, in a fit that reads them.
     """
 
+    first: NDArray[Any]
     tokens: dict[str, RoleRows]
     segments: SegmentRows
     places: PlaceRows
     vectors: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    def __iter__(self) -> Iterator[Rows]:
+        return (self[k : k + 1] for k in range(len(self)))
+
+    def __getitem__(self, docs: slice) -> Rows:
+        """Returns the features of some documents, as views."""
+        first = self.first[docs.start : docs.stop + 1]
+        i, j = int(first[0]), int(first[-1])
+        roles = self.tokens.items()
+        tokens = {x: rows._replace(first=rows.first[i : j + 1]) for x, rows in roles}
+        segments = _of_documents(self.segments, docs)
+        places = _of_documents(self.places, docs)
+        vectors = None if self.vectors is None else self.vectors[i:j]
+        return Rows(first - i, tokens, segments, places, vectors)
 
     @property
     def active(self) -> list[Ints]:
@@ -95,22 +126,33 @@ class Rows:
         return [*of_tokens, self.segments.row, self.places.row]
 
 
+def _of_documents(rows: AnyRows, docs: slice) -> AnyRows:
+    columns: list[Any]
+    first, *columns = vars(rows).values()
+    first = first[docs.start : docs.stop + 1]
+    at = slice(first[0], first[-1])
+    return type(rows)(first - first[0], *(column[at] for column in columns))
+
+
 def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -> Rows:
-    """Returns the features of concatenated documents that the state knows; positions
-    count from the first document. For `is_train` see `Gazetteers.matches`."""
+    """Returns the features of documents that the state knows. For `is_train` see
+    `Gazetteers.matches`."""
     reading = state.extractor.read(docs, is_train)
-    table = state.table
+    table, first = state.table, reading.instances.first
     rows = {role: table.rows(keys) for role, keys in reading.keys.items()}
-    places = place_rows({x: rows.pop(x) for x in TRANSITION_ROLES if x in rows})
+    places = {x: rows.pop(x) for x in TRANSITION_ROLES if x in rows}
     tokens = {role: RoleRows(*of_role) for role, of_role in rows.items()}
     for listed in reading.listed:
         tokens[listed.role] = with_listed(tokens[listed.role], listed, table)
-    return Rows(tokens, known_segments(reading.segments, table), places)
+    segments = by_document(SegmentRows, known_segments(reading.segments, table), first)
+    of_places = by_document(PlaceRows, known_places(places), first)
+    return Rows(first, tokens, segments, of_places)
 
 
-def place_rows(rows_by_role: Mapping[str, tuple[Ints, Ints]]) -> PlaceRows:
-    """Returns the rows of all roles of transitions, from first [n + 1] and row [K] of
-    each, see `RoleRows`."""
+def known_places(rows_by_role: Mapping[str, tuple[Ints, Ints]]) -> Columns:
+    """Returns position, row and role of the features in all roles of transitions, by
+    position in concatenated documents; from first [n + 1] and row [K] of each role, see
+    `RoleRows`."""
     columns = [
         (
             np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first)),
@@ -120,10 +162,10 @@ def place_rows(rows_by_role: Mapping[str, tuple[Ints, Ints]]) -> PlaceRows:
         for role, (first, rows) in rows_by_role.items()
     ]
     if len(columns) < 2:
-        return PlaceRows(*columns[0]) if columns else NO_PLACES
+        return columns[0] if columns else NO_PLACES
     joined = [*map(np.concatenate, zip(*columns))]
     order = np.argsort(joined[0], kind="stable")
-    return PlaceRows(*(column[order] for column in joined))
+    return tuple(column[order] for column in joined)
 
 
 def with_listed(rows: RoleRows | None, listed: Listed, table: RowTable) -> RoleRows:
@@ -143,30 +185,32 @@ def with_listed(rows: RoleRows | None, listed: Listed, table: RowTable) -> RoleR
     return RoleRows(joined_first, np.concatenate([rows.row, row])[order], strength)
 
 
-def known_segments(segments: Segments, table: RowTable) -> SegmentRows:
-    """Returns the segments whose features are known."""
+def known_segments(segments: Segments, table: RowTable) -> Columns:
+    """Returns start, end, row and strength of the segments whose features are known, in
+    tokens of concatenated documents."""
     if not len(segments.keys):
-        return NO_ROWS
+        return NO_SEGMENTS
     row = table.find(segments.keys)
     is_known = row >= 0
     start, end = segments.start[is_known], segments.end[is_known]
-    return SegmentRows(start, end, row[is_known], segments.strength[is_known])
+    return start, end, row[is_known], segments.strength[is_known]
 
 
-def in_documents(rows: AnyRows, first: Ints) -> tuple[AnyRows, Ints]:
-    """Turns positions in concatenated documents into positions in each. Returns the
-    rows sorted by document, and the document of each [K]. `first`: where documents
-    begin."""
-    columns = dict(vars(rows))
-    counting = [name for name in ("start", "end", "position") if name in columns]
-    doc = doc_of(columns[counting[0]], first)
+def by_document(kind: type[AnyRows], columns: Columns, borders: Ints) -> AnyRows:
+    """Returns rows by document, with positions in each, from columns with positions in
+    concatenated documents, which begin at `borders` [D + 1]."""
+    n_positions: int = 2 if kind is SegmentRows else 1
+    if not len(columns[0]) or len(borders) == 2:
+        first = np.full(len(borders), len(columns[0]))
+        first[0] = 0
+        return kind(first, *columns)
+    doc = doc_of(columns[0], borders)
     if (doc[1:] < doc[:-1]).any():
         order = np.argsort(doc, kind="stable")
-        columns = {name: column[order] for name, column in columns.items()}
-        doc = doc[order]
-    for name in counting:
-        columns[name] = columns[name] - first[doc]
-    return type(rows)(**columns), doc
+        doc, columns = doc[order], tuple(column[order] for column in columns)
+    positions: Columns = tuple(x - borders[doc] for x in columns[:n_positions])
+    columns = (*positions, *columns[n_positions:])
+    return kind(np.searchsorted(doc, np.arange(len(borders))), *columns)
 
 
 def cut_rows(rows: RoleRows, start: int, end: int) -> RoleRows:

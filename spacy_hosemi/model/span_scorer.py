@@ -28,7 +28,7 @@ from .active_features import Rows, read_docs
 from .tok2vec import add_scores, encoder_of, make_output
 from .weights.doc_scorer import DocScorer
 from .weights.penalty_groups import by_penalty_group
-from .weights.potentials import score_together
+from .weights.potentials import score_rows
 from .weights.weights import Weights
 
 L2 = float | dict[str, float]
@@ -148,17 +148,16 @@ def _sparse(
         steps = DocScorer(weights.publish()).steps(docs)
         return [*finish(steps)], lambda gradients: docs
     state, potentials = weights.state, []
-    batches: list[tuple[Rows, int]] = []
+    batches: list[Rows] = []
     for _, of_vocab in groupby(docs, attrgetter("vocab")):
-        together = [*of_vocab]
-        rows = read_docs(state, together, is_train=True)
-        potentials += score_together(state, rows, together)
-        batches.append((rows, len(together)))
+        rows = read_docs(state, [*of_vocab], is_train=True)
+        potentials += score_rows(state, rows)
+        batches.append(rows)
 
     def backprop(gradients: Sequence[Potentials]) -> list[Doc]:
         waiting = iter(gradients)
-        for rows, n_docs in batches:
-            weights.accumulate(rows, [*islice(waiting, n_docs)])
+        for rows in batches:
+            weights.accumulate(rows, [*islice(waiting, len(rows))])
         return docs
 
     return potentials, backprop

@@ -114,7 +114,7 @@ def descend(
     freedom = batch.freedom(nonnegative)
     steps = UniformAverage(batch.weights, freedom, batch.weights.vector_values(rates))
     rng = np.random.default_rng(seed)
-    rows = [batch.rows(k) for k in range(len(batch))]
+    rows = [*batch.rows]
     began = time.process_time()
     total = n_passes * len(batch)
     n_begun, n_steps, loss = 0, 0, 0.0

@@ -74,5 +74,6 @@ def cut_blocks(
             chunks.append((begin, b))
             begin, n_tokens = b, 0
         n_tokens += size
-    chunks.append((begin, len(of_block)))
+    if sizes:
+        chunks.append((begin, len(of_block)))
     return [*borders, len(sizes)], chunks

@@ -41,7 +41,7 @@ def _extreme(batch: TrainingSet) -> str:
     largest, text, state = 1.0, "", batch.weights.state
     names, matrix = state.names, state.matrix
     all_rows: list[RoleRows | SegmentRows]
-    all_rows = [*batch.tokens.values(), batch.segments.rows]
+    all_rows = [*batch.rows.tokens.values(), batch.rows.segments]
     for rows in all_rows:
         if rows.strength is not None and len(rows.strength):
             values = np.nan_to_num(np.abs(rows.strength), nan=np.inf, posinf=np.inf)

@@ -19,7 +19,7 @@ from ..labels.inventory import possible_lengths
 from ..labels.label_schema import LabelSchema
 from ..labels.patterns import learn_patterns, with_label
 from ..model import tok2vec
-from ..model.active_features import Rows, read_docs
+from ..model.active_features import Rows
 from ..model.span_scorer import weights_of
 from ..model.state import ModelState
 from ..model.tok2vec import Vectors
@@ -33,6 +33,7 @@ from .feature_selection import select_features
 from .growth import SeenDocs, grow
 from .objectives import Objective, divergence
 from .progress import watched
+from .rows import read_rows
 from .training_set import Levels, TrainingSet
 
 Scorer = Model[list[Doc], list[Potentials]]
@@ -145,23 +146,20 @@ class Trainer:
     def batch(self, corpus: Corpus, objective: Objective) -> TrainingSet:
         """Returns a corpus with its features read, and its vectors, if a tok2vec makes
         some: they have weights from then on, see `finish_vectors`."""
-        args = self.schema.automaton, objective, corpus.docs, corpus.golds
-        vectors = None
         if self.model.layers:
-            vectors = self._vectors_of(corpus.docs)
-            of_vectors = tok2vec.no_weights(vectors, len(self.weights.state.tail))
+            n_labels = len(self.weights.state.tail)
+            of_vectors = tok2vec.no_weights(self._vectors_of(corpus.docs), n_labels)
             self.weights.replace(replace(self.weights.state, of_vectors=of_vectors))
-        return TrainingSet(self.weights, *args, self._levels_of(corpus), vectors)
+        rows = self.read(corpus.docs, is_train=True)
+        args = self.schema.automaton, objective, rows, corpus.golds
+        return TrainingSet(self.weights, *args, self._levels_of(corpus, rows))
 
-    def read(self, docs: Sequence[Doc], is_train: bool = False) -> list[Rows]:
+    def read(self, docs: Sequence[Doc], is_train: bool = False) -> Rows:
         """Returns the known features of instances, and in a fit their vectors."""
         state = self.weights.state
-        rows = [read_docs(state, [doc], is_train) for doc in docs]
-        if state.of_vectors is None:
-            return rows
-        borders = np.cumsum([len(doc) for doc in docs])
-        vectors = np.split(self._vectors_of(docs), borders)
-        return [replace(x, vectors=of_doc) for x, of_doc in zip(rows, vectors)]
+        has_vectors = state.of_vectors is not None
+        vectors = self._vectors_of(docs) if has_vectors else None
+        return replace(read_rows(state, docs, is_train), vectors=vectors)
 
     def _vectors_of(self, docs: Sequence[Doc]) -> Vectors:
         """Returns the vectors of all tokens of instances."""
@@ -175,8 +173,9 @@ class Trainer:
             tok2vec.write_output(self.model, of_vectors)
             self.weights.replace(replace(self.weights.state, of_vectors=None))
 
-    def _levels_of(self, corpus: Corpus) -> Levels | None:
-        """Returns what fits the levels of a tree below: there are none."""
+    def _levels_of(self, corpus: Corpus, rows: Rows) -> Levels | None:
+        """Returns what fits the levels of a tree below to a corpus with these features:
+        there are none."""
         return None
 
     # online training

@@ -10,21 +10,20 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 
 from ..core import PatternAutomaton, Potentials
 from ..core.algorithms.gold_paths import GoldPaths
 from ..core.algorithms.likelihoods import Likelihoods
 from ..core.parallel.team import ALONE, Team, team_of
 from ..labels.gold import Gold
-from ..model.active_features import PlaceRows, Rows, SegmentRows, cut_rows, read_docs
+from ..model.active_features import Rows, SegmentRows
 from ..model.kernels.sparse_steps import Freedom
-from ..model.tok2vec import Vectors
 from ..model.weights.potentials import (
     add_cell_gradient,
     add_entry_gradient,
     cells_of,
     join_scores,
+    n_weights_before,
     role_gradient,
     score_rows,
 )
@@ -39,8 +38,7 @@ from ..model.weights.weights import Weights
 from .blocks import add_tokens, cut_blocks
 from .checkpoint import digest, of_documents
 from .objectives import Objective, log_likelihood
-from .progress import watched
-from .row_store import RowStore, SegmentStore, join_rows
+from .rows import choose_rows
 
 Floats = NDArray[np.float64]
 
@@ -87,14 +85,10 @@ class TrainingSet:
 
     weights (Weights): Where the vector of weights is written to.
     objective (Callable): Loss of one document.
-    golds (Sequence[Gold]), sizes (Sequence[int]): What is known of each of D documents,
-        and its tokens.
-    tokens (Dict[str, RoleRows]), segments (SegmentStore), places (Sequence[PlaceRows]):
-        Features of tokens of all documents by role, of segments, and of transitions by
-        document.
+    rows (Rows): The features of D documents, and frozen vectors of their tokens, whose
+        weights the state has, if there are some.
+    golds (Sequence[Gold]): What is known of each document.
     levels (Optional[Levels]): What fits the levels of a tree below, if there are some.
-    vectors (Optional[float32 [N, d]]): Frozen vectors of the tokens of all documents,
-        whose weights the state has.
 
     watch (Optional[Callable]): Called by a fit with a log or patience, such as for
         scores on other documents.
@@ -108,43 +102,29 @@ class TrainingSet:
         weights: Weights,
         automaton: PatternAutomaton,
         objective: Objective,
-        docs: Sequence[Doc],
+        rows: Rows,
         golds: Sequence[Gold],
         levels: Levels | None = None,
-        vectors: Vectors | None = None,
     ) -> None:
         self.weights, self.automaton, self.objective = weights, automaton, objective
-        self.golds, self.sizes = golds, [len(doc) for doc in docs]
+        self.rows, self.golds = rows, golds
         self.watch: Watch | None = None
         self.team = ALONE
         self._levels = levels
-        self._vectors = vectors
-        self._chosen: Sequence[int] = range(len(docs))
-        state = weights.state
-        stores = {role: RowStore() for role in state.extractor.features.scored_roles}
-        segments: list[SegmentRows] = []
-        self.places: list[PlaceRows] = []
-        for doc in watched(docs, "Reading features"):
-            rows = read_docs(state, [doc], is_train=True)
-            for role, store in stores.items():
-                store.append(rows.tokens[role])
-            segments.append(rows.segments)
-            self.places.append(rows.places)
-        self.tokens = {role: store.joined() for role, store in stores.items()}
-        self.segments = SegmentStore(segments)
+        self._chosen: Sequence[int] = range(len(rows))
         self._cut()
 
     def _cut(self) -> None:
         """Cuts the documents into blocks and chunks."""
-        self._borders = [0, *np.cumsum(self.sizes).tolist()]
         n_labels = len(self.weights.state.tail)
-        self._blocks, self._chunks = cut_blocks(self.sizes, n_labels)
+        sizes = np.diff(self.rows.first).tolist()
+        self._blocks, self._chunks = cut_blocks(sizes, n_labels)
         self._tasks: list[Likelihoods] = []
         vars(self).pop("_lanes", None)  # those of the set that this is a part of
 
     def __len__(self) -> int:
         """How many documents there are."""
-        return len(self.sizes)
+        return len(self.rows)
 
     @property
     def is_last(self) -> bool:
@@ -158,40 +138,19 @@ class TrainingSet:
             return nullcontext()
         return self._levels(fit, self._chosen)
 
-    def rows(self, k: int) -> Rows:
-        """Returns the known features of one document, as views."""
-        at = slice(self._borders[k], self._borders[k + 1] + 1)
-        tokens = {
-            role: part._replace(first=part.first[at])
-            for role, part in self.tokens.items()
-        }
-        vectors = (
-            None if self._vectors is None else self._vectors[at.start : at.stop - 1]
-        )
-        return Rows(tokens, self.segments.of(k, k + 1), self.places[k], vectors)
-
     def part(self, chosen: Sequence[int]) -> TrainingSet:
         """Returns some of the documents, and the same weights."""
         part = copy(self)
         part._chosen = [self._chosen[k] for k in chosen]
         part.golds = [self.golds[k] for k in chosen]
-        part.sizes = [self.sizes[k] for k in chosen]
-        spans = [(self._borders[k], self._borders[k + 1]) for k in chosen]
-        part.tokens = {
-            role: join_rows(cut_rows(rows, i, j) for i, j in spans)
-            for role, rows in self.tokens.items()
-        }
-        if self._vectors is not None:
-            part._vectors = np.concatenate([self._vectors[i:j] for i, j in spans])
-        part.segments = self.segments.part(chosen)
-        part.places = [self.places[k] for k in chosen]
+        part.rows = choose_rows(self.rows, chosen)
         part._cut()
         return part
 
     def loss(self, k: int, rows: Rows) -> tuple[float, Potentials]:
         """Returns the loss of one document, with these rows, at the present weights,
         and its derivatives by the potentials."""
-        potentials = score_rows(self.weights.state, rows, self.sizes[k])
+        (potentials,) = score_rows(self.weights.state, rows)
         return self.objective(self.automaton, potentials, self.golds[k])
 
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
@@ -210,8 +169,8 @@ class TrainingSet:
         patterns = [*automaton.patterns, *automaton.observed]
         of_patterns = digest(repr(patterns), repr(state.length.shape))
         vectors = {}
-        if self._vectors is not None:
-            vectors = {"vectors": digest(self._vectors)}
+        if self.rows.vectors is not None:
+            vectors = {"vectors": digest(self.rows.vectors)}
         return vectors | {
             "labels": ", ".join(automaton.labels),
             "features": f"{len(state.names)} ({digest(*keys)})",
@@ -245,14 +204,15 @@ class TrainingSet:
         with another objective than `log_likelihood`, observed patterns, or weights of
         several lengths."""
         state = self.weights.state
-        needs = self.segments.needs(state)
+        needs = _needs(state, self.rows.segments)
         first_cell = np.append(0, np.cumsum(needs[:, 0]))
         has_one_length = state.length.shape[1] == 1
         is_plain = self.objective is log_likelihood and not self.automaton.observed
         if not (is_plain and has_one_length):
             return first_cell, None
         known = (x.segments or x.constraints if x.n_known else None for x in self.golds)
-        args = self.automaton, self.sizes, [*known], self._blocks, needs
+        sizes = np.diff(self.rows.first).tolist()
+        args = self.automaton, sizes, [*known], self._blocks, needs
         return first_cell, GoldPaths(*args)
 
     def _solve_lanes(
@@ -302,37 +262,29 @@ class TrainingSet:
         d_vectors: Floats,
     ) -> None:
         """Adds the gradients of blocks `begin` to `end` - 1, and sets their losses."""
-        docs = range(self._blocks[begin], self._blocks[end])
-        at = self._borders[docs.start]
-        tokens = slice(at, self._borders[docs.stop] + 1)
-        rows_of = {
-            role: rows._replace(first=rows.first[tokens])
-            for role, rows in self.tokens.items()
-        }
-        shape = self._borders[docs.stop] - at, len(state.tail)
-        scores = {role: np.zeros(shape) for role in rows_of}
-        add_tokens(state, rows_of, scores, state.matrix, False, self.team)
-        of_vectors, vectors = state.of_vectors, self._vectors
+        first, last = self._blocks[begin], self._blocks[end]
+        at, rows = int(self.rows.first[first]), self.rows[first:last]
+        borders, vectors = rows.first.tolist(), rows.vectors
+        shape = borders[-1], len(state.tail)
+        scores = {role: np.zeros(shape) for role in rows.tokens}
+        add_tokens(state, rows.tokens, scores, state.matrix, False, self.team)
+        of_vectors = state.of_vectors
         if of_vectors is not None and vectors is not None:
-            vectors = vectors[at : self._borders[docs.stop]]
             of_vectors.add_scores(vectors, scores)
-        segments = self.segments.of(docs.start, docs.stop)
-        cells = cells_of(state, segments)
+        cells = cells_of(state, rows.segments)
         of_all = losses, pattern, length
-        is_done = self._solve_lanes(begin, end, at, scores, cells, *of_all)
-        is_done[: docs.start] = is_done[docs.stop :] = True
+        is_done = self._solve_lanes(begin, end, at, scores, cells, *of_all)[first:last]
         first_cell, gold_paths = self._lanes
-        cell_at = first_cell[docs.start]
-        for k in np.flatnonzero(~is_done).tolist():
-            here = slice(self._borders[k] - at, self._borders[k + 1] - at)
+        cell_at = (first_cell[first : last + 1] - first_cell[first]).tolist()
+        for d in np.flatnonzero(~is_done).tolist():
+            k, here = first + d, slice(borders[d], borders[d + 1])
             piece = {role: s[here] for role, s in scores.items()}
-            doc_cells = cells[first_cell[k] - cell_at : first_cell[k + 1] - cell_at]
-            places = self.places[k]
+            doc_cells, of_doc = cells[cell_at[d] : cell_at[d + 1]], rows[d : d + 1]
             if gold_paths is not None and gold_paths.is_chosen[k]:
                 # It was tried: its scores are not there.
-                potentials = score_rows(state, self.rows(k), self.sizes[k])
+                (potentials,) = score_rows(state, of_doc)
             else:
-                potentials = join_scores(state, piece, doc_cells, places)
+                potentials = join_scores(state, piece, doc_cells, of_doc.places)
             loss, gradient = self.objective(self.automaton, potentials, self.golds[k])
             losses[k] = loss
             for role in piece:  # the scores have been read: their place is free
@@ -340,11 +292,23 @@ class TrainingSet:
             doc_cells["score"] = gradient.cells["score"]
             pattern += gradient.pattern
             length += gradient.length
-            add_entry_gradient(state, places, gradient.entries, d_matrix)
-        add_cell_gradient(state, segments, cells, d_matrix)
-        add_tokens(state, rows_of, scores, d_matrix, True, self.team)
+            add_entry_gradient(state, of_doc.places, gradient.entries, d_matrix)
+        add_cell_gradient(state, rows.segments, cells, d_matrix)
+        add_tokens(state, rows.tokens, scores, d_matrix, True, self.team)
         if of_vectors is not None and vectors is not None:
             d_vectors += of_vectors.gradient(vectors, scores).ravel()
+
+
+def _needs(state: WeightState, segments: SegmentRows) -> NDArray[np.int64]:
+    """Returns how many cells the segments of each document have, how many tokens these
+    have after their first ones, and how many cells have more than one token, int64 [D,
+    3]."""
+    size = np.diff(n_weights_before(state, segments))
+    more = (segments.end - segments.start).astype(np.int64) - 1
+    counts = np.stack([size, size * more, size * (more > 0)], axis=-1)
+    sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(counts, axis=0)])
+    needs: NDArray[np.int64] = np.diff(sums[segments.first], axis=0)
+    return needs
 
 
 @contextmanager

@@ -106,7 +106,7 @@ class Rescored:
     def without(self, **arrays):
         """What is lost if a state has these arrays."""
         before, after = (
-            self.difference(score_rows(state, self.rows, len(self.tokens)))
+            self.difference(score_rows(state, self.rows)[0])
             for state in (self.state, replace(self.state, **arrays))
         )
         return (before - after) / self.scale
@@ -285,7 +285,7 @@ def test_a_tok2vec(is_shared, scope):
             some = [x for x in found.contributions if x.kind == "encoder"]
             assert {x.role for x in some} <= {"inside", "start", "end"}
             scored = Rescored(pipe, nlp("".join(t.text_with_ws for t in doc)), found)
-            sparse = score_rows(scored.state, scored.rows, len(scored.tokens))
+            (sparse,) = score_rows(scored.state, scored.rows)
             rest = scored.difference() - scored.difference(sparse) / 1.5
             assert math.fsum(x.score for x in some) == pytest.approx(rest, abs=1e-5)
             n_encoder += len(some)

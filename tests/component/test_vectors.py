@@ -123,7 +123,7 @@ def test_the_loss_is_that_of_enumeration(kind):
     weights, offset = state.of_vectors.layer
     for k, rows in enumerate(pipe.trainer.read(parts, is_train=True)):
         without = replace(state, of_vectors=None)
-        potentials = score_rows(without, rows, batch.sizes[k])
+        (potentials,) = score_rows(without, rows)
         added = rows.vectors.astype(float) @ weights + offset
         for role, of_role in zip(tok2vec.ROLES, np.split(added, 3, axis=1)):
             getattr(potentials, role)[:] += of_role
@@ -137,8 +137,7 @@ def test_predictions_have_the_weights_of_the_fit(kind, monkeypatch):
     """By words, and without a cache of words."""
     pipe, parts, batch = batch_of(kind)
     rows = pipe.trainer.read(parts)
-    pairs = zip(rows, batch.sizes)
-    expected = [score_rows(batch.weights.state, *pair) for pair in pairs]
+    expected = score_rows(batch.weights.state, rows)
     pipe.trainer.finish_vectors()
     scorer = doc_scorer.DocScorer(pipe.state.weights, whole=pipe.state)
     for is_cached in (True, False):

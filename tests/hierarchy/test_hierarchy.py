@@ -11,7 +11,12 @@ import pytest
 
 from spacy_hosemi.core import PatternAutomaton, viterbi
 from spacy_hosemi.hierarchy.candidates import Candidates, PartialNodes, top_candidates
-from spacy_hosemi.hierarchy.coarse_to_fine import Readings, descend, paths, score_level
+from spacy_hosemi.hierarchy.coarse_to_fine import (
+    children_of,
+    descend,
+    paths,
+    score_level,
+)
 from spacy_hosemi.hierarchy.hierarchy import make_hierarchy
 from spacy_hosemi.hierarchy.level_batch import LevelBatch, train_levels
 from spacy_hosemi.hierarchy.level_decodings import mbr_spans
@@ -25,13 +30,16 @@ from spacy_hosemi.hierarchy.level_weights import LevelWeights
 from spacy_hosemi.hierarchy.tree import LabelTree
 from spacy_hosemi.model.active_features import (
     NO_PLACES,
-    NO_ROWS,
+    NO_SEGMENTS,
+    PlaceRows,
     RoleRows,
     Rows,
     SegmentRows,
+    by_document,
 )
 from spacy_hosemi.model.kernels.sparse_steps import Freedom
 from spacy_hosemi.model.weights.pairs import WeightPairs
+from spacy_hosemi.training.rows import join_rows
 
 from .. import oracles
 from ..core.problems import as_core
@@ -72,7 +80,7 @@ class Case(NamedTuple):
             self.weights,
             self.candidates(threshold, scale),
             self.top * scale,
-            Readings(self.rows),
+            join_rows(self.rows),
             known or NOTHING_KNOWN,
             threshold,
             scale,
@@ -148,15 +156,15 @@ def random_rows(rng, n_tokens) -> Rows:
         first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
         strength = rng.normal(size=len(row)) if rng.random() < 0.3 else None
         tokens[role] = RoleRows(first, row, strength)
-    units = NO_ROWS
+    units = NO_SEGMENTS
     if n_tokens:
         start = rng.integers(0, n_tokens, 4)
         end = rng.integers(start + 1, n_tokens + 1)
         row = rng.integers(0, N_ROWS, 4)
-        units = SegmentRows(
-            *(x.astype("i4") for x in (start, end, row)), rng.normal(size=4)
-        )
-    return Rows(tokens, units, NO_PLACES)
+        units = *(x.astype("i4") for x in (start, end, row)), rng.normal(size=4)
+    borders = np.array([0, n_tokens], "i4")
+    columns = (SegmentRows, units), (PlaceRows, NO_PLACES)
+    return Rows(borders, tokens, *(by_document(*x, borders) for x in columns))
 
 
 # --- the definition ---------------------------------------------------------------
@@ -324,9 +332,9 @@ def test_with_threshold_0_it_is_exact(seed):
 
 def levels_of(case, candidates, prune):
     """Level by level: what is solved, of the candidates that are left above it."""
-    pattern, readings = case.top, Readings(case.rows)
+    pattern, rows = case.top, join_rows(case.rows)
     for level in range(2, case.tree.n_levels + 1):
-        refined = readings.children(candidates, case.weights, level)
+        refined = children_of(candidates, rows, case.weights, level)
         solved = score_level(case.weights, level, *refined, pattern)
         candidates, pattern = prune(solved), solved.pattern
         yield solved, candidates
@@ -403,7 +411,7 @@ def test_nothing_to_predict():
     case = random_case(1)
     empty, nothing = case._replace(problems=[], rows=[]), PartialNodes([], None, [])
     solved = descend(
-        case.weights, empty.candidates(), case.top, Readings([]), nothing, 0.1
+        case.weights, empty.candidates(), case.top, join_rows([]), nothing, 0.1
     )
     assert paths(solved, solved.best_spans, case.tree) == []
     for expected_f1 in (None, 0.5):
@@ -485,7 +493,7 @@ def level_batches(case, known, threshold=0.0, l2_growth=1.0, weights=None):
     never_pruned = [gold_at_top(case, d, spans) for d, spans in enumerate(known.spans)]
     candidates = case.candidates(threshold, others=never_pruned)
     settings = make_hierarchy("/", threshold, l2_growth)
-    args = candidates, case.top, Readings(case.rows), known, settings
+    args = candidates, case.top, join_rows(case.rows), known, settings
     train_levels(fit, weights, None, *args)
     return found
 

@@ -211,7 +211,7 @@ def decoders_agree(pipe, examples):
     weights = pipe.weights
     for eg in examples:
         doc = eg.predicted
-        potentials = score_rows(weights, read_docs(weights, [doc]), len(doc))
+        (potentials,) = score_rows(weights, read_docs(weights, [doc]))
         try:
             found = core.viterbi(pipe.automaton, potentials, method="nonnegative")
         except ValueError as error:

@@ -163,10 +163,10 @@ def test_more_iterations_than_needed_change_nothing():
 @pytest.mark.parametrize("make", [make_lbfgs, make_averaged])
 def test_the_feature_with_the_largest_value_is_named(make):
     batch = first_batch()
-    rows = batch.tokens["inside"]
+    rows = batch.rows.tokens["inside"]
     strength = np.ones(len(rows.row))
     strength[7] = -1e200
-    batch.tokens["inside"] = rows._replace(strength=strength)
+    batch.rows.tokens["inside"] = rows._replace(strength=strength)
     name = batch.weights.state.names[rows.row[7]]
     with pytest.raises(ValueError, match="HS057") as found:
         make(progress=False)(batch)

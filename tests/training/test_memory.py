@@ -11,8 +11,17 @@ import pytest
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hosemi.model.active_features import RoleRows, cut_rows
-from spacy_hosemi.training import blocks, feature_selection, row_store
+from spacy_hosemi.model.active_features import (
+    NO_PLACES,
+    NO_SEGMENTS,
+    PlaceRows,
+    RoleRows,
+    Rows,
+    SegmentRows,
+    by_document,
+    cut_rows,
+)
+from spacy_hosemi.training import blocks, feature_selection, rows
 from spacy_hosemi.training.feature_selection import sum_counts
 
 from ..helpers import (
@@ -59,7 +68,7 @@ def test_blocks_and_chunks():
     assert cut(5, 2, 2, 2, 2, n_labels=5)[0] == [0, 2, 4]
     assert cut(5, 2, 2, 2, 2, n_labels=6)[0] == [0, 1, 2, 3, 4]
     assert cut(99, 1, 1, 1, 1, 1, docs=2)[0] == [0, 2, 4, 5]
-    assert cut(5)[1] == [(0, 1)]
+    assert cut(5)[1] == []
     assert cut(5, 3, 3, 2, 9, 1)[1] == [(0, 4)]
     assert cut(5, 3, 3, 2, 9, 1, chunk=8)[1] == [(0, 2), (2, 3), (3, 4)]
     assert cut(5, 3, 3, 2, 9, 1, chunk=1)[1] == [(0, 1), (1, 2), (2, 3), (3, 4)]
@@ -129,12 +138,19 @@ def make_rows(n, has_strength):
     return RoleRows(first, row, rng.random(first[-1]) if has_strength else None)
 
 
+def as_document(of_role):
+    borders = np.array([0, len(of_role.first) - 1])
+    columns = (SegmentRows, NO_SEGMENTS), (PlaceRows, NO_PLACES)
+    others = (by_document(*x, borders) for x in columns)
+    return Rows(borders, {"inside": of_role}, *others)
+
+
 @pytest.mark.parametrize("most", [0, 50, 400, 10**9])
 @pytest.mark.parametrize("has_strength", [(0, 0, 0, 0), (0, 0, 1, 0), (1, 1, 1, 1)])
 def test_rows_of_documents_are_joined(monkeypatch, most, has_strength):
-    monkeypatch.setattr(row_store, "MOST_BYTES", most)
+    monkeypatch.setattr(rows, "MOST_BYTES", most)
     parts = [make_rows(n, yes) for n, yes in zip((5, 0, 30, 7), has_strength)]
-    joined = row_store.join_rows(iter(parts))
+    joined = rows.join_rows(map(as_document, parts)).tokens["inside"]
     at = 0
     for part in parts:
         n = len(part.first) - 1
@@ -163,17 +179,17 @@ def fitted(**config):
 @pytest.mark.parametrize("config", [{}, {"observed_order": 1}])
 def test_a_fit_that_reads_a_file_is_the_same(monkeypatch, tmp_path, config):
     expected, seen = fitted(**config), []
-    monkeypatch.setattr(row_store, "MOST_BYTES", 100)
+    monkeypatch.setattr(rows, "MOST_BYTES", 100)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(
-        row_store, "TemporaryFile", lambda **x: seen.append(x) or temporary(**x)
+        rows, "TemporaryFile", lambda **x: seen.append(x) or temporary(**x)
     )
     assert fitted(**config) == expected
     assert len(seen) == 3  # one for each role
     assert not [*tmp_path.iterdir()]
 
 
-temporary = row_store.TemporaryFile
+temporary = rows.TemporaryFile
 
 
 class FullDisk:
@@ -196,15 +212,15 @@ class FullDisk:
 @pytest.mark.parametrize("room", [0, 60, 500])
 def test_a_full_disk_in_a_fit(monkeypatch, room):
     expected = fitted()
-    monkeypatch.setattr(row_store, "MOST_BYTES", 100)
-    monkeypatch.setattr(row_store, "TemporaryFile", partial(FullDisk, room))
+    monkeypatch.setattr(rows, "MOST_BYTES", 100)
+    monkeypatch.setattr(rows, "TemporaryFile", partial(FullDisk, room))
     with pytest.warns(UserWarning, match="HSW71.*No space left.*TMPDIR"):
         assert fitted() == expected
 
 
 def test_a_folder_that_is_not_there(monkeypatch, tmp_path):
     expected = fitted()
-    monkeypatch.setattr(row_store, "MOST_BYTES", 100)
+    monkeypatch.setattr(rows, "MOST_BYTES", 100)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
     with pytest.warns(UserWarning, match="HSW71.*No such file"):
         assert fitted() == expected
@@ -213,7 +229,7 @@ def test_a_folder_that_is_not_there(monkeypatch, tmp_path):
 def test_parts_of_a_batch_that_reads_a_file(monkeypatch):
     chosen = [5, 0, 3]
     value, gradient = make_pair(3).part(chosen).value_and_gradient()
-    monkeypatch.setattr(row_store, "MOST_BYTES", 100)
+    monkeypatch.setattr(rows, "MOST_BYTES", 100)
     other, found = make_pair(3).part(chosen).value_and_gradient()
     assert other == value and found.tobytes() == gradient.tobytes()
 

@@ -19,11 +19,14 @@ from ...features.kernels.key_table import RowTable
 from ...features.kernels.word_index import take_columns
 from .. import tok2vec
 from ..active_features import (
-    NO_ROWS,
+    NO_SEGMENTS,
+    Columns,
+    PlaceRows,
     Rows,
     SegmentRows,
+    by_document,
+    known_places,
     known_segments,
-    place_rows,
     read_docs,
     with_listed,
 )
@@ -99,7 +102,7 @@ class DocScorer:
         state, of_tokens = self.state, self._of_tokens
         if of_tokens is None or not docs or not CACHES_WORDS:
             rows = self._rows or (read_docs(state, [doc]) for doc in docs)
-            each = [score_rows(state, x, len(doc)) for doc, x in zip(docs, rows)]
+            each = [score_rows(state, x)[0] for _, x in zip(docs, rows)]
             return self._add_neural(docs, each) if self.has_encoder else each
         extractor, table, roles = state.extractor, state.table, of_tokens.roles
         # Roles of transitions read all attributes.
@@ -114,19 +117,22 @@ class DocScorer:
         for listed in reading.listed:
             rows_of_role = with_listed(None, listed, table)
             add_scores(state, rows_of_role, scores[roles.index(listed.role)])
-        segments = NO_ROWS
+        segments = NO_SEGMENTS
         if len(reading.segments.keys):
             segments = known_segments(reading.segments, table)
-        first = reading.instances.first
-        args = state, dict(zip(roles, scores)), segments, first, self._is_single
+        first, by_role = reading.instances.first, dict(zip(roles, scores))
         if state.n_observed:
             rows_by_role = {
                 role: table.rows(reading.keys_of(role))
                 for role in extractor.features.transition_roles
             }
-            potentials: Sequence[Potentials] = split(*args, place_rows(rows_by_role))
+            of_segments = by_document(SegmentRows, segments, first)
+            places = by_document(PlaceRows, known_places(rows_by_role), first)
+            rows_of = Rows(first, {}, of_segments, places)
+            potentials: Sequence[Potentials]
+            potentials = split(state, by_role, rows_of, self._is_single)
         else:
-            potentials = _together(*args)
+            potentials = _together(state, by_role, segments, first, self._is_single)
         if self.has_encoder and not self._has_vectors:
             return self._add_neural(docs, potentials)
         return potentials
@@ -179,23 +185,20 @@ def _token_scores(
 def _together(
     state: WeightState,
     scores: Mapping[str, Floats],
-    segments: SegmentRows,
+    segments: Columns,
     first: Ints,
     is_single: bool,
 ) -> ManyPotentials:
     """Returns what `split` does, without observed patterns, and with one cell for all
-    rows of a segment and label."""
+    rows of a segment and label; segments are those of `known_segments`."""
     shared = state.length, state.tail, state.pattern, first.tolist()
     inside, start, end = scores["inside"], scores["start"], scores["end"]
     if (within := scores.get("within")) is not None:
         inside, start = inside + within, start - within
-    if not len(segments.row):
+    if not len(segments[0]):
         return ManyPotentials(inside, start, end, *shared)
     cells, borders = gather_merged_cells(
-        segments.start,
-        segments.end,
-        segments.row,
-        segments.strength,
+        *segments,
         first,
         *pair_arrays(state),
         state.of_features.reshape(-1),

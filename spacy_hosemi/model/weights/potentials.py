@@ -8,17 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 
 from ...core import CELLS, Potentials
-from ..active_features import (
-    NO_PLACES,
-    PlaceRows,
-    RoleRows,
-    Rows,
-    SegmentRows,
-    in_documents,
-)
+from ..active_features import PlaceRows, RoleRows, Rows, SegmentRows
 from ..kernels.gather import (
     gather,
     gather_cells,
@@ -46,75 +38,53 @@ def zeros(state: WeightState, n_tokens: int) -> Potentials:
 
 
 def split(
-    state: WeightState,
-    scores: Mapping[str, Floats],
-    segments: SegmentRows,
-    first: Ints,
-    is_single: bool,
-    places: PlaceRows,
+    state: WeightState, scores: Mapping[str, Floats], rows: Rows, is_single: bool
 ) -> list[Potentials]:
-    """Returns the potentials of each of D concatenated documents, from the scores of
-    all tokens by role [n, L]; `first` [D + 1] ends in n."""
+    """Returns the potentials of each of D documents, from the scores of all tokens by
+    role [n, L]."""
     # Most documents are short: all of them together take as many calls as one.
     inside, start, end = _by_position(**scores)
-    n_docs = len(first) - 1
-    cells: Sequence[NDArray[Any]] = [_NO_CELLS] * n_docs
-    if len(segments.row):
-        segments, doc = in_documents(segments, first)
-        joined = cells_of(state, segments, is_single)
-        cells = _by_document(state, joined, segments.row, doc, n_docs)
-    entries: Sequence[NDArray[Any] | None] = [None] * n_docs
+    segments = rows.segments
+    cells = _by_document(state, segments, cells_of(state, segments, is_single))
+    entries: Sequence[NDArray[Any] | None] = [None] * len(rows)
     if state.n_observed:
-        places, doc = in_documents(places, first)
-        joined = _entries(state, places)
+        joined = _entries(state, rows.places)
         if is_single:
             joined["score"] = to_single(joined["score"])
-        entries = _by_document(state, joined, places.row, doc, n_docs)
+        entries = _by_document(state, rows.places, joined)
     potentials = []
-    for d, (i, j) in enumerate(pairwise(first.tolist())):
+    for d, (i, j) in enumerate(pairwise(rows.first.tolist())):
         scored = inside[i:j], start[i:j], end[i:j], state.length, state.tail, cells[d]
         potentials.append(Potentials(*scored, state.pattern, entries[d]))
     return potentials
 
 
 def _by_document(
-    state: WeightState, records: NDArray[Any], rows: Ints, doc: Ints, n_docs: int
+    state: WeightState, rows: SegmentRows | PlaceRows, records: NDArray[Any]
 ) -> list[NDArray[Any]]:
-    """Returns the cells or entries of each document; doc [K], which ascends, is that of
-    each row."""
-    if not len(records):
-        return [records] * n_docs
-    if state.pairs is None:
-        sizes = np.full_like(rows, state.of_features.shape[1])
-    else:
-        sizes = state.pairs.sizes_of(rows)
-    ends = np.append(0, np.cumsum(sizes))
-    borders = ends[np.searchsorted(doc, np.arange(n_docs + 1))].tolist()
+    """Returns the cells or entries of each document."""
+    borders = n_weights_before(state, rows)[rows.first].tolist()
     return [records[i:j] for i, j in pairwise(borders)]
 
 
-def score_together(
-    state: WeightState, rows: Rows, docs: Sequence[Doc]
-) -> list[Potentials]:
-    """Returns the potentials of each document; the rows are those of all of them."""
-    first = np.cumsum([0, *map(len, docs)], dtype=np.int32)
-    scores = _scores_by_role(state, rows, first[-1])
-    return split(state, scores, rows.segments, first, False, rows.places)
+def n_weights_before(
+    state: WeightState, rows: SegmentRows | PlaceRows
+) -> NDArray[np.int64]:
+    """Returns how many weights the first k of K features have, int64 [K + 1]."""
+    if state.pairs is None:
+        return np.arange(len(rows.row) + 1) * len(state.tail)
+    return np.append(0, np.cumsum(state.pairs.sizes_of(rows.row), dtype=np.int64))
 
 
-def score_rows(state: WeightState, rows: Rows, n_tokens: int) -> Potentials:
-    """Returns the potentials of a document of n tokens with these active features."""
-    scores = _scores_by_role(state, rows, n_tokens)
-    return join_scores(state, scores, cells_of(state, rows.segments), rows.places)
-
-
-def _scores_by_role(state: WeightState, rows: Rows, n_tokens: int) -> dict[str, Floats]:
-    scores = {role: np.zeros((n_tokens, len(state.tail))) for role in rows.tokens}
+def score_rows(state: WeightState, rows: Rows) -> list[Potentials]:
+    """Returns the potentials of each of D documents with these active features."""
+    shape = int(rows.first[-1]), len(state.tail)
+    scores = {role: np.zeros(shape) for role in rows.tokens}
     for role, of_role in rows.tokens.items():
         add_scores(state, of_role, scores[role])
     if rows.vectors is not None and state.of_vectors is not None:
         state.of_vectors.add_scores(rows.vectors, scores)
-    return scores
+    return split(state, scores, rows, False)
 
 
 def add_scores(state: WeightState, rows: RoleRows, scores: Floats) -> None:
@@ -134,7 +104,7 @@ def join_scores(
     state: WeightState,
     scores: Mapping[str, Floats],
     cells: NDArray[Any],
-    places: PlaceRows = NO_PLACES,
+    places: PlaceRows,
 ) -> Potentials:
     """Returns all potentials of a document: scores of its tokens by role [n, L], cells
     from `cells_of`, and features of transitions."""
@@ -206,8 +176,7 @@ def role_gradient(gradient: Potentials, role: str) -> Floats:
 def add_gradients(
     state: WeightState, rows: Rows, gradients: Sequence[Potentials], d_matrix: Floats
 ) -> None:
-    """Transposes `score_together`, but for patterns and lengths: the rows are those of
-    concatenated documents, the gradients of each."""
+    """Transposes `score_rows`, but for patterns and lengths."""
     for role, of_role in rows.tokens.items():
         d_scores = np.concatenate([role_gradient(x, role) for x in gradients])
         add_gradient(state, of_role, d_scores, d_matrix)

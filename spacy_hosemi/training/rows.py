@@ -1,27 +1,42 @@
-"""The active features of many documents, in one array, or in a file if it is large."""
+"""Reads the features of many documents into one array, or a file if it is large."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.tokens import Doc
 
 from ..errors import Warnings
-from ..model.active_features import NO_ROWS, RoleRows, SegmentRows
+from ..model.active_features import (
+    NO_PLACES,
+    NO_SEGMENTS,
+    AnyRows,
+    PlaceRows,
+    RoleRows,
+    Rows,
+    SegmentRows,
+    by_document,
+    read_docs,
+)
+from ..model.tok2vec import Vectors
 from ..model.weights.state import WeightState
-
-_FIELDS = "start", "end", "row", "strength"
+from .progress import watched
 
 # Arrays with more bytes than this are in a file: the 20 to 30 features that a token has
 # in one role take about 120, so that a million tokens are in memory.
 MOST_BYTES = 2**27
+
+_NO_DOCS = np.zeros(1, np.int32)
+_NO_SEGMENTS = by_document(SegmentRows, NO_SEGMENTS, _NO_DOCS)
+_NO_PLACES = by_document(PlaceRows, NO_PLACES, _NO_DOCS)
 
 
 def give_back_memory() -> None:
@@ -33,8 +48,50 @@ def give_back_memory() -> None:
             ctypes.CDLL(None).malloc_trim(0)
 
 
-class RowStore:
-    """Joins the features of documents in one role, as those of one document."""
+def read_rows(
+    state: WeightState, docs: Collection[Doc], is_train: bool = False
+) -> Rows:
+    """Returns the known features of documents, see `read_docs`."""
+    bar = watched(docs, "Reading features")
+    return join_rows(read_docs(state, [doc], is_train) for doc in bar)
+
+
+def choose_rows(rows: Rows, chosen: Iterable[int]) -> Rows:
+    """Returns a copy of the features of some documents."""
+    return join_rows(rows[k : k + 1] for k in chosen)
+
+
+def join_rows(parts: Iterable[Rows]) -> Rows:
+    """Returns the features of the documents of all parts."""
+    first, roles = [np.zeros(1, np.int64)], dict[str, _Role]()
+    others: list[tuple[SegmentRows, PlaceRows, Vectors | None]] = []
+    for part in parts:
+        first.append(first[-1][-1] + part.first[1:])
+        for role, rows in part.tokens.items():
+            roles.setdefault(role, _Role()).append(rows)
+        others.append((part.segments, part.places, part.vectors))
+    tokens = {role: rows.joined() for role, rows in roles.items()}
+    segments, places, vectors = map(list, zip(*others)) if others else ([], [], [])
+    has_vectors = any(x is not None for x in vectors)
+    return Rows(
+        np.concatenate(first),
+        tokens,
+        _join(segments, _NO_SEGMENTS),
+        _join(places, _NO_PLACES),
+        np.concatenate(vectors) if has_vectors else None,
+    )
+
+
+def _join(parts: Sequence[AnyRows], none: AnyRows) -> AnyRows:
+    """Returns the rows of the documents of all parts."""
+    columns: list[Any] = [*zip(*(vars(part).values() for part in (none, *parts)))]
+    sizes = np.concatenate([*map(np.diff, columns[0])])
+    first = np.append(0, np.cumsum(sizes))
+    return type(none)(first, *map(np.concatenate, columns[1:]))
+
+
+class _Role:
+    """Joins the features of documents in one role."""
 
     def __init__(self) -> None:
         self._firsts: list[NDArray[np.int32]] = []
@@ -43,15 +100,17 @@ class RowStore:
         self._strengths: _Store | None = None
 
     def append(self, rows: RoleRows) -> None:
-        """Adds a document."""
+        """Adds documents."""
+        at = slice(rows.first[0], rows.first[-1])
+        n = int(at.stop - at.start)
         if rows.strength is not None and self._strengths is None:
             self._strengths = _Store(np.dtype(np.float64))
             self._strengths.append(np.ones(self._size))
-        self._firsts.append(rows.first[:-1] + np.int32(self._size))
-        self._size += len(rows.row)
-        self._rows.append(rows.row)
+        self._firsts.append(rows.first[:-1] + np.int32(self._size - at.start))
+        self._size += n
+        self._rows.append(rows.row[at])
         if self._strengths is not None:
-            ones = np.ones(len(rows.row)) if rows.strength is None else rows.strength
+            ones = np.ones(n) if rows.strength is None else rows.strength[at]
             self._strengths.append(ones)
 
     def joined(self) -> RoleRows:
@@ -59,52 +118,6 @@ class RowStore:
         first = np.concatenate([*self._firsts, [self._size]]).astype(np.int32)
         strengths = None if self._strengths is None else self._strengths.array()
         return RoleRows(first, self._rows.array(), strengths)
-
-
-def join_rows(parts: Iterable[RoleRows]) -> RoleRows:
-    """Returns the features of many documents as those of one."""
-    store = RowStore()
-    for part in parts:
-        store.append(part)
-    return store.joined()
-
-
-class SegmentStore:
-    """Joins the features of D documents; positions are those in each document."""
-
-    def __init__(self, parts: Iterable[SegmentRows]) -> None:
-        of_docs = [*parts]
-        sizes = [len(x.row) for x in of_docs]
-        self._first = np.append(0, np.cumsum(sizes, dtype=np.int64))
-        self.rows = SegmentRows(
-            *(
-                np.concatenate([getattr(x, name) for x in (NO_ROWS, *of_docs)])
-                for name in _FIELDS
-            )
-        )
-
-    def of(self, begin: int, end: int) -> SegmentRows:
-        """Returns those of the documents `begin` to `end` - 1, as views."""
-        at = slice(self._first[begin], self._first[end])
-        return SegmentRows(*(getattr(self.rows, name)[at] for name in _FIELDS))
-
-    def part(self, chosen: Sequence[int]) -> SegmentStore:
-        """Returns some of the documents."""
-        return SegmentStore(self.of(k, k + 1) for k in chosen)
-
-    def needs(self, state: WeightState) -> NDArray[np.int64]:
-        """Returns how many cells the segments of each document have, how many tokens
-        these have after their first ones, and how many cells have more than one token,
-        int64 [D, 3]."""
-        rows, pairs = self.rows, state.pairs
-        size = np.full(len(rows.row), len(state.tail), np.int64)
-        if pairs is not None:
-            size = pairs.sizes_of(rows.row).astype(np.int64)
-        more = (rows.end - rows.start).astype(np.int64) - 1
-        counts = np.stack([size, size * more, size * (more > 0)], axis=-1)
-        sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(counts, axis=0)])
-        needs: NDArray[np.int64] = np.diff(sums[self._first], axis=0)
-        return needs
 
 
 class _Store:
