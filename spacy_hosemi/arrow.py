@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
@@ -206,7 +206,15 @@ class _Columns(ResultSink):
     def take(self) -> pa.RecordBatch:
         """Returns all rows, in order, and marks them; from then on there are none."""
         if self._marks is not None:
-            self._mark(self._marks)
+            columns = tuple(self._spans)
+            fields = Fields(self._n_spans, self._probabilities, columns).by_text()
+            rows = zip(self._numbers, self._texts, fields, self._errors)
+            records = (
+                ExtractedRecord(number, text, Segmentation(*of_text))
+                for number, text, of_text, error in sorted(rows, key=itemgetter(0))
+                if error is None
+            )
+            deque(self._marks.mark(records), maxlen=0)
         arrays = [pa.array(x, y.type) for x, y in zip(self._spans, _SPAN)]
         spans = pa.StructArray.from_arrays(arrays, fields=[*_SPAN])
         borders = np.cumsum([0, *self._n_spans])
@@ -222,18 +230,6 @@ class _Columns(ResultSink):
         order = np.argsort(self._numbers, kind="stable")
         self._clear()
         return batch if (np.diff(order) == 1).all() else batch.take(pa.array(order))
-
-    def _mark(self, marks: ReviewMarks) -> None:
-        fields = Fields(
-            self._n_spans, self._probabilities, tuple(self._spans)
-        ).by_text()
-        rows = zip(self._numbers, self._texts, fields, self._errors)
-        records = (
-            ExtractedRecord(number, text, Segmentation(*of_text))
-            for number, text, of_text, error in sorted(rows, key=itemgetter(0))
-            if error is None
-        )
-        deque(marks.mark(records), maxlen=0)
 
 
 def _exploded(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -257,19 +253,14 @@ def _read_texts(texts: Any) -> Iterable[Any]:
             kind = kind.value_type
         if str(kind) not in ("string", "large_string", "string_view", "null"):
             raise ValueError(Errors.HS183.format(found=f"a column of {texts.type}"))
-        return _values_of(texts)
+        chunks = getattr(texts, "chunks", [texts])
+        slices = (x[k : k + _SLICE] for x in chunks for k in range(0, len(x), _SLICE))
+        return chain.from_iterable(map(_values, slices))
     is_flat = getattr(texts, "ndim", 1) == 1
     is_other = isinstance(texts, (str, bytes, Mapping, pa.Table, pa.RecordBatch))
     if is_other or not is_flat or not isinstance(texts, Iterable):
         raise ValueError(Errors.HS183.format(found=type(texts).__name__))
     return texts
-
-
-def _values_of(column: pa.Array | pa.ChunkedArray) -> Iterator[Any]:
-    """Yields the values of a column, which become Python's some at a time."""
-    for chunk in getattr(column, "chunks", [column]):
-        for start in range(0, len(chunk), _SLICE):
-            yield from _values(chunk.slice(start, _SLICE))
 
 
 def _values(column: pa.Array) -> list[Any]:

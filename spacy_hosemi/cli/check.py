@@ -106,7 +106,16 @@ def _print(report: Report, config: Path | None) -> None:
     for part in (report.train, report.dev):
         if part is not None:
             _print_part(part)
-    _print_labels(report)
+    rows: list[tuple[Any, ...]] = [
+        (
+            *(x.label, x.n, "-" if x.n_dev is None else x.n_dev),
+            *(f"{100 * x.share:.1f}", x.n_docs, x.median, x.most_95, x.most),
+            " | ".join(text[:18] for text in x.examples[:2]),
+        )
+        for x in report.labels
+    ]
+    header = ("label", "spans", "dev", "%", "docs", "tokens: half", "95 %", "all")
+    print_table("Labels", (*header, "examples"), rows, "lrrrrrrrl")
     if (order := report.order) is not None:
         rows = []
         for k, (bits, error) in enumerate(zip(order.entropy, order.error)):
@@ -139,19 +148,6 @@ def _print_part(part: PartReport) -> None:
     if not part.findings:
         print("nothing to remark")
     print()
-
-
-def _print_labels(report: Report) -> None:
-    rows = [
-        (
-            *(x.label, x.n, "-" if x.n_dev is None else x.n_dev),
-            *(f"{100 * x.share:.1f}", x.n_docs, x.median, x.most_95, x.most),
-            " | ".join(text[:18] for text in x.examples[:2]),
-        )
-        for x in report.labels
-    ]
-    header = ("label", "spans", "dev", "%", "docs", "tokens: half", "95 %", "all")
-    print_table("Labels", (*header, "examples"), rows, "lrrrrrrrl")
 
 
 def _print_cost(cost: Cost, config: Path | None) -> None:

@@ -14,7 +14,7 @@ from .streams import check_outputs, clean, fail, say, shortened, write_text
 
 if TYPE_CHECKING:
     from ..component.judging import DocumentResult
-    from ..explain.mistakes import Mistake, Mistakes, Seen
+    from ..explain.mistakes import Mistakes, Seen
 
 # The longest text of a span that is shown.
 SHOWN = 40
@@ -132,15 +132,14 @@ def _print(
     print_table("by text", ("of", "n", "% right"), rows, "lrr")
     for kind in [row for row in KINDS if row in counts] if n_examples else ():
         of_kind = [x for x in mistakes.mistakes if x.kind == kind]
-        rows = [(answers[x.document].number, *_row(x)) for x in of_kind[:n_examples]]
+        rows = []
+        for x in of_kind[:n_examples]:
+            spans = [
+                f"{clean(label)}: {shortened(text, SHOWN)}"
+                for (_, _, label), text in zip((*x.gold, *x.found), x.texts)
+            ]
+            n, p = len(x.gold), "" if x.confidence is None else f"{x.confidence:.3f}"
+            sides = " | ".join(spans[:n]), " | ".join(spans[n:])
+            rows.append((answers[x.document].number, *sides, p))
         header = ("document", "gold", "predicted", "confidence")
         print_table(f"{kind}: {len(of_kind):,}", header, rows, "rllr")
-
-
-def _row(mistake: Mistake) -> tuple[Any, ...]:
-    texts = [shortened(text, SHOWN) for text in mistake.texts]
-    spans = (*mistake.gold, *mistake.found)
-    named = [f"{clean(y)}: {text}" for (_, _, y), text in zip(spans, texts)]
-    n, p = len(mistake.gold), mistake.confidence
-    sides = " | ".join(named[:n]), " | ".join(named[n:])
-    return *sides, "" if p is None else f"{p:.3f}"

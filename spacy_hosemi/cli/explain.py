@@ -28,7 +28,6 @@ from .streams import (
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-    from ..component.pipe import HighOrderSemiCRF
     from ..formats.lines import Line
     from ..labels.inventory import Span
 
@@ -129,7 +128,10 @@ def explain_cli(
     with log_faults(None) as log:
         lines = _read_texts(text, column, text_key, encoding, log)
         nlp, pipe = load_component(model, component)
-        _check_label(model, pipe, label if query is None else query[0])
+        labels, wanted = pipe.schema.projection.names(), query[0] if query else label
+        if wanted is not None and wanted not in labels:
+            expected = f"Expected one of: {', '.join(labels)}."
+            fail(f"There is no label {wanted!r} in {model!r}", expected)
         how: dict[str, Any] = {"changes": changes, "progress": _progress}
         for line in lines:
             try:
@@ -165,14 +167,6 @@ def explain_cli(
             print_json({**named, "documents": report})
     if log.n:
         raise SystemExit(FAULTY)
-
-
-def _check_label(model: str, pipe: HighOrderSemiCRF, label: str | None) -> None:
-    """Exits if a model does not have a label."""
-    names = pipe.schema.projection.names()
-    if label is not None and label not in names:
-        expected = f"Expected one of: {', '.join(names)}."
-        fail(f"There is no label {label!r} in {model!r}", expected)
 
 
 def _read_query(span: str | None, label: str | None) -> Query | None:

@@ -137,7 +137,11 @@ def _print_tables(report: dict[str, Any], text: str) -> None:
         header = ["weight", "docs", "pattern", "feature"]
         print_table("features and label patterns", header, rows, "rrll")
     if "features" in report:
-        rows = [(x.docs, x.feature, _joined(x.weights)) for x in report["features"]]
+        rows = []
+        for x in report["features"]:
+            large = [(y, w) for y, w in x.weights.items() if abs(w) >= LEAST]
+            in_words = "  ".join(f"{y} {_signed(w)}" for y, w in large)
+            rows.append((x.docs, x.feature, in_words))
         n_all = report["matching"]
         title = f"{len(rows):,} of {n_all:,} features with {text!r} in their name"
         header = ["docs", "feature", f"weights by label, from {LEAST:.2f}"]
@@ -153,8 +157,3 @@ def _print_tables(report: dict[str, Any], text: str) -> None:
 
 def _signed(weight: float) -> str:
     return f"{weight:+.2f}"
-
-
-def _joined(weights: dict[str, float]) -> str:
-    shown = [(label, w) for label, w in weights.items() if abs(w) >= LEAST]
-    return "  ".join(f"{label} {_signed(w)}" for label, w in shown)
