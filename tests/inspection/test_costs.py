@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection import costs, sample_trainings
 from spacy_hosemi.inspection.corpus import trainable
-from spacy_hosemi.inspection.pipelines import pipeline_of_kind, settings_of
+from spacy_hosemi.inspection.pipelines import pipeline_of_kind
 from spacy_hosemi.inspection.sample_trainings import Minimized, SampleTrainings, Traced
 
 from ..conftest import ROOT
@@ -59,10 +59,10 @@ def test_the_peak_is_in_the_fit_or_before(monkeypatch):
     assert costs.peak(TRACED, many, 15_000, 4000) == 40_000 + 40 * 50_000
 
 
-def make_trainings(docs, **config):
+def make_trainings(docs, block=None, **config):
     nlp = make_nlp(**config)
-    fit = {"fit": lbfgs(max_iter=20)}
-    nlp.config["initialize"]["components"]["hosemi"] = fit
+    block = block or {"fit": lbfgs(max_iter=20)}
+    nlp.config["initialize"]["components"]["hosemi"] = block
     return SampleTrainings(docs, nlp, nlp.get_pipe("hosemi"))
 
 
@@ -91,46 +91,33 @@ def test_a_sample_is_a_training():
 
 
 def test_levels_of_a_tree_are_fits():
-    marked = ["[a.x u] to [a.y v] in [b.z w]", "[b.z w] in [a.x t]"] * 2
-    docs = references([line.replace("a.x", "A").replace("a.y", "B") for line in marked])
-    for doc in docs:
-        names = {"A": "a/x", "B": "a/y"}
-        spans = [doc.char_span(e.start_char, e.end_char, "b/z") for e in doc.ents]
-        for span, ent in zip(spans, doc.ents):
-            span.label_ = names.get(ent.label_, "b/z")
-        doc.set_ents(spans)
-    tree = {"@misc": "spacy_hosemi.hierarchy.v1", "separator": "/"}
+    docs = references(["[A_x u] to [A_y v] in [B_z w]", "[B_z w] in [A_x t]"] * 2)
+    tree = {"@misc": "spacy_hosemi.hierarchy.v1", "separator": "_"}
     found = make_trainings(docs, hierarchy=tree)
     sample = found.train(docs)
-    assert len(sample.fits) == 2  # of a and b, and of what is below a
+    assert len(sample.fits) == 2  # of A and B, and of what is below A
 
 
 def test_nothing_is_written(tmp_path):
-    nlp = make_nlp()
     names = {"log": "fit.jsonl", "checkpoint": "fit.npz"}
     paths = {key: str(tmp_path / name) for key, name in names.items()}
-    nlp.config["initialize"]["components"]["hosemi"] = {"fit": lbfgs(**paths)}
-    found = SampleTrainings(references(TRAIN), nlp, nlp.get_pipe("hosemi"))
+    found = make_trainings(references(TRAIN), {"fit": lbfgs(**paths)})
     found.train(found.sample(1e9))
     assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize("block, n_fits", [({}, 3.7), ({"dev": "reader"}, 1.9)])
 def test_auto_is_so_many_fits(block, n_fits):
-    nlp = make_nlp()
     block = {"fit": lbfgs(l2="auto", max_iter=3), **block}
-    nlp.config["initialize"]["components"]["hosemi"] = block
-    found = SampleTrainings(references(TRAIN), nlp, nlp.get_pipe("hosemi"))
+    found = make_trainings(references(TRAIN), block)
     assert found.n_fits == n_fits
     assert len(found.train(found.sample(1e9)).fits) == 1
 
 
 def test_other_fits_are_refused():
-    for block in ({}, {"fit": averaged()}):
-        nlp = make_nlp()
-        nlp.config["initialize"]["components"]["hosemi"] = block
+    for block in ({"dev": None}, {"fit": averaged()}):
         with pytest.raises(ValueError, match="HS254"):
-            settings_of(nlp, "hosemi")
+            make_trainings([], block)
 
 
 def test_features_are_those_of_a_training():

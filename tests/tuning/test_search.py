@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pytest
-import spacy
 
 from spacy_hosemi.component.judging import error_of_scores
 from spacy_hosemi.component.penalty_search import Trial
-from spacy_hosemi.configs import make_config
+from spacy_hosemi.inspection.pipelines import pipeline_of_kind
 from spacy_hosemi.tuning import search as module
 from spacy_hosemi.tuning.search import CandidateResult, Search
 
@@ -23,8 +22,7 @@ def result_of(f1, k=0, n=10):
 
 
 def search_of(docs, *results):
-    text = spacy.util.load_config_from_str(make_config("fields"))
-    nlp = spacy.util.load_model_from_config(text, auto_fill=True)
+    nlp = pipeline_of_kind("fields")
     search = Search(nlp, nlp.get_pipe("hosemi"), docs)
     search.results = [*results]
     return search
