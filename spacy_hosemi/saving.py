@@ -143,13 +143,12 @@ def locked(where: Path, path: Path) -> Iterator[None]:
         yield
         return
     lock = where / f"{_prefix(path)}lock"
-    is_ours = False
-    while not is_ours:
+    while True:
         handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Not one that another process has removed meanwhile.
-            is_ours = os.path.samestat(os.fstat(handle), os.stat(lock))
+            if os.path.samestat(os.fstat(handle), os.stat(lock)):
+                break
         except BlockingIOError:
             number = os.read(handle, 20).decode() or "unknown"
             os.close(handle)
@@ -158,9 +157,8 @@ def locked(where: Path, path: Path) -> Iterator[None]:
         except FileNotFoundError:
             pass
         except OSError:  # a file system without locks
-            is_ours = True
-        if not is_ours:
-            os.close(handle)
+            break
+        os.close(handle)  # of a file that another process has removed meanwhile
     try:
         os.ftruncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())

@@ -53,14 +53,7 @@ _UNREADABLE = (
     NotImplementedError,  # a compression that Python does not have
     RuntimeError,  # a password
 )
-_OF_THE_DISK = {
-    errno.EACCES,
-    errno.EDQUOT,
-    errno.EIO,
-    errno.ENOSPC,
-    errno.EPERM,
-    errno.EROFS,
-}
+_OF_THE_DISK = "EACCES", "EDQUOT", "EIO", "ENOSPC", "EPERM", "EROFS"
 
 # Models that a process keeps: the one in use, and the one before while jobs overlap.
 _MOST_PIPELINES = 2
@@ -215,7 +208,8 @@ def _unpack(archive: Path, folder: Path) -> None:
                 tar.extractall(folder, filter=member)
     except (*_UNREADABLE, OSError, ValueError) as error:
         is_ours = isinstance(error, ValueError) and str(error).startswith("[HS")
-        if is_ours or getattr(error, "errno", None) in _OF_THE_DISK:
+        number = getattr(error, "errno", None) or 0
+        if is_ours or errno.errorcode.get(number, "") in _OF_THE_DISK:
             raise
         reason = str(error).partition(":")[0].partition("\n")[0]
         raise ValueError(Errors.HS337.format(path=archive, reason=reason)) from None

@@ -121,8 +121,7 @@ def gazetteer_replace_cli(
     lists.compile(name, entries, nlp, pipe.reads_clean)
     save_pipeline(nlp, output)
     n = compare_entries(old, lists.tries[name])
-    rows = [("before", n["before"]), ("after", n["after"]), ("in both", n["both"])]
-    print_table(f"entries of {name}", ("", "entries"), rows, "lr")
+    print_table(f"entries of {name}", ("", "entries"), [*n.items()], "lr")
     if not n["after"]:
         say("The list is empty now: no entry of the file has a word.")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from spacy.util import registry
 
@@ -14,14 +15,11 @@ from ..features.gazetteers.packages import SOURCES, installed_lists
 from ..features.gazetteers.readers import SUFFIXES, make_gazetteer_reader
 
 # What is read of tables of spacy-lookups-data, of clusters by size.
-TABLES = {
-    "cluster": {
-        "@misc": "spacy_hosemi.table.v1",
-        "attr": "ORTH",
-        "prefixes": [4, 6, 10],
-    },
-    "frequency": {"@misc": "spacy_hosemi.table.v1", "attr": "ORTH"},
-    "case": {"@misc": "spacy_hosemi.table.v1", "attr": "LOWER"},
+_TABLE = {"@misc": "spacy_hosemi.table.v1"}
+TABLES: dict[str, dict[str, Any]] = {
+    "cluster": {**_TABLE, "attr": "ORTH", "prefixes": [4, 6, 10]},
+    "frequency": {**_TABLE, "attr": "ORTH"},
+    "case": {**_TABLE, "attr": "LOWER"},
 }
 # Lists of packages that helped (docs/dictionaries.md); for other kinds all are tried.
 USEFUL: dict[str, tuple[str, ...]] = {

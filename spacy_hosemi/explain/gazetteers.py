@@ -85,10 +85,10 @@ def describe_lists(pipe: HighOrderSemiCRF) -> list[ListInfo]:
 
 
 def compare_entries(old: Trie, new: Trie) -> dict[str, int]:
-    """Returns the numbers of entries "before" and "after" a list was replaced, and in
-    "both"; the two were compiled with the same attribute."""
+    """Returns how many entries there were "before" and "after" a list was replaced, and
+    "in both"; the two were compiled with the same attribute."""
     both = np.intersect1d(*(t.keys[t.source != NO_ENTRY] for t in (old, new)))
-    return {"before": len(old), "after": len(new), "both": len(both)}
+    return {"before": len(old), "after": len(new), "in both": len(both)}
 
 
 def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry]:
@@ -146,9 +146,7 @@ def _rows_by_list(weights: WeightState) -> defaultdict[str, list[int]]:
 
 def _memory(trie: Trie, fuzzy: FuzzyIndex | None) -> int:
     """Returns the bytes of a trie, of its hash table, and of its fuzzy index."""
-    n_slots = 16
-    while n_slots < 2 * len(trie.keys):
-        n_slots *= 2
+    n_slots = max(16, 1 << (2 * len(trie.keys) - 1).bit_length())
     n_bytes = trie.keys.nbytes + trie.source.nbytes + 4 * n_slots  # int32
     if fuzzy is not None:
         n_bytes += sum(map(sys.getsizeof, fuzzy.texts)) + fuzzy.index.nbytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -200,11 +201,10 @@ def _shares_of_spans(
             yield _share(name, [x[2] for x, new in zip(spans, is_new) if new == k])
         longer = [x[2] for x in spans if len(x[0]) > longest.get(x[1], 0)]
         yield _share("longer than any of its label in training", longer)
-    for low, high in ((1, 1), (2, 3), (4, 9), (10, None)):
-        name = f"{low} or more words" if high is None else f"{low} to {high} words"
-        name = "1 word" if high == 1 else name
-        sizes = [(max(len(words), 1), right) for words, _, right in spans]
-        within = [right for n, right in sizes if low <= n <= (high or n)]
+    ranges = {"1 word": (0, 1), "2 to 3 words": (2, 3), "4 to 9 words": (4, 9)}
+    ranges["10 or more words"] = 10, sys.maxsize
+    for name, (low, high) in ranges.items():
+        within = [x[2] for x in spans if low <= len(x[0]) <= high]
         yield _share(f"spans of {name}", within)
 
 
