@@ -8,7 +8,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import attrgetter
 
 import numpy as np
 from spacy.attrs import ENT_IOB, IS_SPACE  # type: ignore[import-not-found]
@@ -60,7 +61,7 @@ def _read_annotation(example: Example, incorrect_key: str | None) -> PartialLabe
     if incorrect_key is not None and incorrect_key in groups:
         group = groups[incorrect_key]
         aligned = example.get_aligned_spans_y2x(group, allow_overlap=True)
-    excluded = tuple((span.start, span.end, span.label_) for span in aligned)
+    excluded = tuple([(span.start, span.end, span.label_) for span in aligned])
     return PartialLabels(tuple(spans), excluded, is_outside)
 
 
@@ -78,9 +79,12 @@ def with_clean_words(
     of clean documents are as before. No border of a gold span is within a word. Raises
     HS103 if a span begins or ends with whitespace, unless spans are trimmed."""
     by_words = [*zip(examples, annotations)]
+    is_clean: list[bool] = []
+    for _, of_vocab in groupby((x.predicted for x in examples), attrgetter("vocab")):
+        is_clean += are_clean([*of_vocab])
     for k, (example, partial) in enumerate(by_words):
         doc = example.predicted
-        if not are_clean([doc])[0]:
+        if not is_clean[k]:
             if not trims:
                 check_ends(partial.required, doc)
             spans = (*partial.required, *partial.excluded)

@@ -73,7 +73,9 @@ class LabelInventory:
                 segments.append((at, start, 0))
             else:
                 segments += [(i, i + 1, 0) for i in range(at, start)]
-            if label:
+            if label and not self.on_tokens:
+                segments.append((start, end, self.index[label]))
+            elif label:
                 segments += self._inside(start, end, label)
             at = end
         return segments

@@ -148,16 +148,17 @@ def _sparse(
         steps = DocScorer(weights.publish()).steps(docs)
         return [*finish(steps)], lambda gradients: docs
     state, potentials = weights.state, []
-    batches: list[Rows] = []
+    batches: list[tuple[Rows, int]] = []
     for _, of_vocab in groupby(docs, attrgetter("vocab")):
         rows = read_docs(state, [*of_vocab], is_train=True)
-        potentials += score_rows(state, rows)
-        batches.append(rows)
+        of_docs = score_rows(state, rows)
+        potentials += of_docs
+        batches.append((rows, len(of_docs)))
 
     def backprop(gradients: Sequence[Potentials]) -> list[Doc]:
         waiting = iter(gradients)
-        for rows in batches:
-            weights.accumulate(rows, [*islice(waiting, len(rows))])
+        for rows, n_docs in batches:
+            weights.accumulate(rows, [*islice(waiting, n_docs)])
         return docs
 
     return potentials, backprop

@@ -23,7 +23,7 @@ from ..model.active_features import Rows
 from ..model.kernels.gather import touched_rows
 from ..model.kernels.sparse_steps import Freedom, step_entries, step_rows
 from ..model.weights.penalty_groups import by_penalty_group
-from ..model.weights.potentials import add_gradients, role_gradient
+from ..model.weights.potentials import add_gradients, role_gradients
 from ..model.weights.vector import empty_gradient, with_learnt, write_dense_gradient
 from ..model.weights.weights import Weights
 from ..values import FLAG, Setting, by_name, integer, number, read_all
@@ -194,8 +194,9 @@ class UniformAverage:
         write_dense_gradient(state, vector, gradient.pattern, gradient.length)
         first = _NO_PAIRS if state.pairs is None else state.pairs.first
         n_labels = len(state.tail)
+        d_scores = role_gradients([gradient], rows.tokens)
         touched = [
-            touched_rows(part.first, part.row, role_gradient(gradient, role))
+            touched_rows(part.first, part.row, d_scores[role])
             for role, part in rows.tokens.items()
         ]
         for of_role in (*touched, rows.segments.row):

@@ -38,11 +38,10 @@ def add_tokens(
     transposed, to the derivatives by these weights from those by scores. Threads share
     it unless there is one alone, or features have values."""
     if team.n == 1 or any(x.strength is not None for x in rows.values()):
-        for role, of_role in rows.items():
-            if is_transpose:
-                add_gradient(state, of_role, scores[role], matrix)
-            else:
-                add_scores(state, of_role, scores[role])
+        if is_transpose:
+            add_gradient(state, rows, scores, matrix)
+        else:
+            add_scores(state, rows, scores)
         return
     roles = [(x.first, x.row, scores[role]) for role, x in rows.items()]
     dense, pairs = dense_rows(state, matrix), (_NONE, _NONE)

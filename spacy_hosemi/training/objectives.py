@@ -48,7 +48,7 @@ def log_likelihood(
     """
     if gold.n_known == 0:
         return 0.0, no_counts(potentials)
-    if breaks_rules(automaton, gold):
+    if automaton.grammar is not None and breaks_rules(automaton, gold):
         automaton = automaton.without_grammar
     if gold.segments is None:
         agreeing = marginals_of(automaton, potentials, gold.constraints)
@@ -58,10 +58,11 @@ def log_likelihood(
     gradient = everything.gradient
     if gold.segments is not None:
         score = everything.less(gold.segments)
-        _check_possible(score, gold)
     else:
         score = agreeing.log_z
-        _check_possible(score, gold)
+    if score == -np.inf:
+        raise _impossible(gold)
+    if gold.segments is None:
         for array, count in zip(_arrays(gradient), _arrays(agreeing.gradient)):
             array -= count
     return everything.log_z - score, gradient
@@ -126,12 +127,14 @@ def perceptron(
         right, score = viterbi(automaton, potentials, gold.constraints)
         if score == -np.inf and automaton.grammar is not None:
             return perceptron(automaton.without_grammar, potentials, gold, margin)
-        _check_possible(score, gold)
+        if score == -np.inf:
+            raise _impossible(gold)
     if predicted == right:
         return 0.0, gradient
     counted = [(right, -1.0), (predicted, 1.0)]
     score, _ = add_all_counts(automaton, potentials, counted, gradient)
-    _check_possible(score, gold)
+    if score == -np.inf:
+        raise _impossible(gold)
     return max(best - score, 0.0), gradient
 
 
@@ -150,12 +153,11 @@ def _with_costs(potentials: Potentials, gold: Gold, margin: float) -> Potentials
     return replace(potentials, inside=inside)
 
 
-def _check_possible(score: float, gold: Gold) -> None:
-    """Raises ValueError HS056 if the score of the gold is -inf."""
-    if score == -np.inf:
-        reason = "a label pattern or max_length forbids it. Mend the annotation, or "
-        reason += "raise max_length"
-        raise ValueError(Errors.HS056.format(text=gold.text, reason=reason))
+def _impossible(gold: Gold) -> ValueError:
+    """Returns HS056: the score of the gold is -inf."""
+    reason = "a label pattern or max_length forbids it. Mend the annotation, or "
+    reason += "raise max_length"
+    return ValueError(Errors.HS056.format(text=gold.text, reason=reason))
 
 
 def divergence(

@@ -24,7 +24,7 @@ from ..model.weights.potentials import (
     cells_of,
     join_scores,
     n_weights_before,
-    role_gradient,
+    role_gradients,
     score_rows,
 )
 from ..model.weights.state import WeightState
@@ -287,8 +287,9 @@ class TrainingSet:
                 potentials = join_scores(state, piece, doc_cells, of_doc.places)
             loss, gradient = self.objective(self.automaton, potentials, self.golds[k])
             losses[k] = loss
-            for role in piece:  # the scores have been read: their place is free
-                piece[role][:] = role_gradient(gradient, role)
+            # The scores have been read: their place is free.
+            for role, d_scores in role_gradients([gradient], piece).items():
+                piece[role][:] = d_scores
             doc_cells["score"] = gradient.cells["score"]
             pattern += gradient.pattern
             length += gradient.length

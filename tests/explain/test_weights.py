@@ -50,7 +50,8 @@ def all_weights(pipe):
     names, columns = pipe.weights.names, pipe.inventory.names
     scores = np.zeros((len(names), len(columns)))
     rows = np.arange(len(names) + 1, dtype=np.int32)
-    add_scores(pipe.weights, RoleRows(rows, rows[:-1]), scores)
+    of_role = {"inside": RoleRows(rows, rows[:-1])}
+    add_scores(pipe.weights, of_role, {"inside": scores})
     return {
         name: dict(zip(columns, of_row))
         for name, of_row in zip(names, scores.tolist(), strict=True)

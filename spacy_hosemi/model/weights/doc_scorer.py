@@ -114,13 +114,14 @@ class DocScorer:
         else:
             shape = len(roles), len(reading.instances.orths), len(state.tail)
             scores = np.zeros(shape)
+        by_role = dict(zip(roles, scores))
         for listed in reading.listed:
             rows_of_role = with_listed(None, listed, table)
-            add_scores(state, rows_of_role, scores[roles.index(listed.role)])
+            add_scores(state, {listed.role: rows_of_role}, by_role)
         segments = NO_SEGMENTS
         if len(reading.segments.keys):
             segments = known_segments(reading.segments, table)
-        first, by_role = reading.instances.first, dict(zip(roles, scores))
+        first = reading.instances.first
         if state.n_observed:
             rows_by_role = {
                 role: table.rows(reading.keys_of(role))

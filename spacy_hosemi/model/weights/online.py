@@ -128,8 +128,8 @@ class OnlineSteps:
         """Adds the gradient of concatenated documents, given their active features, and
         the derivatives by the potentials of each."""
         add_gradients(state, rows, gradients, self._matrix.gradient)
-        for active in rows.active:
-            self._matrix.touched.append(state.matrix_rows(active))
+        active = np.concatenate(rows.active)
+        self._matrix.touched.append(state.matrix_rows(active))
         learnt = self._learnt
         for gradient in gradients:
             d_dense = np.concatenate([gradient.pattern, gradient.length.ravel()])
@@ -145,8 +145,10 @@ class OnlineSteps:
         if not self._n_docs:
             return state
         of_row, of_rest = step_shares(state, self._n_docs)
-        self._matrix.step(by_slot(state, row_values(state, l2) * of_row), rate)
-        self._dense.step(dense_values(state, l2) * of_rest, rate)
+        l2_of_rows = by_slot(state, row_values(state, l2) * of_row)
+        l2_of_rest = dense_values(state, l2) * of_rest
+        self._matrix.step(l2_of_rows, rate)
+        self._dense.step(l2_of_rest, rate)
         self._n_docs = 0
         of_features = self._matrix.weights
         state = replace(state, of_features=of_features, is_trained=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -46,7 +46,7 @@ def split(
     inside, start, end = _by_position(**scores)
     segments = rows.segments
     cells = _by_document(state, segments, cells_of(state, segments, is_single))
-    entries: Sequence[NDArray[Any] | None] = [None] * len(rows)
+    entries: Sequence[NDArray[Any] | None] = [None] * len(cells)
     if state.n_observed:
         joined = _entries(state, rows.places)
         if is_single:
@@ -80,24 +80,26 @@ def score_rows(state: WeightState, rows: Rows) -> list[Potentials]:
     """Returns the potentials of each of D documents with these active features."""
     shape = int(rows.first[-1]), len(state.tail)
     scores = {role: np.zeros(shape) for role in rows.tokens}
-    for role, of_role in rows.tokens.items():
-        add_scores(state, of_role, scores[role])
+    add_scores(state, rows.tokens, scores)
     if rows.vectors is not None and state.of_vectors is not None:
         state.of_vectors.add_scores(rows.vectors, scores)
     return split(state, scores, rows, False)
 
 
-def add_scores(state: WeightState, rows: RoleRows, scores: Floats) -> None:
-    """Adds to scores [n, L] the weights of the features of each token."""
-    first, row, strength = rows
+def add_scores(
+    state: WeightState, tokens: Mapping[str, RoleRows], scores: Mapping[str, Floats]
+) -> None:
+    """Adds to scores by role [n, L] the weights of the features of each token."""
     matrix, pairs = state.matrix, pair_arrays(state)
     dense = dense_rows(state, matrix)
-    if strength is not None:
-        gather_strengths(first, row, strength, *pairs, matrix.reshape(-1), scores)
-    elif dense is not None:
-        gather(first, row, dense, scores)
-    else:
-        gather_pairs(first, row, *pairs, matrix[:, 0], scores)
+    for role, (first, row, strength) in tokens.items():
+        if strength is not None:
+            args = *pairs, matrix.reshape(-1), scores[role]
+            gather_strengths(first, row, strength, *args)
+        elif dense is not None:
+            gather(first, row, dense, scores[role])
+        else:
+            gather_pairs(first, row, *pairs, matrix[:, 0], scores[role])
 
 
 def join_scores(
@@ -165,23 +167,28 @@ def dense_rows(state: WeightState, matrix: NDArray[Any]) -> NDArray[Any] | None:
 # transposes; d_matrix has the shape of `matrix`, and is added to
 
 
-def role_gradient(gradient: Potentials, role: str) -> Floats:
-    """Returns the derivatives by the scores of a role of tokens [n, L]."""
-    if role == "within":
-        return gradient.inside - gradient.start
-    of_role: Floats = getattr(gradient, role)
-    return of_role
+def role_gradients(
+    gradients: Sequence[Potentials], roles: Iterable[str]
+) -> dict[str, Floats]:
+    """Returns the derivatives by the scores of tokens of concatenated documents, by
+    role [n, L]."""
+    columns = {
+        role: np.concatenate([getattr(x, role) for x in gradients])
+        for role in ("inside", "start", "end")
+    }
+    columns["within"] = columns["inside"] - columns["start"]
+    return {role: columns[role] for role in roles}
 
 
 def add_gradients(
     state: WeightState, rows: Rows, gradients: Sequence[Potentials], d_matrix: Floats
 ) -> None:
     """Transposes `score_rows`, but for patterns and lengths."""
-    for role, of_role in rows.tokens.items():
-        d_scores = np.concatenate([role_gradient(x, role) for x in gradients])
-        add_gradient(state, of_role, d_scores, d_matrix)
-    d_cells = np.concatenate([x.cells for x in gradients])
-    add_cell_gradient(state, rows.segments, d_cells, d_matrix)
+    d_scores = role_gradients(gradients, rows.tokens)
+    add_gradient(state, rows.tokens, d_scores, d_matrix)
+    if len(rows.segments.row):
+        d_cells = np.concatenate([x.cells for x in gradients])
+        add_cell_gradient(state, rows.segments, d_cells, d_matrix)
     d_entries = [x.entries for x in gradients if x.entries is not None]
     if d_entries:
         joined = np.concatenate(d_entries)
@@ -189,18 +196,22 @@ def add_gradients(
 
 
 def add_gradient(
-    state: WeightState, rows: RoleRows, d_scores: Floats, d_matrix: Floats
+    state: WeightState,
+    tokens: Mapping[str, RoleRows],
+    d_scores: Mapping[str, Floats],
+    d_matrix: Floats,
 ) -> None:
     """Transposes `add_scores`."""
-    first, row, strength = rows
     pairs, d_weights = pair_arrays(state), d_matrix.reshape(-1)
     dense = dense_rows(state, d_matrix)
-    if strength is not None:
-        scatter_strengths(first, row, strength, *pairs, d_scores, d_weights)
-    elif dense is not None:
-        scatter(first, row, d_scores, dense)
-    else:
-        scatter_pairs(first, row, *pairs, d_scores, d_weights)
+    for role, (first, row, strength) in tokens.items():
+        if strength is not None:
+            args = *pairs, d_scores[role], d_weights
+            scatter_strengths(first, row, strength, *args)
+        elif dense is not None:
+            scatter(first, row, d_scores[role], dense)
+        else:
+            scatter_pairs(first, row, *pairs, d_scores[role], d_weights)
 
 
 def add_cell_gradient(
