@@ -622,6 +622,10 @@ class Warnings(metaclass=_Coded):
     documents no feature of theirs occurs features.min_count = {min_count} times, or
     they list others when they are called again. Look at what each returns for one of
     the documents, twice, and mend it; or lower min_count."""
+    HSW99 = """the vectors of all {found:,} training tokens are the same, so features
+    are trained alone: no word there has a vector, or only one and the same. Take
+    vectors of the language and script of the texts; hosemi check says how many words
+    have one."""
     HSW40 = """{found} gold spans of {total} begin or end with characters that nobody
     sees, such as {text}. {name} learns and predicts spans without these, and a score
     counts what it predicts as wrong. Leave them out of the spans, as `python -m spacy

@@ -8,7 +8,7 @@ pytest.importorskip("onnxruntime")
 tokenizers = pytest.importorskip("tokenizers")
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz,."
-WIDTH, POSITIONS = 8, 64
+WIDTH, POSITIONS = 8, 512
 
 
 def write_encoder(

@@ -376,7 +376,7 @@ def random_vectors(words=WORDS, width=5, seed=0) -> Vectors:
     return Vectors(data=data.astype("f"), keys=[*map(get_string_id, words)])
 
 
-def save_vectors(path, lang="en", words="Ada was in Rome Paris") -> str:
+def save_vectors(path, lang="en", words="Ada was in Rome Paris 北 京 在") -> str:
     """A folder with word vectors, as `spacy init vectors` writes it."""
     nlp = spacy.blank(lang)
     nlp.vocab.vectors = random_vectors(words.split(), width=4)

@@ -16,6 +16,7 @@ import srsly
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import minibatch
+from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
@@ -24,6 +25,8 @@ from ..values import FILE_PATH, FLAG, integer, read
 
 # Pieces that are read at once: more take memory and no less time.
 _PIECES = 512
+# Pieces by which a window is tried before training.
+_MOST_TRIED = 1024
 # Operators that round numbers by the largest one of all that is read at once.
 _ROUNDS = b"DynamicQuantize"
 _INPUTS = "input_ids", "attention_mask", "token_type_ids"
@@ -38,7 +41,8 @@ def make_onnx_encoder(
     pieces in the document 0. No vector depends on other documents.
 
     folder (str): Has a tokenizer.json and, itself or in its folder onnx, an ONNX file;
-        of several that with the name model.onnx. It may be quantized.
+        of several that with the name model.onnx. It may be quantized. Of its outputs
+        last_hidden_state is read, or else the first one that has floats for pieces.
     store (bool): Whether the files are saved with the model, which then needs no folder
         any more; if not, the folder must have the same files when it is loaded.
     window (int): The most pieces that are read at once. Longer documents are read in
@@ -62,7 +66,10 @@ def _init(model: Model[Any, Any], X: Any = None, Y: Any = None) -> None:
     files = model.attrs["files"]
     if files.saved is None:  # the folder may have others now
         files = model.attrs["files"] = EncoderFiles(*files.settings)
-    model.set_dim("nO", files.encoder().width, force=True)
+    encoder = files.encoder()
+    # A window that it cannot read is refused now, not at the first long document.
+    encoder.vectors([Doc(Vocab(), ["a"] * min(files.settings[2], _MOST_TRIED))])
+    model.set_dim("nO", encoder.width, force=True)
     model.attrs["digest"] = f"{files.digest}, {files.settings[2]} pieces"
 
 
@@ -149,7 +156,7 @@ class Encoder:
     ) -> None:
         InferenceSession, SessionOptions, Tokenizer = _libraries()
         options = SessionOptions()
-        options.intra_op_num_threads, options.log_severity_level = threads, 3
+        options.intra_op_num_threads, options.log_severity_level = threads, 4
         # Threads without work would keep their processors busy.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._folder, self._half = folder, window // 8  # of what two windows share
@@ -170,7 +177,8 @@ class Encoder:
             }
             if not widths:
                 raise ValueError(f"its outputs are {names}")
-        self._output, self.width = next(iter(widths.items()))
+        self._output = min(widths, key=lambda name: name != "last_hidden_state")
+        self.width = widths[self._output]
 
     def _run(self, windows: Sequence[Any], *outputs: str) -> Any:
         """Returns some outputs, or all, for windows of equal length."""
@@ -227,5 +235,5 @@ def _naming(folder: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        problem = " ".join(str(error).split())[:200]
+        problem = " ".join(str(error).split())[-200:]  # where libraries say it
         raise ValueError(Errors.HS380.format(path=folder, problem=problem)) from error

@@ -14,6 +14,7 @@ linear layer, so that the states before it keep theirs.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -29,8 +30,8 @@ from spacy.util import logger, replace_model_node
 from spacy.vocab import Vocab
 from thinc.api import Linear, Model, zero_init
 
-from ..core import Potentials
-from ..errors import Errors
+from ..core.potentials import HIGHEST, Potentials
+from ..errors import Errors, Warnings
 from ..features.instances import documents
 from .word_vectors import Vectors, check_once, known_vectors
 
@@ -209,7 +210,8 @@ class VectorWeights:
 
 
 def no_weights(vectors: Vectors, n_labels: int) -> VectorWeights:
-    """Returns weights of 0 for vectors [N, d] of training tokens."""
+    """Returns weights of 0 for vectors [N, d] of training tokens. Warns by HSW99 if all
+    are the same, as of words without one."""
     mean, scale = np.zeros((2, vectors.shape[1]))
     if len(vectors):
         mean = vectors.mean(axis=0, dtype=np.float64)
@@ -217,6 +219,8 @@ def no_weights(vectors: Vectors, n_labels: int) -> VectorWeights:
     matrix = np.zeros((vectors.shape[1], len(ROLES) * n_labels))
     # In single precision, as an output layer is, numbers that hardly vary are constant.
     varies = scale > np.maximum(np.abs(mean) * 1e-5, np.finfo("f").tiny)
+    if len(vectors) > 1 and not varies.any():
+        warnings.warn(Warnings.HSW99.format(found=len(vectors)), stacklevel=3)
     return VectorWeights(matrix, mean, UNIT * np.where(varies, scale, np.inf))
 
 
@@ -245,12 +249,15 @@ def scores_of_words(encoder: Encoder) -> WordScores:
     def scores_of(vocab: Vocab, orths: NDArray[np.uint64]) -> Floats:
         check_once(digest, vocab)
         scores: Floats = np.tile(offset, (len(orths), 1))
-        for which, vectors in known_vectors(vocab, orths, most):
-            scores[which] += vectors.astype(np.float64) @ weights
-        if not np.isfinite(scores.sum()):
-            bad = orths[~np.isfinite(scores).all(axis=1)].tolist()
+        with np.errstate(invalid="ignore"):
+            for which, vectors in known_vectors(vocab, orths, most):
+                scores[which] += vectors.astype(np.float64) @ weights
+        is_bad = ~(np.abs(scores).max(axis=1) <= HIGHEST)  # or NaN
+        if is_bad.any():
+            bad = orths[is_bad].tolist()
             text = " ".join(vocab.strings[x] for x in bad)[:80]
-            args = {"found": "NaN or infinity", "expected": (len(orths), len(weights))}
+            found = "NaN, infinity or too large numbers"
+            args = {"found": found, "expected": (len(orths), len(weights))}
             raise ValueError(Errors.HS389.format(text=text, **args))
         return scores
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import blake2b
+from hashlib import sha256
 from itertools import repeat
 from typing import Any
 from weakref import ref
@@ -19,9 +19,6 @@ from ..errors import Errors
 
 Vectors = NDArray[np.float32]
 Keys = NDArray[np.uint64]
-
-# Of a large table not all rows are digested.
-_N_DIGESTED = 20_000
 
 # Numbers of tables that have a digest, with that many keys.
 _KNOWN: dict[tuple[str, int, int], ref[Any]] = {}
@@ -102,10 +99,9 @@ def digest_of_vectors(vocab: Vocab) -> str:
     table = vocab.vectors
     if not (table.shape[0] and table.shape[1]):
         raise ValueError(Errors.HS384)
-    rows = np.linspace(0, len(table.data) - 1, _N_DIGESTED).astype(np.int64)
     known = f"{table.mode} {table.shape} {len(table)} {table.n_keys}"
-    digest = blake2b(known.encode("utf8"), digest_size=16)
-    digest.update(np.ascontiguousarray(table.data[np.unique(rows)]).tobytes())
+    digest = sha256(known.encode("utf8"))
+    digest.update(np.ascontiguousarray(table.data).data)
     # Which word has which row; a saved table may have its words in another order.
     words = np.fromiter(table.key2row.keys(), np.uint64)
     order, rows = np.argsort(words), np.fromiter(table.key2row.values(), np.int64)

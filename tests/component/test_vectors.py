@@ -21,7 +21,11 @@ from spacy_hosemi.features.instances import Instances, divide
 from spacy_hosemi.model import tok2vec
 from spacy_hosemi.model.weights import doc_scorer
 from spacy_hosemi.model.weights.potentials import score_rows
-from spacy_hosemi.model.word_vectors import known_vectors, vectors_of_words
+from spacy_hosemi.model.word_vectors import (
+    digest_of_vectors,
+    known_vectors,
+    vectors_of_words,
+)
 from spacy_hosemi.training.lbfgs import make_lbfgs
 from spacy_hosemi.training.trainer import N_SAMPLES
 
@@ -398,6 +402,27 @@ def test_what_a_fit_takes():
         fit_pairs(make_nlp(nlp=spacy.blank("en"), model=WORD_VECTORS))
     with pytest.raises(ValueError, match="HS398.*averaged.*lbfgs"):
         initialize(with_vectors(), fit=averaged())
+    with pytest.warns(UserWarning, match="HSW99.* 39 .*no word there has a vector"):
+        fit_pairs(with_vectors(vectors=random_vectors(["Zork"])))
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e30])
+def test_no_numbers_for_a_word_that_training_has_not(number):
+    vectors = random_vectors([*WORDS, "Zork"])
+    vectors.data[-1] = number
+    nlp = with_vectors(vectors=vectors)
+    fit_pairs(nlp)
+    with pytest.raises(ValueError, match="HS389.*NaN, infinity or too large.*'Zork'"):
+        nlp("Ada met Zork.")
+
+
+def test_each_number_of_a_large_table_counts():
+    digests = set()
+    for change in (0.0, 1e-3):
+        vectors = random_vectors([*map(str, range(50_000))])
+        vectors.data[12_346, 2] += change
+        digests.add(digest_of_vectors(with_vectors(vectors=vectors).vocab))
+    assert len(digests) == 2
 
 
 @pytest.mark.parametrize("config", [{}, {"hierarchy": {}}])

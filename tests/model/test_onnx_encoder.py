@@ -106,6 +106,17 @@ def test_floats_of_16_bits(folder, tmp_path):
     np.testing.assert_allclose(found, expected, atol=1e-2)
 
 
+def test_the_last_hidden_state_of_several_outputs(folder, tmp_path):
+    other = shutil.copytree(folder, tmp_path / "other") / "model.onnx"
+    model, name = onnx.load(other), "last_hidden_state"
+    model.graph.node.append(onnx.helper.make_node("Neg", ["hidden"], [name]))
+    model.graph.output.add().CopyFrom(model.graph.output[-1])
+    model.graph.output[-1].name = name
+    onnx.save(model, other)
+    (found,), (expected,) = (vectors(encoder(x), "Ada") for x in (other.parent, folder))
+    np.testing.assert_array_equal(found, -expected)
+
+
 # in a pipeline
 
 
@@ -214,10 +225,8 @@ def test_no_such_encoder(folder, tmp_path):
         encoder(apart)
     hosemi("onnx", apart, tmp_path / "d", "--layer", 2)
     assert encoder(tmp_path / "d").get_dim("nO") == WIDTH
-    model = encoder(folder, window=512)
-    vectors(model, "a " * (POSITIONS - 2))
-    with pytest.raises(ValueError, match="HS380.*window that it can read"):
-        vectors(model, "a " * (POSITIONS - 1))
+    with pytest.raises(ValueError, match="HS380.*513.*window that it can read"):
+        encoder(folder, window=POSITIONS + 1)
 
 
 @pytest.mark.parametrize("library", ["onnxruntime", "tokenizers"])
