@@ -15,7 +15,6 @@ from ..labels.partial import NOTHING, PartialLabels
 from .batch import Batch
 from .best_with_and_without import ScoredSegments
 from .counterfactuals import with_rules
-from .flat_decoder import FlatDecoder
 from .limits import limit_instance
 
 CROSSES = "a sentence begins within it"
@@ -25,19 +24,18 @@ EXISTING = "entities or blocked tokens that were there before"
 Search = Callable[[Batch, int, Span], ScoredSegments]
 
 
-def blocking_constraints(
-    decoder: FlatDecoder, batch: Batch, k: int, span: Span, search: Search
-) -> list[str]:
+def blocking_constraints(batch: Batch, k: int, span: Span, search: Search) -> list[str]:
     """Returns why no segmentation of an instance has a span, or does not have it: each
     constraint that blocks the span alone; all rules together if no single rule does.
     `search` is `best_with` or `best_without`, which finds nothing."""
+    decoder = batch.source
     inventory, grammar = decoder.inventory, decoder.automaton.grammar
     borders = borders_of(batch.tokens[k], inventory)
     if borders is not None and ((span[0] < borders) & (borders < span[1])).any():
         return [CROSSES]
     names = [
         name
-        for name, other in _without_one(decoder, batch, k, span)
+        for name, other in _without_one(batch, k, span)
         if search(other, 0, span)[0]
     ]
     if not names and grammar:
@@ -46,10 +44,9 @@ def blocking_constraints(
     return names or ["several limits together"]
 
 
-def _without_one(
-    decoder: FlatDecoder, batch: Batch, k: int, span: Span
-) -> Iterator[tuple[str, Batch]]:
+def _without_one(batch: Batch, k: int, span: Span) -> Iterator[tuple[str, Batch]]:
     """Yields the name of each limit, and the instance without it."""
+    decoder = batch.source
     automaton, inventory = decoder.automaton, decoder.inventory
     tokens, scores = batch.tokens[k], batch.potentials[k]
     existing, matches = batch.existing[k], decoder.hard_matches(tokens)

@@ -50,20 +50,17 @@ _Tried = tuple[str, str, str | None, FlatDecoder]
 
 
 def counterfactuals(
-    decoder: FlatDecoder,
-    doc: Doc,
-    posterior: Posterior,
-    span: Span,
-    instead: Sequence[Span],
+    doc: Doc, posterior: Posterior, span: Span, instead: Sequence[Span]
 ) -> list[Change]:
     """Returns what would change whether a span is predicted; with labels in a tree,
     whether one with a label below its name is. Changes that move its probability least
     come first. `posterior` is of the document as it is predicted, `instead` has the
     spans that are there instead."""
+    decoder = posterior.batch.source
     answer, before = _answer(decoder, doc, span)
     is_there = _has(answer, span, decoder)
     changes = []
-    for kind, name, entry, other in _to_try(decoder, posterior, span, instead, answer):
+    for kind, name, entry, other in _to_try(posterior, span, instead, answer):
         answer, p = _answer(other, doc, span)
         if _has(answer, span, decoder) != is_there:
             changes.append(Change(kind, name, entry, p))
@@ -82,17 +79,13 @@ def _has(spans: Sequence[Span], span: Span, decoder: FlatDecoder) -> bool:
 
 
 def _to_try(
-    decoder: FlatDecoder,
-    posterior: Posterior,
-    span: Span,
-    instead: Sequence[Span],
-    answer: Sequence[Span],
+    posterior: Posterior, span: Span, instead: Sequence[Span], answer: Sequence[Span]
 ) -> Iterator[_Tried]:
     """Yields each change that may make a difference, with the decoder after it."""
     batch, places = posterior.batch, posterior.locate([span, *instead, *answer])
     if places[0] is None:
         return
-    k = places[0][0]
+    decoder, k = batch.source, places[0][0]
     here = [None if x is None or x[0] != k else x[1] for x in places]
     near = [x for x in here[: 1 + len(instead)] if x is not None]
     inside = [x[2] for x in here[1 + len(instead) :] if x is not None]

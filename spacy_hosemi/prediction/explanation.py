@@ -13,7 +13,7 @@ probable together, the best segmentation with a span may have others beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
@@ -35,7 +35,6 @@ from .contributions import Contribution, contributions
 from .corrections import no_span
 from .counterfactuals import Change, counterfactuals
 from .flat_decoder import FlatDecoder
-from .posterior import Posterior, confidence_steps
 from .score_difference import Scoring
 
 
@@ -94,49 +93,41 @@ def explain(
     `progress` see `Progress`. Raises ValueError if no segmentation is possible (HS060),
     or a span begins or ends within a word of clean text (HS095)."""
     posterior = decoder.posterior(doc)
-    words = posterior.batch.words.get(0)
-    for span in spans:
+    batch, unique = posterior.batch, [*dict.fromkeys(spans)]
+    words = batch.words.get(0)
+    for span in unique:
         here = words.to_words(span) if words else span
         if words and (here is None or words.to_tokens(here) != span):
             reason = "which begins or ends within a word that a line break divides"
             raise no_span("span", span, reason, doc)
-    crossing = {
-        span: Explanation(
-            *span, doc[span[0] : span[1]].text, span in answer, limits=[CROSSES]
-        )
-        for span in spans
-    }
-    explanations = {}
-    explained = _explained(decoder, doc, posterior, crossing)
-    for span, explanation in progress(explained, total=len(crossing)):
-        if with_changes:
-            args = decoder, doc, posterior, span, explanation.instead
-            explanation = replace(explanation, changes=counterfactuals(*args))
-        explanations[span] = explanation
-    return [explanations[span] for span in spans]
-
-
-def _explained(
-    decoder: FlatDecoder,
-    doc: Doc,
-    posterior: Posterior,
-    crossing: Mapping[Span, Explanation],
-) -> Iterator[tuple[Span, Explanation]]:
-    """Yields each span with its explanation, instance by instance; those of `crossing`
-    are true of spans that no instance has."""
-    batch = posterior.batch
+    places = posterior.locate(unique)
+    best: dict[int, ScoredSegments] = {}
+    for k in {place[0] for place in places if place is not None}:
+        args = decoder.automaton, batch.potentials[k], batch.constraints[k]
+        best[k] = viterbi(*args)
+        if not best[k][0]:
+            raise decoder.impossible(batch, k)
+    families = [below(span, decoder.inventory) for span in unique]
+    probs = iter(posterior.confidences([*chain(*families)]))
     scorings = _scorings(decoder, doc, batch)
-    of_rows: dict[int, list[tuple[Span, Span]]] = {}
-    for span, place in zip(crossing, posterior.locate(crossing)):
-        if place is None:
-            yield span, crossing[span]
-        else:
-            of_rows.setdefault(place[0], []).append((span, place[1]))
-    for k, pairs in sorted(of_rows.items()):
-        spans, here = [span for span, _ in pairs], [local for _, local in pairs]
-        unexplained = [crossing[span] for span in spans]
-        args = decoder, batch, k, scorings[k], here, unexplained
-        yield from zip(spans, _of_instance(*args))
+
+    def explained() -> Iterator[Explanation]:
+        for span, place, family in zip(unique, places, families):
+            p = min(math.fsum(islice(probs, len(family))), 1.0)
+            text, is_answer = doc[span[0] : span[1]].text, span in answer
+            explanation = Explanation(*span, text, is_answer, p, limits=[CROSSES])
+            if place is not None:
+                k, local = place
+                because = _compared(batch, k, local, best[k], scorings[k])
+                explanation = replace(explanation, **because)
+            if with_changes:
+                changes = counterfactuals(doc, posterior, span, explanation.instead)
+                explanation = replace(explanation, changes=changes)
+            yield explanation
+
+    made = progress(explained(), total=len(unique))
+    explanations = {span: explanation for explanation, span in zip(made, unique)}
+    return [explanations[span] for span in spans]
 
 
 def _scorings(decoder: FlatDecoder, doc: Doc, batch: Batch) -> list[Scoring]:
@@ -161,46 +152,19 @@ def _scorings(decoder: FlatDecoder, doc: Doc, batch: Batch) -> list[Scoring]:
     ]
 
 
-def _of_instance(
-    decoder: FlatDecoder,
-    batch: Batch,
-    k: int,
-    scoring: Scoring,
-    spans: Sequence[Span],
-    unexplained: Sequence[Explanation],
-) -> Iterator[Explanation]:
-    """Yields the explanations of spans of one instance, which are in its tokens."""
-    args = decoder.automaton, batch.potentials[k], batch.constraints[k]
-    best = viterbi(*args)
-    if not best[0]:
-        raise decoder.impossible(batch, k)
-    of_best = {*batch.spans(k, best[0])}
-    families = [below(span, decoder.inventory) for span in spans]
-    spans_below = [*chain(*families)]
-    probs = iter(finish(confidence_steps(batch, [k], [spans_below]))[0])
-    for explanation, span, family in zip(unexplained, spans, families):
-        p = min(math.fsum(islice(probs, len(family))), 1.0)
-        if any(x in of_best for x in family):
-            first, second = best, best_without(batch, k, span)
-        else:
-            first, second = best_with(batch, k, span), best
-        if first[0] and second[0]:
-            compared = _compared(scoring, batch, k, first, second)
-            yield replace(explanation, probability=p, limits=[], **compared)
-        else:
-            search = best_without if first[0] else best_with
-            limits = blocking_constraints(decoder, batch, k, span, search)
-            yield replace(explanation, probability=p, limits=limits)
-
-
 def _compared(
-    scoring: Scoring,
-    batch: Batch,
-    k: int,
-    first: ScoredSegments,
-    second: ScoredSegments,
+    batch: Batch, k: int, span: Span, best: ScoredSegments, scoring: Scoring
 ) -> dict[str, Any]:
-    """Returns what an `Explanation` says of two segmentations of an instance."""
+    """Returns what an `Explanation` says of a span of an instance, in its tokens, whose
+    best segmentation is given."""
+    of_best = batch.spans(k, best[0])
+    if any(x in of_best for x in below(span, batch.source.inventory)):
+        first, second = best, best_without(batch, k, span)
+    else:
+        first, second = best_with(batch, k, span), best
+    if not (first[0] and second[0]):
+        search = best_without if first[0] else best_with
+        return {"limits": blocking_constraints(batch, k, span, search)}
     paths, difference = (first[0], second[0]), first[1] - second[1]
     instance = batch.instance(k)
     spans, instead = ({*instance.to_document(batch.spans(k, x))} for x in paths)
@@ -210,4 +174,5 @@ def _compared(
         "spans": sorted(spans - instead),
         "instead": sorted(instead - spans),
         "contributions": [part.moved(instance) for part in parts],
+        "limits": [],
     }

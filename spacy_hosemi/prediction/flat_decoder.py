@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate, chain
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import numpy as np
 from spacy.tokens import Doc
 
-from ..core.algorithms.segment_probabilities import PathAnswer
+from ..core.algorithms.segment_probabilities import PathAnswer, path_steps
 from ..core.parallel.coroutines import Steps, finish
 from ..core.potentials import ManyPotentials
+from ..errors import Errors
 from ..features.clean_docs import WordPlaces, are_clean, clean_doc
 from ..features.instances import Instances, divide
+from ..labels.constraints import borders_of
 from ..labels.inventory import OUTSIDE, Segment, Span
 from ..labels.partial import NOTHING, PartialLabels
 from ..labels.projection import Projection
@@ -24,10 +27,9 @@ from .collective import agree
 from .decoder import Decoder, DecodingOptions, confident, list_spans, untrained
 from .decodings import DECODINGS
 from .existing_entities import read_existing
-from .limits import impossible, limit_instance
-from .path_confidence import joint_probability, path_confidence_steps
+from .limits import limit_instance
 from .permitted_tags import best_permitted
-from .posterior import Path, Posterior, tree_path_steps
+from .posterior import Path, Posterior, confidence_steps, tree_path_steps
 from .predictions import Prediction, Predictions
 
 
@@ -187,9 +189,23 @@ class FlatDecoder(Decoder):
         return self._matches(tokens) if self._matches else []
 
     def impossible(self, batch: Batch, k: int) -> ValueError:
-        """Returns the error HS060 for an instance."""
-        args = batch.tokens[k], batch.corrections[k], self.inventory
-        return impossible(*args, self.state.schema.rules, self.options.max_length)
+        """Returns the error HS060 for an instance, which names everything in force that
+        can make a segmentation impossible."""
+        tokens, corrections = batch.tokens[k], batch.corrections[k]
+        keep, forbid = [*corrections.required], [*corrections.excluded]
+        max_length, rules = self.options.max_length, [*self.state.schema.rules]
+        is_in_force = {
+            f"keep = {keep}": bool(keep),
+            f"forbid = {forbid}": bool(forbid),
+            "sentence starts": borders_of(tokens, self.inventory) is not None,
+            f"max_length = {max_length}": max_length is not None,
+            f"label_rules = {rules}": bool(rules),
+            'outside = "none"': self.inventory.outside == "none",
+        }
+        names = [name for name, holds in is_in_force.items() if holds]
+        reasons = " and ".join(names) or "weights of -inf"
+        args = {"text": tokens.text[:40], "constraints": reasons}
+        return ValueError(Errors.HS060.format(**args))
 
     def _from_arrays(
         self, batch: Batch, n_spans: Any, spans: Any, confidence: Any, whole: Any
@@ -254,3 +270,48 @@ class FlatDecoder(Decoder):
             if prediction.scores is not None:  # nobody knows corrections later
                 prediction.posterior = None
         return prediction
+
+
+def path_confidence_steps(
+    batch: Batch,
+    spans: Sequence[Sequence[Span]],
+    segments: Sequence[list[Segment]],
+    answers: Sequence[PathAnswer | None],
+) -> Steps[list[list[float]]]:
+    """Returns the probabilities of the predicted spans of each instance, the same bits
+    as those that a posterior gives. `segments` are the segmentations that have these
+    spans, and maybe existing ones; `answers` what is known of them already, as after
+    decoding by expected F1. Gives the batch the probabilities of segmentations that a
+    sweep finds."""
+    rows = range(len(spans))
+    if batch.source.inventory.on_tokens:  # several segmentations may have these spans
+        return (yield from confidence_steps(batch, rows, spans))
+    # Nor has every segment its span beside existing entities.
+    is_free = [not (batch.existing[k] or batch.corrections[k]) for k in rows]
+    of_paths = [x if free else None for x, free in zip(answers, is_free)]
+    missing = [k for k in rows if is_free[k] and of_paths[k] is None]
+    if missing:
+        potentials = [batch.potentials[k] for k in missing]
+        limits = [batch.constraints[k] for k in missing]
+        args = potentials, [segments[k] for k in missing], limits
+        answers_of_missing = yield from path_steps(batch.source.automaton, *args)
+        for k, answer in zip(missing, answers_of_missing):
+            of_paths[k] = answer
+    probs: list[list[float]] = [[] for _ in rows]
+    for k, answer in enumerate(of_paths):
+        if answer is not None:
+            _, of_row, score, log_z = answer
+            batch.log_z[k], batch.log_prob[k] = log_z, min(score - log_z, 0.0)
+            probs[k] = [min(p, 1.0) for p in of_row]
+    if rest := [k for k in rows if of_paths[k] is None]:
+        some = [spans[k] for k in rest]
+        for k, of_row in zip(rest, (yield from confidence_steps(batch, rest, some))):
+            probs[k] = of_row
+    return probs
+
+
+def joint_probability(batch: Batch, rows: range) -> float | None:
+    """Returns the probability of the predicted segmentations of all instances of a
+    document; None if it is not known of each."""
+    log_probs = [batch.log_prob[k] for k in rows if k in batch.log_prob]
+    return math.exp(math.fsum(log_probs)) if len(log_probs) == len(rows) else None

@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from spacy.tokens import Doc
 
 from ..core import Constraints, PatternAutomaton, Potentials, viterbi
-from ..errors import Errors
 from ..features.instances import Instance
 from ..labels.constraints import borders_of, to_constraints, with_outside
 from ..labels.inventory import LabelInventory, Span
@@ -90,29 +88,6 @@ def require_all(
     for half in (spans[:middle], spans[middle:]):
         limits = require_all(half, limits, is_possible)
     return limits
-
-
-def impossible(
-    tokens: Doc,
-    corrections: PartialLabels,
-    inventory: LabelInventory,
-    rules: Sequence[str],
-    max_length: int | None,
-) -> ValueError:
-    """Returns the error HS060, which names everything in force that can make a
-    segmentation impossible."""
-    keep, forbid = [*corrections.required], [*corrections.excluded]
-    is_in_force = {
-        f"keep = {keep}": bool(keep),
-        f"forbid = {forbid}": bool(forbid),
-        "sentence starts": borders_of(tokens, inventory) is not None,
-        f"max_length = {max_length}": max_length is not None,
-        f"label_rules = {list(rules)}": bool(rules),
-        'outside = "none"': inventory.outside == "none",
-    }
-    names = [name for name, holds in is_in_force.items() if holds]
-    reasons = " and ".join(names) or "weights of -inf"
-    return ValueError(Errors.HS060.format(text=tokens.text[:40], constraints=reasons))
 
 
 def choose_spans(

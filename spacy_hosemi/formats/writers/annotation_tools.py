@@ -12,21 +12,15 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ..records import ExtractedRecord, Segmentation
 from .base import RecordFormat, WriterOptions
-from .json_records import rounded, to_json, write_list
+from .json_records import in_lines, in_list, rounded
 
 # What the labeling interface of Label Studio calls the labels and the text:
 # <Labels name="label" toName="text"/> <Text name="text" value="$text"/>.
 _FROM, _TO, _DATA = "label", "text", "text"
 
 
-def write_label_studio(
-    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
-) -> None:
-    """Writes a list of tasks with predictions, the best one first."""
-    write_list((_task(record, options) for record in records), file)
-
-
-def _task(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
+def _label_studio(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
+    """Returns a task with predictions, the best one first."""
     predictions = [_prediction(record.best, options.model)]
     for rank, other in enumerate(record.alternatives, start=2):
         name = options.alternative or f"{options.model} ({rank})"
@@ -91,16 +85,9 @@ def _prediction(segmentation: Segmentation, name: str) -> dict[str, Any]:
     return {"model_version": name, "score": score, "result": result}
 
 
-def write_prodigy(
-    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
-) -> None:
-    """Writes a task a line, with tokens: spans fit those, not the ones of the pipeline
-    that Prodigy is started with."""
-    for record in records:
-        file.write(to_json(_prodigy_task(record, options)) + "\n")
-
-
-def _prodigy_task(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
+def _prodigy(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
+    """Returns a task with tokens: spans fit those, not the ones of the pipeline that
+    Prodigy is started with."""
     tokens, first, last = [], {}, {}
     for i, (start, end, has_space) in enumerate(record.tokens):
         token = {"text": record.text[start:end], "start": start, "end": end}
@@ -121,16 +108,13 @@ def _prodigy_task(record: ExtractedRecord, options: WriterOptions) -> dict[str, 
     return {"text": record.text, "tokens": tokens, "spans": spans, "meta": meta}
 
 
-def write_doccano(
-    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
-) -> None:
-    """Writes an object a line for a project of sequence labeling. Its labels have no
-    place for scores: those stand beside them, in their order."""
-    for record in records:
-        labels = [[x.start, x.end, x.label] for x in record.best.fields]
-        scores = [rounded(x.confidence) for x in record.best.fields]
-        task = {"text": record.text, "label": labels, "span_scores": scores}
-        file.write(to_json({**task, **_meta(record, options)}) + "\n")
+def _doccano(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
+    """Returns an object for a project of sequence labeling. Its labels have no place
+    for scores: those stand beside them, in their order."""
+    labels = [[x.start, x.end, x.label] for x in record.best.fields]
+    scores = [rounded(x.confidence) for x in record.best.fields]
+    task = {"text": record.text, "label": labels, "span_scores": scores}
+    return {**task, **_meta(record, options)}
 
 
 # Characters that XML does not have, not even as a reference.
@@ -193,8 +177,10 @@ def _quoted(value: Any) -> str:
 
 _OF_TOOLS: dict[str, Any] = {"has_alternatives": True, "is_for_tools": True}
 FORMATS = (
-    RecordFormat("label-studio", write_label_studio, **_OF_TOOLS, is_one_document=True),
-    RecordFormat("prodigy", write_prodigy, **_OF_TOOLS, has_tokens=True),
-    RecordFormat("doccano", write_doccano, **_OF_TOOLS),
+    RecordFormat(
+        "label-studio", in_list(_label_studio), **_OF_TOOLS, is_one_document=True
+    ),
+    RecordFormat("prodigy", in_lines(_prodigy), **_OF_TOOLS, has_tokens=True),
+    RecordFormat("doccano", in_lines(_doccano), **_OF_TOOLS),
     RecordFormat("xml", write_xml, "tagged lines for a text editor", **_OF_TOOLS),
 )

@@ -24,12 +24,15 @@ class WriterOptions:
     alternative: str = ""  # its name, if there is one at most; empty: they have numbers
 
 
+RecordWriter = Callable[[Iterable[ExtractedRecord], IO[Any], WriterOptions], None]
+
+
 @dataclass(frozen=True)
 class RecordFormat:
     """Writes records in one format, as they come."""
 
     name: str  # as `--format` names it
-    write: Callable[[Iterable[ExtractedRecord], IO[Any], WriterOptions], None]
+    write: RecordWriter
     help: str = ""  # what the help of `parse` says beside the name
     has_alternatives: bool = False  # whether it has a place for them
     has_tokens: bool = False  # whether it wants them

@@ -1,13 +1,16 @@
-"""Records as JSON: one a line, or all of them in a list."""
+"""Records as JSON, and what writes JSON: an object a line, or all objects in a list."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any
 
 from ..records import ExtractedRecord, Segmentation
-from .base import RecordFormat, WriterOptions
+from .base import RecordFormat, RecordWriter, WriterOptions
+
+# Makes an object of a record; None: it is left out.
+ObjectMaker = Callable[[ExtractedRecord, WriterOptions], dict[str, Any] | None]
 
 # Digits of a probability.
 DIGITS = 6
@@ -23,31 +26,39 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def write_jsonl(
-    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
-) -> None:
-    """Writes an object a line; see `as_object`."""
-    for record in records:
-        file.write(to_json(as_object(record)) + "\n")
+def in_lines(make: ObjectMaker) -> RecordWriter:
+    """Returns what writes an object of each record on a line; None is left out."""
+
+    def write(
+        records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
+    ) -> None:
+        for record in records:
+            if (item := make(record, options)) is not None:
+                file.write(to_json(item) + "\n")
+
+    return write
 
 
-def write_json(
-    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
-) -> None:
-    """Writes a list of objects; see `as_object`."""
-    write_list(map(as_object, records), file)
+def in_list(make: ObjectMaker) -> RecordWriter:
+    """Returns what writes a JSON list with the object of each record on a line, as they
+    come; None is left out."""
+
+    def write(
+        records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
+    ) -> None:
+        before = "[\n"
+        for record in records:
+            if (item := make(record, options)) is not None:
+                file.write(before + to_json(item))
+                before = ",\n"
+        file.write("[]\n" if before == "[\n" else "\n]\n")
+
+    return write
 
 
-def write_list(objects: Iterable[Any], file: IO[Any]) -> None:
-    """Writes a JSON list with one object a line, as they come."""
-    before = "[\n"
-    for item in objects:
-        file.write(before + to_json(item))
-        before = ",\n"
-    file.write("[]\n" if before == "[\n" else "\n]\n")
-
-
-def as_object(record: ExtractedRecord) -> dict[str, Any]:
+def as_object(
+    record: ExtractedRecord, options: WriterOptions | None = None
+) -> dict[str, Any]:
     """Returns "line", "text", "record_confidence", "spans", each with "start", "end",
     "label", "value", "confidence"; "alternatives" if there are any; "is_unusual" if it
     is; "verdict" of the record or of each span, if something is promised. Where tokens
@@ -86,7 +97,8 @@ def _segmentation(
     return {"record_confidence": rounded(segmentation.confidence), "spans": spans}
 
 
+_WHOLE: dict[str, Any] = {"has_alternatives": True, "is_one_document": True}
 FORMATS = (
-    RecordFormat("jsonl", write_jsonl, has_alternatives=True),
-    RecordFormat("json", write_json, has_alternatives=True, is_one_document=True),
+    RecordFormat("jsonl", in_lines(as_object), has_alternatives=True),
+    RecordFormat("json", in_list(as_object), **_WHOLE),
 )

@@ -15,7 +15,7 @@ from ..records import ExtractedRecord
 from ..references.fields import PEOPLE, guess_kind, read_date, reference_of
 from ..references.names import Name, read_names
 from .base import RecordFormat, WriterOptions
-from .json_records import rounded, write_list
+from .json_records import in_list, rounded
 
 # What CSL calls a field of BibTeX.
 _CSL = dict(
@@ -125,18 +125,13 @@ def escape(value: str) -> str:
     return _LIGATURE.sub(r"\g<0>{}", value.translate(_ESCAPES))
 
 
-def write_csl(
-    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
-) -> None:
-    """Writes a list with an item for each record that has any field of a reference; its
-    id is "ref" and the number of the line. `custom`, which is not for styles, has what
-    it was made of. Raises ImportError: HS170 if a library is missing."""
+def _csl(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any] | None:
+    """Returns an item, whose id is "ref" and the number of the line; None if the record
+    has no field of a reference. `custom`, which is not for styles, has what it was made
+    of. Raises ImportError: HS170 if a library is missing."""
     check_libraries()
-    pairs = ((x, reference_of(x.best.fields, options.fields)) for x in records)
-    write_list((_csl_item(*pair) for pair in pairs if pair[1]), file)
-
-
-def _csl_item(record: ExtractedRecord, reference: dict[str, str]) -> dict[str, Any]:
+    if not (reference := reference_of(record.best.fields, options.fields)):
+        return None
     _, kind = guess_kind(reference)
     item: dict[str, Any] = {"id": f"ref{record.line}", "type": kind}
     confidence = rounded(record.best.confidence)
@@ -163,5 +158,5 @@ def _csl_name(name: Name) -> dict[str, str]:
 
 FORMATS = (
     RecordFormat("bib", write_bibtex, is_of_references=True),
-    RecordFormat("csl", write_csl, is_of_references=True, is_one_document=True),
+    RecordFormat("csl", in_list(_csl), is_of_references=True, is_one_document=True),
 )

@@ -25,22 +25,21 @@ SEPARATOR = " | "
 def write_csv(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Writes a row for each field; of a record without fields one with an empty
-    label."""
+    """Writes a row for each field, or one with an empty label for a record without
+    fields."""
     write_row = _row_writer(file, options.is_safe)
+    n_columns = len(COLUMNS) + options.has_verdicts
     if not options.continues:
-        write_row((*COLUMNS, VERDICT) if options.has_verdicts else COLUMNS)
+        write_row((*COLUMNS, VERDICT)[:n_columns])
     for record in records:
         confidence = _cell(record.best.confidence)
         before = record.line, record.text
         verdicts = record.verdicts or repeat(record.verdict)
         for x, verdict in zip(record.best.fields, verdicts):
-            here: tuple[Any, ...] = x.start, x.end, x.label, x.value
-            row = (*before, *here, _cell(x.confidence), confidence)
-            write_row((*row, verdict) if options.has_verdicts else row)
+            here = *x[:4], _cell(x.confidence), confidence, verdict
+            write_row((*before, *here)[:n_columns])
         if not record.best.fields:
-            row = (*before, "", "", "", "", "", confidence)
-            write_row((*row, record.verdict) if options.has_verdicts else row)
+            write_row((*before, *[""] * 5, confidence, record.verdict)[:n_columns])
 
 
 def write_table(
