@@ -127,14 +127,12 @@ class PartialNodes:
         agrees = blocked == 0
         same = ~is_outside & (stop[start] == end)
         agrees[same] = tree.share_way(candidates.node[same], right[start[same]])
+        columns = candidates.start, candidates.end, candidates.node
+        places = np.stack(columns, axis=1)
         for d, wrong in enumerate(self.wrong):
             here = slice(candidates.first[d], candidates.first[d + 1])
-            for i, j, v in wrong:
-                agrees[here] &= (
-                    (candidates.start[here] != i)
-                    | (candidates.end[here] != j)
-                    | (candidates.node[here] != v)
-                )
+            for place in wrong:
+                agrees[here] &= (places[here] != place).any(axis=1)
         return agrees
 
 

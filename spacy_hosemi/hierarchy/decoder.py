@@ -143,10 +143,9 @@ class LevelDecoder(Decoder):
             existing = read_existing(doc, self.options.name)
             for k in batch.rows(d):
                 instance = batch.instance(k)
-                corrections.append(
-                    batch.user_corrections.part(instance.start, instance.end)
-                )
-                part = existing and existing.part(instance.start, instance.end)
+                here = instance.start, instance.end
+                corrections.append(batch.user_corrections.part(*here))
+                part = existing and existing.part(*here)
                 entities.append(part and part.beside(corrections[-1]))
         weights, automaton = self.state.weights, self.state.schema.automaton
         potentials = [*batch.potentials]
@@ -186,16 +185,13 @@ class LevelDecoder(Decoder):
         required = []
         for existing, corrected, segments in zip(entities, corrections, best):
             spans = [*(existing.required if existing else ()), *corrected.required]
-            nodes = [(i, j, y, node_of(y)) for i, j, y in spans]
-            there = [(i, j, y, node) for i, j, y, node in nodes if node is not None]
-            at_top = self._projection.spans_at_top((i, j, y) for i, j, y, _ in there)
-            required.append(
-                [
-                    (i, j, node)
-                    for (i, j, _, node), (*_, y) in zip(there, at_top)
-                    if (i, j, index[y]) in segments
-                ]
-            )
+            places: list[Place] = []
+            for start, end, label in spans:
+                if (node := node_of(label)) is not None:
+                    ((*_, top),) = self._projection.spans_at_top([(start, end, label)])
+                    if (start, end, index[top]) in segments:
+                        places.append((start, end, node))
+            required.append(places)
         return required
 
     def _best(

@@ -236,9 +236,8 @@ class LevelVector:
         n_pairs = len(self.pairs.columns)
         n_all = n_pairs + int(self._learnt.sum())
         of_patterns = np.arange(n_pairs, n_all, dtype=np.int32)
-        self._steps.touched.append(
-            np.concatenate([self.pairs.slots(rows), of_patterns])
-        )
+        touched = np.concatenate([self.pairs.slots(rows), of_patterns])
+        self._steps.touched.append(touched)
         self._n_docs += n_docs
 
     def insert(self, at: NDArray[np.intp]) -> None:
@@ -253,9 +252,8 @@ class LevelVector:
             of_row, of_rest = step_shares(self.top.state, self._n_docs)
             l2 = self.top.l2
             of_features = row_values(self.top.state, l2) * of_row
-            self._steps.step(
-                self._by_weight(of_features, l2["pattern"] * of_rest), rate
-            )
+            penalties = self._by_weight(of_features, l2["pattern"] * of_rest)
+            self._steps.step(penalties, rate)
             self._n_docs = 0
             self._write()
 

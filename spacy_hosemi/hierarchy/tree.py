@@ -221,8 +221,16 @@ def make_tree_reader(
     def read() -> dict[str, str]:
         parents: dict[str, str] = {}
         with open(path, encoding="utf8", newline="") as lines:
-            for row in _rows(lines, path):
-                _note(*row, parents, second_parent)
+            for child, parent in _rows(lines, path):
+                first = parents.get(child)
+                if second_parent == "ignore":
+                    if first is None and child not in way_up(parent, parents):
+                        parents[child] = parent
+                elif first not in (None, parent):
+                    found = {"child": child, "found": first, "other": parent}
+                    raise ValueError(Errors.HS116.format(**found))
+                else:
+                    parents[child] = parent
         return parents
 
     return read
@@ -243,14 +251,3 @@ def _rows(lines: Iterable[str], path: str | Path) -> Iterator[tuple[str, str]]:
             raise ValueError(found) from None
         if row:
             yield row[0], row[1]
-
-
-def _note(child: str, parent: str, parents: dict[str, str], second_parent: str) -> None:
-    first = parents.get(child)
-    if second_parent == "ignore":
-        if first is None and child not in way_up(parent, parents):
-            parents[child] = parent
-    elif first not in (None, parent):
-        raise ValueError(Errors.HS116.format(child=child, found=first, other=parent))
-    else:
-        parents[child] = parent

@@ -184,9 +184,8 @@ class TreeTrainer(Trainer):
             for x in pairs:
                 x.check(n_rows, n_nodes)
             levels = [np.unique(tree.level[x.columns]).tolist() for x in pairs]
-            if len(pairs) != tree.n_levels - 1 or any(
-                of_pairs not in ([], [k]) for k, of_pairs in enumerate(levels, start=2)
-            ):
+            is_right = [x in ([], [k]) for k, x in enumerate(levels, start=2)]
+            if len(pairs) != tree.n_levels - 1 or not all(is_right):
                 raise ValueError(f"nodes of the levels {levels}")
         except ValueError as e:
             raise ValueError(Errors.HS064.format(found=f"label tree, {e}")) from None
@@ -237,11 +236,9 @@ class TreeTrainer(Trainer):
             else gold.segments
             for k, gold in enumerate(corpus.golds)
         ]
-        nodes = PartialNodes(
-            self._places(annotations),
-            [x.unknown() for x in annotations],
-            [self._projection.excluded(x.excluded) for x in annotations],
-        )
+        wrong = [self._projection.excluded(x.excluded) for x in annotations]
+        unknown = [x.unknown() for x in annotations]
+        nodes = PartialNodes(self._places(annotations), unknown, wrong)
         potentials = map(score, range(len(rows)))
         top = top_candidates(automaton, potentials, repeat(None), gold, threshold)
         args = top, self.weights.state.pattern, rows, nodes, self._settings

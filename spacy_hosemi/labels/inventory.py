@@ -140,9 +140,8 @@ def bigrams(names: Sequence[str]) -> list[tuple[str, str]]:
 def _may_follow(left: str, right: str, closed: bool) -> bool:
     """Says whether a tag (or ^, $) may follow another; closed: spans end with L or
     U."""
-    goes_on = right[:2] in ("I-", "L-")
     is_open = left[:2] in ("B-", "I-")
-    if goes_on:
+    if right[:2] in ("I-", "L-"):
         return is_open and left[2:] == right[2:]
     return not (closed and is_open)
 

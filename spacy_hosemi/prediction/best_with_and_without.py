@@ -22,15 +22,13 @@ def best_with(batch: Batch, k: int, span: Span) -> ScoredSegments:
     """Returns the most probable segmentation of an instance that has a span, if any is
     possible. In a label tree the name of an inner node stands for all labels below
     it."""
-    automaton, inventory = batch.source.automaton, batch.source.inventory
-    tokens, potentials = batch.tokens[k], batch.potentials[k]
-    limits = batch.constraints[k]
+    inventory, limits = batch.source.inventory, batch.constraints[k]
     on_tokens = inventory.on_tokens
     spans = before_trimming(span, batch.is_space(k)) if on_tokens else [span]
     best = NONE
     for variant in spans:
-        required = require([variant], inventory, limits, len(tokens))
-        scored = viterbi(automaton, potentials, required)
+        required = require([variant], inventory, limits, len(batch.tokens[k]))
+        scored = viterbi(batch.source.automaton, batch.potentials[k], required)
         # What is required may cross the starts of sentences, but this span may not.
         if scored[1] > best[1] and permits(limits, scored[0]):
             best = scored

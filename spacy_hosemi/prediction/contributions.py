@@ -120,32 +120,22 @@ def contributions(
 
 
 def _of_features(between: ScoreDifference) -> Iterator[Contribution]:
-    scoring = between.scoring
-    names, functions = scoring.state.names, scoring.state.extractor.features.functions
-    automaton = scoring.automaton
+    scoring, automaton = between.scoring, between.scoring.automaton
+    names, features = scoring.state.names, scoring.state.extractor.features
     columns = [*automaton.labels, *(" ".join(z) for z in automaton.observed)]
     for reads in _merged(_reads(between)):
-        first = reads[0]
-        role, _, name = names[first.row].partition(":")
+        row, _, start, end, _, _, value, _ = reads[0]
+        role, _, name = names[row].partition(":")
         weight = math.fsum(x.sign * x.weight for x in reads)
+        score = value * weight / scoring.temperature
         by_sign = {x.sign: columns[x.column] for x in reads}
-        is_listed = name.partition("=")[0] in functions.functions
-        place = name, role, first.start, first.end
-        evidence = None if is_listed else scoring.lists.find(*place)
-        yield Contribution(
-            kind="list" if evidence else "feature",
-            name=name,
-            score=first.value * weight / scoring.temperature,
-            value=first.value,
-            weight=weight,
-            role=role,
-            start=first.start,
-            end=first.end,
-            label=by_sign.get(1.0),
-            other=by_sign.get(-1.0),
-            source=evidence[0] if evidence else None,
-            entry=evidence[1] if evidence else None,
-        )
+        labels = by_sign.get(1.0), by_sign.get(-1.0)
+        is_listed = name.partition("=")[0] in features.functions.functions
+        place = role, start, end
+        evidence = None if is_listed else scoring.lists.find(name, *place)
+        kind = "list" if evidence else "feature"
+        part = kind, name, score, value, weight, *place, *labels
+        yield Contribution(*part, *(evidence or ()))
 
 
 def _reads(between: ScoreDifference) -> Iterator[_Read]:
@@ -214,31 +204,28 @@ def _merged(reads: Iterable[_Read]) -> Iterator[list[_Read]]:
 
 
 def _of_encoder(between: ScoreDifference) -> Iterator[Contribution]:
-    if (encoder := between.scoring.encoder) is not None:
-        for weight, place in _dense(between, encoder):
-            score = weight / between.scoring.temperature
-            yield Contribution("encoder", "tok2vec", score, 1.0, weight, **place)
+    scoring = between.scoring
+    for weight, place in _dense(between, scoring.encoder):
+        score = weight / scoring.temperature
+        yield Contribution("encoder", "tok2vec", score, 1.0, weight, **place)
 
 
 def _of_equal_words(between: ScoreDifference) -> Iterator[Contribution]:
     scoring = between.scoring
-    if scoring.alone is not None:
-        sums, parts = (
-            _dense(between, scores) for scores in (scoring.potentials, scoring.alone)
-        )
-        for (whole, place), (part, _) in zip(sums, parts):
-            score, name = whole - part, scoring.tokens[place["start"]].text
-            weight = score * scoring.temperature
-            yield Contribution("collective", name, score, 1.0, weight, **place)
+    sums, parts = _dense(between, scoring.potentials), _dense(between, scoring.alone)
+    for (part, place), (whole, _) in zip(parts, sums):
+        score, name = whole - part, scoring.tokens[place["start"]].text
+        weight = score * scoring.temperature
+        yield Contribution("collective", name, score, 1.0, weight, **place)
 
 
 def _dense(
-    between: ScoreDifference, scores: Potentials
+    between: ScoreDifference, scores: Potentials | None
 ) -> Iterator[tuple[float, _Place]]:
-    """Yields what the scores of each token in each role add to the difference, and
-    where."""
+    """Yields what the scores of each token in each role, if there are any, add to the
+    difference, and where."""
     names = between.scoring.automaton.labels
-    for role in ROLES:
+    for role in () if scores is None else ROLES:
         of_role, (first, second) = getattr(scores, role), between.columns(role)
         for k in np.flatnonzero(first != second).tolist():
             i, columns = between.start + k, (first[k], second[k])

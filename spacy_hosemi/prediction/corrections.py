@@ -60,8 +60,8 @@ def read_spans(
     may overlap. Raises as `read_corrections`."""
     if not isinstance(spans, Iterable):
         expected = "a list of spans, each a Span or (start, end, label) in tokens"
-        args = {"name": name, "found": shown(spans), "expected": expected}
-        raise TypeError(Errors.HS043.format(**args))
+        found = {"name": name, "found": shown(spans), "expected": expected}
+        raise TypeError(Errors.HS043.format(**found))
     read = {read_span(name, x, doc, inventory, labels, clean_text): 0 for x in spans}
     if name == "forbid":
         return [*read]

@@ -61,9 +61,8 @@ def entities_by_origin(
     predicted: list[SpanTriple] = []
     preset: list[SpanTriple] = []
     for start, end, label, first, last in _entities(doc):
-        is_predicted = any(
-            f"{first - low}:{last - low}:{label}" in spans for low, spans in records
-        )
+        keys = ((f"{first - low}:{last - low}:{label}", x) for low, x in records)
+        is_predicted = any(key in spans for key, spans in keys)
         (predicted if is_predicted else preset).append((start, end, label))
     return predicted, preset
 

@@ -44,10 +44,9 @@ def best_permitted(batch: Batch, k: int) -> list[Segment]:
     steps = StateTable(automaton)
     on_step, at_end = steps.weights(potentials.pattern)
     scores = _scores_of_groups(potentials, automaton)
-    if constraints is not None and constraints.allowed is not None:
-        is_allowed = np.asarray(constraints.allowed, bool)
-    else:
-        is_allowed = np.ones((n_tokens, automaton.n_labels), bool)
+    allowed = None if constraints is None else constraints.allowed
+    every = np.ones((n_tokens, automaton.n_labels), bool)
+    is_allowed = every if allowed is None else np.asarray(allowed, bool)
 
     def arcs(p: int, pairs: Ints) -> tuple[Ints, Floats]:
         """Returns where each tag at token p leads from each pair, -1: nowhere; and its
@@ -72,9 +71,9 @@ def best_permitted(batch: Batch, k: int) -> list[Segment]:
         at = np.searchsorted(reached[p + 1], to.clip(min=0)).clip(max=len(best) - 1)
         total = np.where(to < 0, -np.inf, score + best[at] if len(best) else -np.inf)
         chosen = total.argmax(axis=1)  # of equal ones the first
-        every = np.arange(len(chosen))
-        best = total[every, chosen]
-        choices.append((chosen, to[every, chosen]))
+        here = np.arange(len(chosen)), chosen
+        best = total[here]
+        choices.append((chosen, to[here]))
     if not len(best) or best[0] == -np.inf:
         return []
     tags, pair = [], 0

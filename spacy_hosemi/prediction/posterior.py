@@ -252,12 +252,11 @@ def tree_path_steps(
     paths: list[list[Path]] = []
     for k, of_row, some in zip(rows, spans, families):
         kept = {(i, j): name for i, j, name in batch.corrections[k].required}
-        paths.append(
-            [
-                tree.path(label, [*islice(probs, len(family))], kept.get((start, end)))
-                for (start, end, label), family in zip(of_row, some)
-            ]
-        )
+        of_spans = []
+        for (start, end, label), family in zip(of_row, some):
+            of_leaves = [*islice(probs, len(family))]
+            of_spans.append(tree.path(label, of_leaves, kept.get((start, end))))
+        paths.append(of_spans)
     return paths
 
 

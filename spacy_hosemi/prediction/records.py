@@ -102,7 +102,7 @@ def record_confidence(complete: Complete, doc: Doc) -> float | None:
     predicted all of the text, where its entities are no longer those that it predicted,
     and where it was not computed before the document was saved."""
     texts = find_records(doc) if doc.user_data else []
-    if not texts or not _is_covered(doc, texts):
+    if not texts or not _are_covering(texts, doc.text):
         return None
     shown = {span_key(ent) for ent in doc.ents}
     total = 1.0
@@ -132,14 +132,13 @@ def _read(complete: Complete, span: Span) -> tuple[str, Record | None]:
     return "", None
 
 
-def _is_covered(doc: Doc, texts: Sequence[TextRecords]) -> bool:
-    """Returns whether the records are about all of the text but whitespace."""
-    text, at = doc.text, 0
+def _are_covering(texts: Sequence[TextRecords], text: str) -> bool:
+    """Returns whether records are about all of a text but whitespace."""
+    at, rest = 0, ""
     for start, end in sorted((start, end) for start, end, _ in texts):
-        if text[at:start].strip():
-            return False
+        rest += text[at:start]
         at = end
-    return not text[at:].strip()
+    return not (rest + text[at:]).strip()
 
 
 def _moved(keys: Iterable[str], by: int) -> set[str]:

@@ -71,11 +71,9 @@ class ScoreDifference:
             (1.0, sorted({*first} - {*second}), sorted(columns[0] - columns[1])),
             (-1.0, sorted({*second} - {*first}), sorted(columns[1] - columns[0])),
         )
-        read = [
-            segment
-            for _, segments, completed in self.sides
-            for segment in (*segments, *(segment for segment, _ in completed))
-        ]
+        read: list[Segment] = []
+        for _, segments, completed in self.sides:
+            read += (*segments, *(segment for segment, _ in completed))
         self.start = min(start for start, _, _ in read)
         self.end = max(end for _, end, _ in read)
 
@@ -113,9 +111,8 @@ class ScoreDifference:
 
 def _n_common(first: Sequence[Segment], second: Sequence[Segment]) -> int:
     """Returns how many segments at their beginning are the same."""
-    return sum(
-        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second))
-    )
+    pairs = zip(first, second)
+    return len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
 
 
 def places(role: str, start: int, end: int, first: int) -> slice:
