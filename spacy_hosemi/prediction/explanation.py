@@ -71,7 +71,8 @@ class Explanation:
     changes: list[Change] = field(default_factory=list)
 
 
-# Is called with explanations and `total`, their number; yields the same explanations.
+# Is called with pairs of a span and its explanation, and `total`, their number; yields
+# the same pairs.
 Progress = Callable[..., Iterable[Any]]
 
 
@@ -111,7 +112,7 @@ def explain(
     probs = iter(posterior.confidences([*chain(*families)]))
     scorings = _scorings(decoder, doc, batch)
 
-    def explained() -> Iterator[Explanation]:
+    def explained() -> Iterator[tuple[Span, Explanation]]:
         for span, place, family in zip(unique, places, families):
             p = min(math.fsum(islice(probs, len(family))), 1.0)
             text, is_answer = doc[span[0] : span[1]].text, span in answer
@@ -123,10 +124,9 @@ def explain(
             if with_changes:
                 changes = counterfactuals(doc, posterior, span, explanation.instead)
                 explanation = replace(explanation, changes=changes)
-            yield explanation
+            yield span, explanation
 
-    made = progress(explained(), total=len(unique))
-    explanations = {span: explanation for explanation, span in zip(made, unique)}
+    explanations = dict(progress(explained(), total=len(unique)))
     return [explanations[span] for span in spans]
 
 

@@ -138,8 +138,8 @@ cdef class Tokens:
         return True
 
     cdef bint read(self, str text, tokenizer) except -1:
-        """Adds the tokens of any text; returns whether it has pieces only, see
-        `FieldTokenizer.read_pieces`."""
+        """Adds the tokens of any text of pieces with one space between them, and none
+        or one at the end; returns whether it is one."""
         cdef list pieces = text.split(" ")
         cdef Py_ssize_t last = len(pieces), first = self.n, at = 0, p, i
         cdef bint has_last = last > 1 and not pieces[last - 1]
@@ -164,8 +164,10 @@ cdef class Tokens:
 
 
 def read_texts(list texts, tokenizer):
-    """Reads texts that are pieces, see `FieldTokenizer.read_pieces`. Returns their
-    tokens, and the numbers of the other texts, which have none:
+    """Reads texts of pieces with one space between them, and none or one at the end, as
+    most texts are. Returns their tokens, and the numbers of the other texts, which have
+    none; so have all texts with new words in a memory zone that the tokenizer does not
+    know:
 
         orths, spaces (uint64 [n])  the number of each in the vocabulary; 1 if a space
                                     follows, else 0

@@ -26,7 +26,7 @@ from spacy.vocab import Vocab
 from ..errors import Errors
 from ..msgpack import read_msgpack
 from ..values import FLAG, Setting, read_all, shown
-from .pieces import SeenWords
+from .pieces import SeenWords, read_texts
 
 REGISTERED = "spacy_hosemi.FieldTokenizer.v1"
 
@@ -100,8 +100,8 @@ _SPACES = regex.compile(
 )
 _EXTENDED = regex.compile(_EXTENDING, regex.V1)
 
-# Of a piece, by token: its number in the vocabulary, whether a space follows if another
-# piece does, and how many characters it has.
+# For each token of a piece its number in the vocabulary, whether a space follows if
+# another piece does, and how many characters it has.
 Tokens = tuple[tuple[int, ...], tuple[bool, ...], tuple[int, ...]]
 
 
@@ -142,35 +142,25 @@ class FieldTokenizer:
         return partial(FieldTokenizer, **self.settings), (self.vocab,)
 
     def __call__(self, text: str) -> Doc:
-        """Tokenize a text.
-
-        text (str): Any text.
-        RETURNS (Doc): Whose text is this one.
-        RAISES (TypeError): HS154 no text.
-        """
+        """Tokenize a text; the text of the Doc is this one. Raises TypeError HS154 if
+        it is none."""
         if not isinstance(text, str):
             raise TypeError(Errors.HS154.format(found=type(text).__name__))
-        words, spaces = self.read_pieces(text) or self._read(text)
-        return Doc(self.vocab, words=words, spaces=spaces)  # type: ignore[arg-type]
+        words, spaces, *_, others = read_texts([text], self)
+        if others:
+            words, spaces = self._read(text)
+        else:
+            words, spaces = words.tolist(), spaces.tolist()
+        return Doc(self.vocab, words=words, spaces=spaces)
 
     def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:
-        """Tokenize a stream of texts.
-
-        texts (Iterable[str]): Any texts.
-        batch_size (int): Not needed; as other tokenizers have it.
-        YIELDS (Doc): In their order.
-        """
+        """Tokenize a stream of texts, in their order; `batch_size` is not needed."""
         for text in texts:
             yield self(text)
 
     def explain(self, text: str) -> list[tuple[str, str]]:
-        """What made each token of a text.
-
-        text (str): Any text.
-        RETURNS (List[Tuple[str, str]]): For each token that is no whitespace its kind,
-            "LETTERS", "DIGITS", "LETTERS_AND_DIGITS", "CHARACTER" or "INVISIBLE", and
-            its text.
-        """
+        """Returns for each token that is no whitespace its kind, "LETTERS", "DIGITS",
+        "LETTERS_AND_DIGITS", "CHARACTER" or "INVISIBLE", and its text."""
         return [
             (str(match.lastgroup), match.group())
             for piece in _SPACES.split(text)[::2]
@@ -186,27 +176,6 @@ class FieldTokenizer:
             yield
         finally:
             (self.cache, self._words), self._is_in_zone = before, False
-
-    def read_pieces(self, text: str) -> tuple[list[int], list[bool]] | None:
-        """Returns the tokens of a text of pieces with one space between them, and none
-        or one at the end, as most texts are: numbers in the vocabulary, and whether a
-        space follows. Returns None for other texts, and in a memory zone that it does
-        not know."""
-        has_last = text.endswith(" ")
-        pieces = (text[:-1] if has_last else text).split(" ")
-        if len(pieces) != len(text.split()):
-            return None
-        cache = self.cache
-        words: list[int] = []
-        spaces: list[bool] = []
-        for piece in pieces:
-            tokens = cache.get(piece) or self.cut(piece)
-            if tokens is None:
-                return None
-            words += tokens[0]
-            spaces += tokens[1]
-        spaces[-1] = has_last
-        return words, spaces
 
     @property
     def seen_words(self) -> SeenWords | None:
@@ -266,17 +235,14 @@ class FieldTokenizer:
     # state
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
-        """RETURNS (bytes): The settings, for `from_bytes`."""
+        """Returns the settings, for `from_bytes`."""
         data: bytes = srsly.msgpack_dumps(self.settings)
         return data
 
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Sequence[str] = ()
     ) -> FieldTokenizer:
-        """Take settings from `to_bytes`.
-
-        RAISES (ValueError): HS155 they are none.
-        """
+        """Take settings from `to_bytes`. Raises ValueError HS155 if they are none."""
         try:
             settings = read_msgpack(bytes_data)
         except Exception:
@@ -293,22 +259,16 @@ class FieldTokenizer:
     def from_disk(
         self, path: str | Path, *, exclude: Sequence[str] = ()
     ) -> FieldTokenizer:
-        """Take settings from a file of `to_disk`.
-
-        RAISES (ValueError): HS155 it has none.
-        """
+        """Take settings from a file of `to_disk`. Raises ValueError HS155 if it has
+        none."""
         return self.from_bytes(Path(path).read_bytes())
 
 
 def make_field_tokenizer(
     split_digits: bool = True,
 ) -> Callable[[Language], FieldTokenizer]:
-    """Registered as "spacy_hosemi.FieldTokenizer.v1" in `tokenizers`: see
-    `FieldTokenizer`.
-
-    split_digits (bool): Whether a token ends where letters and digits meet.
-    RETURNS (Callable): Makes the tokenizer of a pipeline.
-    """
+    """Registered as "spacy_hosemi.FieldTokenizer.v1" in `tokenizers`: returns what
+    makes the `FieldTokenizer` of a pipeline."""
 
     def make(nlp: Language) -> FieldTokenizer:
         return FieldTokenizer(nlp.vocab, split_digits=split_digits)

@@ -4,6 +4,7 @@ import hypothesis.strategies as st
 import pytest
 import spacy
 from hypothesis import given
+from spacy.tokens import Doc
 
 from spacy_hosemi import FieldTokenizer
 from spacy_hosemi.text.pieces import read_texts
@@ -30,15 +31,25 @@ def test_tokens_are_those_of_documents(texts, tokenizer):
     assert len(orths) == len(spaces) == len(starts) == len(ends) == first[-1]
     for k, text in enumerate(texts):
         some = slice(*first[k : k + 2])
-        if tokenizer.read_pieces(text) is None:
-            assert k in others and not len(orths[some])
+        if k in others:
+            assert not len(orths[some])
             continue
-        assert k not in others
-        doc = tokenizer(text)
+        # A fresh tokenizer, by another way.
+        doc = Doc(VOCAB, *FieldTokenizer(VOCAB, **tokenizer.settings)._read(text))
         assert orths[some].tolist() == doc.to_array("ORTH").tolist()
         assert spaces[some].tolist() == doc.to_array("SPACY").tolist()
         assert starts[some].tolist() == [token.idx for token in doc]
         assert ends[some].tolist() == [token.idx + len(token) for token in doc]
+
+
+@pytest.mark.parametrize("text", ["Ada", "Ada met 12 ", "Größe (1950;59)"])
+def test_most_texts_are_pieces(text):
+    assert read_texts([text], TOKENIZER)[-1] == []
+
+
+@pytest.mark.parametrize("text", ["", " ", "Ada  met", "Ada\n", " Ada", "Ada  "])
+def test_other_texts(text):
+    assert read_texts([text], TOKENIZER)[-1] == [0]
 
 
 def test_texts_that_fail_are_others():
