@@ -8,7 +8,7 @@ import pytest
 import spacy
 from hypothesis import given, settings
 from spacy.tokens import Doc, Span
-from spacy.training import Example
+from spacy.training import Example, biluo_tags_to_spans
 
 from spacy_hosemi.core import PatternAutomaton, Potentials, log_partition
 from spacy_hosemi.labels.alignment import out_of_reach, read_annotations
@@ -24,16 +24,8 @@ from ..helpers import as_problem, make_doc, make_examples
 NLP = spacy.blank("en")
 
 
-def read(predicted, reference):
+def read(example):
     """Spans, and the indices of missing tokens."""
-    (annotation,) = read_annotations([Example(predicted, reference)])
-    return [*annotation.required], np.flatnonzero(annotation.unknown()).tolist()
-
-
-def read_biluo(words, tags, predicted=None):
-    example = Example.from_dict(
-        make_doc(NLP, *(predicted or words)), {"words": words, "entities": tags}
-    )
     (annotation,) = read_annotations([example])
     return [*annotation.required], np.flatnonzero(annotation.unknown()).tolist()
 
@@ -43,67 +35,50 @@ def read_biluo(words, tags, predicted=None):
 
 def test_complete_annotation():
     (example,) = make_examples(NLP, ["[PER Ada Lovelace] met [PER Mary]."])
-    (annotation,) = read_annotations([example])
-    assert annotation.required == ((0, 2, "PER"), (3, 4, "PER"))
-    assert not annotation.unknown().any()
+    assert read(example) == ([(0, 2, "PER"), (3, 4, "PER")], [])
 
 
-def test_no_annotation_is_all_missing():
-    doc = make_doc(NLP, "Ada", "\n", "met")
-    assert read(doc, doc.copy()) == ([], [0, 1, 2])
-
-
-def test_no_entities_is_all_outside():
-    assert read_biluo(["Ada", "met"], ["O", "O"]) == ([], [])
-
-
-def test_missing_tokens():
-    tags = ["U-PER", "-", "O", "B-LOC", "L-LOC", "-"]
-    found = read_biluo(list("abcdef"), tags)
-    assert found == ([(0, 1, "PER"), (3, 5, "LOC")], [1, 5])
-
-
-def test_missing_tokens_of_set_ents():
+@pytest.mark.parametrize("default, missing", [("missing", [0, 2, 3]), ("outside", [])])
+def test_tokens_that_were_not_set(default, missing):
     reference = make_doc(NLP, *"abcd")
-    reference.set_ents([Span(reference, 1, 2, "A")], default="missing")
-    assert read(make_doc(NLP, *"abcd"), reference) == ([(1, 2, "A")], [0, 2, 3])
+    reference.set_ents([Span(reference, 1, 2, "A")], default=default)
+    found = read(Example(make_doc(NLP, *"abcd"), reference))
+    assert found == ([(1, 2, "A")], missing)
+    bare = make_doc(NLP, *"abcd")
+    assert read(Example(bare, bare.copy())) == ([], [0, 1, 2, 3])
 
 
 @pytest.mark.parametrize(
     "words, tags, predicted, spans, missing",
     [
+        ("a b", "O O", "a b", [], []),
+        ("a b c d e f", "U-A - O B-B L-B -", "a b c d e f",
+         [(0, 1, "A"), (3, 5, "B")], [1, 5]),
         # the tokens are cut differently, and yet the span is found
-        ("a b", ["B-A", "I-A"], "ab", [(0, 1, "A")], []),
-        ("ab c", ["B-A", "O"], "a b c", [(0, 2, "A")], []),
+        ("a b", "B-A L-A", "ab", [(0, 1, "A")], []),
+        ("ab c", "U-A O", "a b c", [(0, 2, "A")], []),
         # a span begins or ends within a token
-        ("a b c", ["O", "B-A", "O"], "ab c", [], [0]),
-        ("a b c", ["O", "B-A", "O"], "a bc", [], [1]),
-        ("a b c", ["B-A", "I-A", "O"], "a bc", [], [0, 1]),
-        ("a b c d", ["O", "B-A", "I-A", "O"], "a b cd", [], [1, 2]),
-        ("a b c", ["B-A", "B-B", "O"], "ab c", [], [0]),
+        ("a b c", "O U-A O", "ab c", [], [0]),
+        ("a b c", "O U-A O", "a bc", [], [1]),
+        ("a b c", "B-A L-A O", "a bc", [], [0, 1]),
+        ("a b c d", "O B-A L-A O", "a b cd", [], [1, 2]),
+        ("a b c", "U-A U-B O", "ab c", [], [0]),
         # outside tokens stay outside, however they are cut
-        ("a b c", ["O", "O", "B-A"], "ab c", [(1, 2, "A")], []),
-        ("ab c", ["O", "B-A"], "a b c", [(2, 3, "A")], []),
+        ("a b c", "O O U-A", "ab c", [(1, 2, "A")], []),
+        ("ab c", "O U-A", "a b c", [(2, 3, "A")], []),
+        # whitespace within a misaligned span, and beside missing tokens
+        ("a \n b c", "B-A I-A L-A O", "a \n bc", [], [0, 1, 2]),
+        ("a b \n c", "O - - -", "a b \n c", [], [1, 2, 3]),
     ],
-)
-def test_other_tokens(words, tags, predicted, spans, missing):
-    words, predicted = words.split(), predicted.split()
+)  # fmt: skip
+def test_tags_of_tokens(words, tags, predicted, spans, missing):
+    words, predicted = words.split(" "), predicted.split(" ")
     doc = Doc(NLP.vocab, words=predicted, spaces=[False] * len(predicted))
-    reference = Doc(NLP.vocab, words=words, spaces=[False] * len(words), ents=tags)
-    assert read(doc, reference) == (spans, missing)
-
-
-def test_whitespace_in_a_misaligned_span_is_not_outside():
-    words, predicted = ["a", "\n", "b", "c"], ["a", "\n", "bc"]
-    reference = Doc(NLP.vocab, words=words, spaces=[False] * 4)
-    reference.set_ents([Span(reference, 0, 3, "A")])
-    doc = Doc(NLP.vocab, words=predicted, spaces=[False] * 3)
-    assert read(doc, reference) == ([], [0, 1, 2])
-
-
-def test_missing_whitespace_stays_missing():
-    words = ["a", "b", "\n", "c"]
-    assert read_biluo(words, ["O", "-", "-", "-"]) == ([], [1, 2, 3])
+    reference = Doc(NLP.vocab, words=words, spaces=[False] * len(words))
+    tags = biluo_tags_to_spans(reference, tags.split()), tags.split()
+    unset = [reference[i : i + 1] for i, tag in enumerate(tags[1]) if tag == "-"]
+    reference.set_ents(tags[0], missing=unset)
+    assert read(Example(doc, reference)) == (spans, missing)
 
 
 def test_out_of_reach():
@@ -232,13 +207,6 @@ def test_no_limits():
 def test_unset_sentence_starts_are_no_limits():
     doc = make_doc(NLP, *"abcd", sent_starts=[True, None, None, False])
     assert borders_of(doc, LabelInventory(["A"])) is None
-
-
-def test_no_span_crosses_a_sentence_start():
-    inventory = LabelInventory(["A"])
-    borders = borders_of(sentences(0, 2), inventory)
-    found = to_constraints(PartialLabels(borders=borders), inventory, 4)
-    assert found.boundary.tolist() == [0, 0, 2, 0, 0]
 
 
 @pytest.mark.parametrize("encoding", ["segments", "BIO", "BILUO"])

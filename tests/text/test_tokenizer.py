@@ -289,5 +289,5 @@ def test_the_cache_is_limited(monkeypatch):
     monkeypatch.setattr(module, "_CACHE_SIZE", 3)
     tokenizer = FieldTokenizer(VOCAB)
     for k in range(10):
-        assert isinstance(tokenizer(f"wä{k} x{'ÿ' * 60}"), Doc)
+        tokenizer(f"wä{k} x{'ÿ' * 60}")
         assert 0 < len(tokenizer.cache) <= 3
