@@ -21,7 +21,7 @@ from spacy.tokens import Doc, Span
 
 from ..labels.inventory import Span as SpanTriple
 from .existing_entities import before_prediction
-from .posterior import Path, Posterior
+from .posterior import Posterior
 from .predictions import Predictions
 from .records import Record, confidence, find_span, label_path, record_confidence
 
@@ -108,30 +108,24 @@ CACHE = PosteriorCache()
 COMPONENTS: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
-def complete_spans(doc: Doc, name: str, record: Record) -> None:
-    """Stores each span's probability, if known, in the record of a component."""
+def _complete(doc: Doc, name: str, record: Record, *, whole: bool) -> None:
+    """Stores the probability of each span, or that of the whole segmentation, in the
+    record of a component, if it lacks that and it can be computed."""
+    if whole and record.get("whole") is not None:
+        return
     if (source := _posterior(doc, name, record)) is None:
         return
     spans, posterior = source
-    paths: list[Path | None] = posterior.paths([*spans.values()])
-    for key, path in zip(spans, paths):
-        if path is not None:
-            record["spans"][key] = path[-1][1]
-            if "paths" in record:
-                record["paths"][key] = path
+    if whole:
+        record["whole"] = posterior.whole(sorted(spans.values()))
+    else:
+        for key, path in zip(spans, posterior.paths([*spans.values()])):
+            if path is not None:
+                record["spans"][key] = path[-1][1]
+                if "paths" in record:
+                    record["paths"][key] = path
     if record.get("whole") is not None and None not in record["spans"].values():
         CACHE.drop(name, [doc])
-
-
-def complete_whole(doc: Doc, name: str, record: Record) -> None:
-    """Stores the probability of the whole segmentation, if a record lacks it."""
-    if record.get("whole") is not None:
-        return
-    if (source := _posterior(doc, name, record)) is not None:
-        spans, posterior = source
-        record["whole"] = posterior.whole(sorted(spans.values()))
-        if None not in record["spans"].values():
-            CACHE.drop(name, [doc])
 
 
 def _posterior(
@@ -155,10 +149,11 @@ def _posterior(
     return {key: span for key, span in spans.items() if span}, posterior
 
 
+_COMPLETE_SPANS, _COMPLETE_WHOLE = (partial(_complete, whole=x) for x in (False, True))
 _GETTERS: Any = (
-    (Span, "confidence", partial(confidence, complete_spans)),
-    (Span, "label_path", partial(label_path, complete_spans)),
-    (Doc, "record_confidence", partial(record_confidence, complete_whole)),
+    (Span, "confidence", partial(confidence, _COMPLETE_SPANS)),
+    (Span, "label_path", partial(label_path, _COMPLETE_SPANS)),
+    (Doc, "record_confidence", partial(record_confidence, _COMPLETE_WHOLE)),
 )
 
 
