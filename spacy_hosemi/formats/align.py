@@ -22,7 +22,7 @@ def occurrences(text: str, value: str) -> Iterator[tuple[int, int]]:
 
 
 class Aligner:
-    """The parts of one text that are not taken yet."""
+    """Places values in a text one after the other, each where no other one is."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -57,7 +57,8 @@ class Aligner:
 
 
 class Folded:
-    """A text in NFKC, without case, with single blanks; each place knows its origin."""
+    """A text in NFKC, without case, with single blanks, that knows where each place was
+    before."""
 
     def __init__(self, text: str) -> None:
         pieces = list(_fold(text))

@@ -25,7 +25,7 @@ _N_LOOKED_AT = 16
 
 
 class Line(NamedTuple):
-    """A line without its end."""
+    """One line of a file, without its end."""
 
     path: str
     line: int  # in the file, from 1

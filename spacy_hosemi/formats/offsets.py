@@ -35,7 +35,7 @@ N_ENOUGH = 20_000  # spans that are looked at
 
 @dataclass(frozen=True)
 class Offsets:
-    """How offsets are counted."""
+    """Says how offsets are counted, and brings them to characters."""
 
     ends: str = "exclusive"  # or "inclusive"
     unit: str = "characters"  # or another of UNITS; "crlf": a line end is one

@@ -12,7 +12,8 @@ DRIFT = "drift"
 
 
 class ExtractedField(NamedTuple):
-    """A stretch of a text that is a field, in characters, the end exclusive."""
+    """A part of a text that is a field; offsets are in characters, the end
+    exclusive."""
 
     start: int
     end: int
@@ -22,7 +23,7 @@ class ExtractedField(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """The fields of several texts, by what is known of each."""
+    """The fields of several texts as columns."""
 
     n_fields: list[int]  # of each text
     probabilities: list[float | None]  # of exactly these fields of each text
@@ -46,7 +47,7 @@ class WordToken(NamedTuple):
 
 @dataclass(frozen=True)
 class Segmentation:
-    """The fields of a text, one way."""
+    """One way to divide a text into fields."""
 
     fields: list[ExtractedField]  # from left to right; no two overlap
     confidence: float | None  # the probability of exactly these; None: unknown
@@ -54,7 +55,7 @@ class Segmentation:
 
 @dataclass(frozen=True)
 class ExtractedRecord:
-    """What was extracted from one line."""
+    """Holds what was extracted from one line."""
 
     line: int  # its number, from 1; 0: it has none
     text: str
@@ -76,8 +77,9 @@ class ExtractedRecord:
 
     @property
     def advice(self) -> str | None:
-        """What a person has to do, where a record has one place for that: its verdict,
-        or "review" with the labels of the fields to look at, such as "review: date"."""
+        """Returns what a person has to do, where a record has one place for that: its
+        verdict, or "review" with the labels of the fields to look at, such as "review:
+        date"."""
         if not self.verdicts:
             return self.verdict
         pairs = zip(self.best.fields, self.verdicts)

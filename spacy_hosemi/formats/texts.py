@@ -22,7 +22,7 @@ class LabeledSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class AnnotatedText:
-    """One text and its spans, and the line where it begins."""
+    """One text with its spans, from a line of a file."""
 
     text: str  # where only tokens are given, these joined by single spaces
     spans: tuple[LabeledSpan, ...]
@@ -50,8 +50,8 @@ class AnnotatedText:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something in a file that cannot be read, so that its text is left out; without a
-    line the whole file is meant. The message says what was found and expected."""
+    """Says what is wrong in a file, so that a text is left out; without a line the
+    whole file is meant. The message says what was found and expected."""
 
     path: str
     line: int | None
@@ -75,9 +75,9 @@ Found = AnnotatedText | Fault | Skipped
 
 @dataclass
 class Annotations:
-    """The content of files: texts without a fault, their spans in characters, and all
-    faults; how many files have each format; and how many records the annotators, or a
-    reader, have set aside, by reason."""
+    """Collects what files hold: texts without a fault, their spans in characters, and
+    all faults; counts the files of each format and the records that annotators, or a
+    reader, set aside."""
 
     texts: list[AnnotatedText] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)

@@ -10,7 +10,7 @@ from ..values import TEXT, Setting, integer, number, or_null, read_all
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The settings of SETTINGS."""
+    """Holds the settings of a label tree; SETTINGS says what each means."""
 
     separator: str | None
     threshold: float

@@ -85,7 +85,8 @@ class LevelWeights(Shim):
 
     @contextlib.contextmanager
     def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:
-        """With our key in `params`, the weights are their averages for a while."""
+        """Replaces the weights by their averages for a while, if `params` has the key
+        of this shim."""
         if (self.id, "hosemi") not in params:
             yield
             return

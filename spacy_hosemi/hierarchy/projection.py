@@ -151,5 +151,5 @@ def scored_tree(
 
 
 def has_levels(projection: Projection) -> TypeGuard[TreeProjection]:
-    """Whether there is a level below the top."""
+    """Says whether there is a level below the top."""
     return isinstance(projection, TreeProjection) and projection.tree.n_levels > 1

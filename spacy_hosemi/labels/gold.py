@@ -24,12 +24,12 @@ from .whitespace import check_ends
 
 @dataclass(frozen=True)
 class Gold:
-    """Has the gold of a document, made once for many steps of training.
+    """Holds the gold of a document, made once for many steps of training.
 
     segments (Optional[List[Segment]]): The segmentation, if all tokens are known.
     constraints (Optional[Constraints]): Otherwise what the segmentation must satisfy.
     n_known (int): The number of tokens with annotation and of excluded spans.
-    text (str): The begin of the document, for messages.
+    text (str): The beginning of the document, for messages.
     """
 
     segments: list[Segment] | None

@@ -80,7 +80,8 @@ class Contribution:
 
 
 class _Read(NamedTuple):
-    """A weight that one of the two segmentations reads; sign: 1.0 for the first."""
+    """A weight that one of the two segmentations reads; its sign is 1.0 for the first
+    one, else -1.0."""
 
     row: int
     role: str

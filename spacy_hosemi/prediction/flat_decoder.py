@@ -287,27 +287,24 @@ def path_confidence_steps(
     if batch.source.inventory.on_tokens:  # several segmentations may have these spans
         return (yield from confidence_steps(batch, rows, spans))
     # Nor has every segment its span beside existing entities.
-    is_free = [not (batch.existing[k] or batch.corrections[k]) for k in rows]
-    of_paths = [x if free else None for x, free in zip(answers, is_free)]
-    missing = [k for k in rows if is_free[k] and of_paths[k] is None]
-    if missing:
+    free = [k for k in rows if not (batch.existing[k] or batch.corrections[k])]
+    known = {k: answers[k] for k in free}
+    if missing := [k for k in free if answers[k] is None]:
         potentials = [batch.potentials[k] for k in missing]
         limits = [batch.constraints[k] for k in missing]
         args = potentials, [segments[k] for k in missing], limits
-        answers_of_missing = yield from path_steps(batch.source.automaton, *args)
-        for k, answer in zip(missing, answers_of_missing):
-            of_paths[k] = answer
-    probs: list[list[float]] = [[] for _ in rows]
-    for k, answer in enumerate(of_paths):
+        found = yield from path_steps(batch.source.automaton, *args)
+        known |= zip(missing, found)
+    probs: dict[int, list[float]] = {}
+    for k, answer in known.items():
         if answer is not None:
             _, of_row, score, log_z = answer
             batch.log_z[k], batch.log_prob[k] = log_z, min(score - log_z, 0.0)
             probs[k] = [min(p, 1.0) for p in of_row]
-    if rest := [k for k in rows if of_paths[k] is None]:
-        some = [spans[k] for k in rest]
-        for k, of_row in zip(rest, (yield from confidence_steps(batch, rest, some))):
-            probs[k] = of_row
-    return probs
+    if rest := [k for k in rows if k not in probs]:
+        of_rest = yield from confidence_steps(batch, rest, [spans[k] for k in rest])
+        probs |= zip(rest, of_rest)
+    return [probs[k] for k in rows]
 
 
 def joint_probability(batch: Batch, rows: range) -> float | None:

@@ -41,7 +41,7 @@ class SpanLimit:
 
 @dataclass(frozen=True)
 class Usual:
-    """How probable records or spans of the calibration data are.
+    """Says how probable records or spans of the calibration data are.
 
     limit (float): Their lower quartile.
     n_below, n (int): How many are less probable than that, and how many there are.

@@ -13,7 +13,7 @@ from ..texts import AnnotatedText, Fault, Found
 
 @dataclass(frozen=True)
 class ReaderSettings:
-    """Holds what a user may say of a file."""
+    """Holds what a user may say about a file."""
 
     text_key: str | None = None  # the key, column or element that holds a text
     fields: tuple[str, ...] = ()  # columns of a table that are fields; none: all others

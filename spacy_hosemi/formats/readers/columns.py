@@ -48,7 +48,7 @@ Block = tuple[list[Row], dict[str, str]]
 
 
 class ColumnLayout(NamedTuple):
-    """Where the words and tags of a file are."""
+    """Says in which columns of a file the words and tags are."""
 
     separator: re.Pattern[str]
     n: int  # how many columns most lines have

@@ -58,7 +58,7 @@ Scheme = tuple[str, Mapping[str, str]]
 
 
 class Row(NamedTuple):
-    """One token: its line, its word, its tag."""
+    """One token of a text: its line in the file, its word, its tag."""
 
     line: int
     word: str

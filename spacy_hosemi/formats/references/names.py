@@ -18,8 +18,8 @@ from ...text.clean import with_hyphens
 
 
 class Name(NamedTuple):
-    """One person, such as Beethoven, Ludwig, van and Jr, or an organization, literally,
-    with `family` alone."""
+    """One person, such as (Beethoven, Ludwig, van, Jr), or an organization, whose name
+    is `family` as it stands."""
 
     family: str
     given: str = ""

@@ -11,7 +11,7 @@ from ..records import ExtractedRecord
 
 @dataclass(frozen=True)
 class WriterOptions:
-    """Holds choices of a user."""
+    """Holds what a user chooses for a file of records."""
 
     model: str = "hosemi"  # the name and version of the pipeline
     # For each label the field of BibTeX that it is, see `references.fields`; labels
