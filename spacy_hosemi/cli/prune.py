@@ -86,5 +86,4 @@ def prune_cli(
         for x in strengths
     ]
     header = "left below features weights patterns states MB F1".split()
-    title = f"{pipe.name}, smaller and smaller"
-    print_table(title, ["", *header], cells, "lrrrrrrrr")
+    print_table(f"{pipe.name}, smaller and smaller", ["", *header], cells, "lrrrrrrrr")

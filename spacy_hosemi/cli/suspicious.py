@@ -125,8 +125,7 @@ def suspicious_cli(
             sides = [_spans(text, spans) for spans in (x.gold, x.instead)]
             cells.append((name, f"{x.evidence:.1f}", x.kind or "-", *sides))
         header = ("record", "evidence", "wrong", "gold", "more probable")
-        title = f"{len(shown):,} of {len(docs):,} records"
-        print_table(title, header, cells, "lrlll")
+        print_table(f"{len(shown):,} of {len(docs):,} records", header, cells, "lrlll")
         _print_counts(errors)
 
 

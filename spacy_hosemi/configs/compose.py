@@ -171,8 +171,7 @@ def merge(config: dict[str, Section], changes: dict[str, Section]) -> None:
 
 def _add_defaults(config: dict[str, Section], lang: str) -> None:
     """Adds spaCy's own keys, which `spacy debug` does not fill in."""
-    defaults = get_lang_class(lang).default_config.to_str(interpolate=False)
-    sections = parse(defaults)
+    sections = parse(get_lang_class(lang).default_config.to_str(interpolate=False))
     config[next(name for name in sections if name not in config)] = {"": DEFAULTS}
     for name, section in sections.items():
         ours = config.setdefault(name, {"": ""})

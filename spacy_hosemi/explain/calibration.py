@@ -242,8 +242,7 @@ def draw_calibration(path: str | Path, calibration: Calibration) -> None:
         _draw_reliability(left, calibration.reliability)
         _draw_thresholds(right, calibration)
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-        ending = Path(path).suffix.lower()
-        figure.savefig(path, dpi=150, metadata=metadata.get(ending))
+        figure.savefig(path, dpi=150, metadata=metadata.get(Path(path).suffix.lower()))
 
 
 def _draw_reliability(panel: Any, reliability: Sequence[Reliability]) -> None:

@@ -92,8 +92,7 @@ def guarantee_records(
     if chosen.threshold is None:
         raise _unkept(chosen, bound)
     numbers, usual = (chosen.n_tested, chosen.n_accepted), _usual_of(confidence)
-    guarantee = Guarantee(*bound, digest, *numbers, chosen.threshold, usual=usual)
-    return guarantee, chosen
+    return Guarantee(*bound, digest, *numbers, chosen.threshold, usual=usual), chosen
 
 
 def guarantee_spans(
@@ -121,8 +120,7 @@ def guarantee_spans(
     n_tested = sum(x.n_tested for x in chosen.values())
     n_accepted = sum(x.n_accepted for x in chosen.values())
     usual = _usual_of([p for x in results for p in x.confidence.values()])
-    args = *bound, digest, n_tested, n_accepted
-    return Guarantee(*args, None, limits, usual), chosen
+    return Guarantee(*bound, digest, n_tested, n_accepted, None, limits, usual), chosen
 
 
 def _usual_of(confidence: ArrayLike) -> Usual:

@@ -92,8 +92,7 @@ def seen_in(examples: Iterable[Example]) -> Seen:
         text = example.text
         words.update(words_of(text))
         for start, end, label in scored_entities(example)[1]:
-            n = len(words_of(text[start:end]))
-            longest[label] = max(longest.get(label, 0), n)
+            longest[label] = max(longest.get(label, 0), len(words_of(text[start:end])))
     return words, longest
 
 

@@ -197,8 +197,7 @@ class Page:
             likely = [x for x in spans_of_doc if x[0] not in predicted]
         likely.sort(key=lambda x: (-x[1], x[0]))
         explain = partial(pipe.explain, doc, changes=self._changes)
-        explanations = explain(progress=self._progress)
-        why = {(x.start, x.end, x.label): x for x in explanations}
+        why = {(x.start, x.end, x.label): x for x in explain(progress=self._progress)}
         why |= {span: explain(span) for span, _ in likely[:N_EXPLAINED]}
         cards = []
         for n, (span, probability) in enumerate([*predicted.items(), *likely], 1):

@@ -131,21 +131,18 @@ def find_features(
     _, largest = _sizes(weights, columns)
     rows = np.flatnonzero(_matching(weights, role, text))
     rows = rows[np.argsort(-largest[rows], kind="stable")[:top]]
-    by_row: list[list[tuple[float, str]]] = [[] for _ in rows]
+    by_row: list[dict[str, float]] = [{} for _ in rows]
     for name, of_column, values in columns:
         dense = np.zeros(len(weights.names))
         dense[of_column] = values
         for of_row, value in zip(by_row, dense[rows].tolist()):
             if value:
-                of_row.append((value, name))
-    return [
-        WeightRow(
-            weights.names[int(r)],
-            int(weights.counts[r]),
-            {name: value for value, name in sorted(of_row, key=lambda x: -x[0])},
-        )
-        for r, of_row in zip(rows, by_row)
-    ]
+                of_row[name] = value
+    found = []
+    for r, of_row in zip(rows.tolist(), by_row):
+        by_size = dict(sorted(of_row.items(), key=lambda x: -x[1]))
+        found.append(WeightRow(weights.names[r], int(weights.counts[r]), by_size))
+    return found
 
 
 def count_features(

@@ -120,11 +120,10 @@ def _left_out(part: CorpusPart) -> Iterator[Finding]:
             outside[words].append(place)
     rare = {x: where for x, where in outside.items() if len(where) < frequent[x]}
     n = sum(map(len, rare.values()))
-    ranked = sorted(rare, key=lambda x: (len(rare[x]) / frequent[x], x))
     examples = [
         f"{shown(' '.join(x))}: {frequent[x]} times a span, {len(rare[x])} not, as "
         f"in {rare[x][0]}"
-        for x in ranked
+        for x in sorted(rare, key=lambda x: (len(rare[x]) / frequent[x], x))
     ]
     text = (
         f"{count(n, 'time')} a text is in no span that is a span {OFTEN} times or "
@@ -203,10 +202,9 @@ def judge_duplicates(train: CorpusPart, dev: CorpusPart | None) -> Iterator[Find
             places[text].append(place)
     twice = {text: where for text, where in places.items() if len(where) > 1}
     n = sum(len(where) - 1 for where in twice.values())
-    ranked = sorted(twice, key=lambda text: -len(twice[text]))
     examples = [
         f"{len(twice[text]):,} times: {shown(text)} ({', '.join(twice[text][:2])})"
-        for text in ranked
+        for text in sorted(twice, key=lambda text: -len(twice[text]))
     ]
     text = (
         "{share} documents are in train already: they count more than others. Where a "

@@ -107,8 +107,7 @@ def choose_kind(
 
 def _order_of_config(kind: str) -> int:
     """Returns the max_order of what init writes."""
-    values = re.findall(r"^max_order = (\d+)$", make_config(kind), re.M)
-    return int(values[0])
+    return int(re.findall(r"^max_order = (\d+)$", make_config(kind), re.M)[0])
 
 
 def _kind(labels: list[str], profile: Profile) -> tuple[str, list[str]]:
@@ -146,8 +145,7 @@ def _matching(labels: list[str], kind: str) -> list[str]:
     by_word: dict[str, str] = {}
     for label in labels:
         parts = re.sub(r"([a-z])([A-Z])", r"\1 \2", label)
-        words = [*re.findall(r"[a-z]+", parts.lower()), label.lower()]
-        for word in words:
+        for word in [*re.findall(r"[a-z]+", parts.lower()), label.lower()]:
             if word in wanted:
                 by_word.setdefault(word, label)
     return [*dict.fromkeys(by_word.values())]

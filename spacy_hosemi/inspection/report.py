@@ -79,8 +79,7 @@ def inspect(
     ]
     is_floret = str(nlp.vocab.vectors.mode) == "floret"  # each word has a vector
     models = [pipe.model for pipe in components_of(nlp).values()]
-    reads_vectors = any(x.layers and knows_words(encoder_of(x)) for x in models)
-    if reads_vectors and not is_floret:
+    if any(x.layers and knows_words(encoder_of(x)) for x in models) and not is_floret:
         parts = [train] if dev is None else [train, dev]
         report.train.findings += judge_vectors(parts, nlp.vocab)
     if before is not None:

@@ -142,8 +142,7 @@ class SampleTrainings:
         return Sample(n_tokens, fits, read - began, preparing)
 
     def _read(self, content: bytes, vocab: Vocab) -> list[Example]:
-        docs = [*DocBin().from_bytes(content).get_docs(vocab)]
-        return as_examples(docs, self.nlp)
+        return as_examples([*DocBin().from_bytes(content).get_docs(vocab)], self.nlp)
 
     def predict(self, docs: Sequence[Doc]) -> float:
         """Returns CPU seconds for the entities of documents, after `train`."""
