@@ -5,7 +5,18 @@ from pathlib import Path
 import pytest
 from spacy.tokens import DocBin
 
-from ..helpers import make_nlp, make_trained, references
+from ..helpers import TRAIN, make_nlp, make_trained, references
+
+
+def save(path, marked=TRAIN, lang="en") -> Path:
+    """Returns a .spacy file with marked texts."""
+    DocBin(docs=references(marked, lang), store_user_data=True).to_disk(path)
+    return path
+
+
+@pytest.fixture
+def train(tmp_path) -> Path:
+    return save(tmp_path / "train.spacy")
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +37,4 @@ def untrained(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def dev(tmp_path_factory) -> Path:
     """A .spacy file with the documents that the pipeline was trained on."""
-    path = tmp_path_factory.mktemp("dev") / "dev.spacy"
-    DocBin(docs=references()).to_disk(path)
-    return path
+    return save(tmp_path_factory.mktemp("dev") / "dev.spacy")

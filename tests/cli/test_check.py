@@ -13,7 +13,8 @@ from spacy_hosemi.configs import make_config
 from spacy_hosemi.inspection import costs
 
 from ..conftest import ROOT
-from ..helpers import CHINESE, TRAIN, count_encoded, hosemi, references, write_config
+from ..helpers import CHINESE, TRAIN, count_encoded, hosemi, write_config
+from .conftest import save
 
 
 def check(*args, quick=True, **more):
@@ -22,16 +23,6 @@ def check(*args, quick=True, **more):
 
 def as_json(*args, **more) -> dict:
     return json.loads(check(*args, "--json", **more).stdout)
-
-
-def save(path, marked=TRAIN, lang="en"):
-    DocBin(docs=references(marked, lang), store_user_data=True).to_disk(path)
-    return path
-
-
-@pytest.fixture
-def train(tmp_path):
-    return save(tmp_path / "train.spacy")
 
 
 DEV = ("[PER Ada] was in [LOC Rome].",)

@@ -7,7 +7,6 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
-from spacy.tokens import DocBin
 from spacy.util import load_config, load_model_from_config
 
 from spacy_hosemi.component.judging import HeldOut
@@ -18,18 +17,9 @@ from spacy_hosemi.tuning import search
 from spacy_hosemi.tuning.candidates import candidates
 
 from ..helpers import TRAIN, count_encoded, hit_ctrl_c, hosemi, references, write_config
+from .conftest import save
 
 tune = partial(hosemi, "tune")
-
-
-def save(path, marked=TRAIN):
-    DocBin(docs=references(marked)).to_disk(path)
-    return path
-
-
-@pytest.fixture
-def train(tmp_path):
-    return save(tmp_path / "train.spacy")
 
 
 @pytest.fixture
