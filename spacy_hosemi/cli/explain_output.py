@@ -26,33 +26,20 @@ def to_json(
     doc: Doc, line: Line, explanations: Sequence[Explanation], has_changes: bool
 ) -> dict[str, Any]:
     """Returns a text and its explanations, with places in characters, too."""
-    reports = []
-    for explanation in explanations:
-        report = _with_characters(doc, asdict(explanation))
-        parts = report["contributions"]
-        report["contributions"] = [_with_characters(doc, part) for part in parts]
-        reports.append(report if has_changes else {**report, "changes": None})
+
+    def characters(start: int | None, end: int | None) -> tuple[int | None, int | None]:
+        span = doc[start:end]
+        return (None, None) if start is None else (span.start_char, span.end_char)
+
+    reports = [asdict(x) for x in explanations]
+    for report in reports:
+        for x in (report, *report["contributions"]):
+            x["start_char"], x["end_char"] = characters(x["start"], x["end"])
+        for name in ("spans", "instead"):
+            spans = [[*characters(i, j), label] for i, j, label in report[name]]
+            report[f"{name}_char"] = spans
+        report["changes"] = report["changes"] if has_changes else None
     return {"text": line.text, "line": line.line or None, "explanations": reports}
-
-
-def _with_characters(doc: Doc, report: dict[str, Any]) -> dict[str, Any]:
-    """Returns the same, with characters after each place that is in tokens."""
-    both: dict[str, Any] = {}
-    for name, value in report.items():
-        both[name] = value
-        if name == "end":
-            start, end = report["start"], report["end"]
-            place = (None, None) if start is None else _characters(doc, start, end)
-            both["start_char"], both["end_char"] = place
-        elif name in ("spans", "instead"):
-            spans = [[*_characters(doc, i, j), label] for i, j, label in value]
-            both[f"{name}_char"] = spans
-    return both
-
-
-def _characters(doc: Doc, start: int, end: int) -> tuple[int, int]:
-    span = doc[start:end]
-    return span.start_char, span.end_char
 
 
 def print_explanations(
