@@ -66,10 +66,10 @@ def integer(least: int = 0, most: int = MANY) -> Kind:
 
 
 def number(
-    least: float | None = None,
-    most: float | None = None,
-    above: float | None = None,
-    below: float | None = None,
+    least: float = -math.inf,
+    most: float = math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
 ) -> Kind:
     """Returns the kind: a finite number within limits."""
 
@@ -80,21 +80,14 @@ def number(
             x = float(value)
         except OverflowError:
             raise Unfit from None
-        is_within = (
-            math.isfinite(x)
-            and (least is None or x >= least)
-            and (above is None or x > above)
-            and (most is None or x <= most)
-            and (below is None or x < below)
-        )
-        if not is_within:
+        if not (least <= x <= most and above < x < below):
             raise Unfit
         return x
 
-    if least is not None and most is not None:
+    if math.isfinite(least) and math.isfinite(most):
         return Kind(f"a number from {least:g} to {most:g}", read)
     limits = {"at least": least, "above": above, "at most": most, "below": below}
-    texts = [f"{word} {x:g}" for word, x in limits.items() if x is not None]
+    texts = [f"{word} {x:g}" for word, x in limits.items() if math.isfinite(x)]
     return Kind(f"a number {' and '.join(texts)}".strip(), read)
 
 

@@ -148,7 +148,7 @@ def mistakes_of(result: DocumentResult, document: int = 0) -> Iterator[Mistake]:
         if group and span[0] >= reach:
             yield _mistake(group, result, document)
             group = []
-        reach = span[1] if not group else max(reach, span[1])
+        reach = max(reach, span[1])
         group.append(span)
     if group:
         yield _mistake(group, result, document)
