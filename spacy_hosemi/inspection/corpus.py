@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,12 +50,6 @@ class CorpusPart:
 
     def __iter__(self) -> Iterator[tuple[str, Doc]]:
         return zip(self.places, self.docs)
-
-    def rename(self, path: str, name: str) -> None:
-        """Lets places and faults name a file otherwise than by its path."""
-        self.name, old = name, Path(path).name
-        self.places = [name + place.removeprefix(old) for place in self.places]
-        self.faults = [replace(x, path=name) for x in self.faults]
 
     def __len__(self) -> int:
         return len(self.docs)
@@ -117,9 +112,10 @@ def read_part(
     part = (
         _read_binary(files, nlp) if files else _read_texts(path, nlp, encoding, group)
     )
-    part.name = path
-    if name is not None:  # of a copy, which goes
-        part.rename(path, name)
+    part.name = name or path
+    if name is not None:  # the path is that of a copy, which goes
+        part.places = [name + x.removeprefix(where.name) for x in part.places]
+        part.faults = [replace(x, path=name) for x in part.faults]
     if not part.docs:
         found = str(part.faults[0]) if part.faults else "it is empty"
         raise ValueError(Errors.HS251.format(path=part.name, found=found))
@@ -163,6 +159,12 @@ def trainable(docs: Sequence[Doc], nlp: Language) -> list[Doc]:
         if len(doc.ents) == len(labels.required)
         and all(ent.text == ent.text.strip() for ent in doc.ents)
     ]
+
+
+def first_documents(docs: Sequence[Doc], n_tokens: float) -> list[Doc]:
+    """Returns the first documents that have `n_tokens` together, or all."""
+    n_before = accumulate(map(len, docs), initial=0)
+    return [doc for doc, n in zip(docs, n_before) if n < n_tokens]
 
 
 def in_spans(doc: Doc) -> np.ndarray:

@@ -111,8 +111,8 @@ def train(
         examples = as_examples(docs, nlp)
         block = settings_of(nlp, name)
         block.pop("dev", None)
-        fit = plain_fit(block.pop("fit")) if fit is None else fit
-        block.pop("fit", None)
+        fit_of_config = block.pop("fit")
+        fit = plain_fit(fit_of_config) if fit is None else fit
         settings: dict[str, Any] = registry.resolve(block)
         if labels is not None:
             settings["labels"] = labels

@@ -24,7 +24,7 @@ from ..component.pipe import HighOrderSemiCRF
 from ..model.tok2vec import encoder_of, set_output, vectors_of
 from ..training import lbfgs
 from ..training.feature_selection import count_features
-from .corpus import as_examples
+from .corpus import as_examples, first_documents
 from .pipelines import plain_fit, settings_of
 
 # Iterations until L-BFGS has all the vectors that it keeps; of a short training.
@@ -118,14 +118,8 @@ class SampleTrainings:
         return [example.predicted for example in as_examples(docs, self.nlp)]
 
     def sample(self, n_tokens: float) -> list[Doc]:
-        """Returns the first documents that have `n_tokens` together, or all."""
-        docs, n = [], 0
-        for doc in self.order:
-            if n >= n_tokens:
-                break
-            docs.append(doc)
-            n += len(doc)
-        return docs
+        """See `first_documents`."""
+        return first_documents(self.order, n_tokens)
 
     def train(self, docs: Sequence[Doc], is_short: bool = False) -> Sample:
         """Returns what a training took; a short one has a few iterations."""

@@ -15,7 +15,7 @@ from ..component.judging import error_of_scores
 from ..component.penalty_search import PATH, SURE, PenaltySearch, Trial
 from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
-from ..inspection.corpus import trainable
+from ..inspection.corpus import first_documents, trainable
 from ..inspection.pipelines import settings_of, train
 from ..training.lbfgs import make_lbfgs
 from .candidates import Changes, candidates
@@ -85,11 +85,7 @@ class Search:
             raise ValueError(Errors.HS331.format(found=n, expected=MIN_DOCUMENTS))
         docs = [doc for doc in trainable(docs, nlp) if len(doc)]
         random.Random(seed).shuffle(docs)
-        self.n_documents, self.docs, n_tokens = len(docs), [], 0
-        for doc in docs:
-            if n_tokens < MAX_TOKENS:
-                self.docs.append(doc)
-                n_tokens += len(doc)
+        self.n_documents, self.docs = len(docs), first_documents(docs, MAX_TOKENS)
         self.candidates = candidates(self._config, pipe.name, kind)
         self.results: list[CandidateResult] = []
 
