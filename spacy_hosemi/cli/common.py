@@ -288,14 +288,13 @@ def print_table(
     typer.secho(f"\n{f' {clean(title)} ':=^80}", bold=True, color=colour())
     if rows:
         columns: Any = list(aligns)
-        cells = [[clean(_shown(cell)) for cell in row] for row in rows]
+        cells = [
+            [clean(f"{x:,}" if isinstance(x, int) else str(x)) for x in row]
+            for row in rows
+        ]
         print(table(cells, header, divider=True, aligns=columns, max_col=60))
     else:
         print("\nnothing")
-
-
-def _shown(cell: Any) -> str:
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
 def readers_of(

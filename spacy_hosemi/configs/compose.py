@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -183,13 +183,10 @@ def _add_defaults(config: dict[str, Section], lang: str) -> None:
 
 def _insert(config: dict[str, Section], name: str) -> None:
     """Inserts an empty section behind the last of those whose names are most alike."""
-
-    def n_shared(other: str) -> int:
-        pairs = zip(name.split("."), other.split("."))
-        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
     items = list(config.items())
-    after = max(range(len(items)), key=lambda k: (n_shared(items[k][0]), k))
+    names = [(name.split("."), other.split(".")) for other in config]
+    n_shared = [len(commonprefix(pair)) for pair in names]
+    after = max(range(len(items)), key=lambda k: (n_shared[k], k))
     items.insert(after + 1, (name, {"": ""}))
     config.clear()
     config.update(items)
