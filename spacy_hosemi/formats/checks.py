@@ -69,15 +69,10 @@ def add_checked(
         annotations.n_shorter += len(spans) - len(spans := _longest(spans))
     faults += _overlaps(text, spans)
     right = {span[:3] for span in spans}
-    faults += [
-        text.fault(
-            f"the span {_described(text, span)} is accepted and rejected; expected one "
-            "of both",
-            span.line,
-        )
-        for span in wrong
-        if span[:3] in right
-    ]
+    for span in wrong:
+        if span[:3] in right:
+            what = f"the span {_described(text, span)} is accepted and rejected"
+            faults.append(text.fault(f"{what}; expected one of both", span.line))
     annotations.faults += [*faults, *lost, *doubled]
     if not faults and (spans or wrong or not lost):
         judged: dict[str, Any] = {"spans": tuple(spans), "wrong": tuple(wrong)}

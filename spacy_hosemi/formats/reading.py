@@ -26,18 +26,13 @@ def read_annotations(
     shift: int | None = None,
     overlaps: str = "fault",
 ) -> Annotations:
-    """Read annotated texts from a file, a folder, or standard input ("-").
-
-    path (Union[str, Path]): Where they are.
-    format (str): The name of a reader, or "auto": by content.
-    settings (Optional[ReaderSettings]): What is to be known of the files.
-    ends, unit, shift: How offsets count, as `Offsets`; where none of them is given, the
-        offsets of a file that fit much better otherwise are a fault.
-    overlaps (str): "fault", or "longest": of spans that overlap the longest are read.
-    RETURNS (Annotations): All that could be read, and all faults.
-    RAISES (ValueError): HS160 to HS165, HS305, HS325, HS372, HS374 to HS377: nothing
-        can be read so. Of several files, one that cannot is a fault.
-    """
+    """Returns what can be read from a file, a folder, or standard input ("-"), and all
+    faults. `format` is the name of a reader, or "auto": by content. `ends`, `unit` and
+    `shift` say how offsets count, as `Offsets`; if none of them is given, the offsets
+    of a file that fit much better otherwise are a fault. `overlaps` is "fault", or
+    "longest": of spans that overlap the longest are read. Raises ValueError if nothing
+    can be read so: HS160 to HS165, HS305, HS325, HS372, HS374 to HS377; of several
+    files, one that cannot is a fault."""
     settings = settings or ReaderSettings()
     is_asked = (ends, unit, shift) != (None, None, None)
     offsets = Offsets(ends or "exclusive", unit or "characters", shift or 0)

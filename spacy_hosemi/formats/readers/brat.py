@@ -24,9 +24,8 @@ def _recognizes(source: SourceText) -> bool:
     lines = source.text.split("\n")[:50]
     if Path(source.path).suffix == ".ann":
         return True
-    return any(BOUND.match(x) and len(x.split("\t")) >= 2 for x in lines) and all(
-        BOUND.match(x) or OTHER.match(x) or not x.strip() for x in lines
-    )
+    known = [BOUND.match(x) or OTHER.match(x) or not x.strip() for x in lines]
+    return all(known) and any(BOUND.match(x) and "\t" in x for x in lines)
 
 
 def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:

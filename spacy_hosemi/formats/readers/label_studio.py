@@ -71,9 +71,7 @@ def _read(
         raise ValueError(f"regions are of several texts, {found}; expected one text")
     key = settings.text_key or _text_key(data, regions)
     meta = {**meta_of(record, "data", *ANNOTATIONS), **meta_of(data, key)}
-    text = string_of(data, key)
-    spans = tuple(_span(region, line, text) for region in regions)
-    yield AnnotatedText(text, spans, path, line, meta=meta)
+    yield _text(string_of(data, key), regions, path, line, meta)
 
 
 def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped]]:
@@ -144,10 +142,14 @@ def _from_minimal(record: dict[str, Any], line: int, path: str, key: str) -> Fou
             f'expected a task with "data" and "annotations", or one of JSON-MIN; its '
             f"keys are {keys}"
         )
-    text = string_of(record, key)
-    controls = _controls_of(record)
+    text, controls = string_of(record, key), _controls_of(record)
     regions = [region for control in controls for region in record[control]]
-    meta = meta_of(record, key, *controls)
+    return _text(text, regions, path, line, meta_of(record, key, *controls))
+
+
+def _text(
+    text: str, regions: list[Any], path: str, line: int, meta: dict[str, Any]
+) -> AnnotatedText:
     spans = tuple(_span(region, line, text) for region in regions)
     return AnnotatedText(text, spans, path, line, meta=meta)
 

@@ -74,10 +74,8 @@ def _text(value: Any, line: int, path: str, key: str) -> AnnotatedText:
         value = {key: value[0], **more}
     name = next((x for x in KEYS if isinstance(value, dict) and x in value), None)
     if name is None:
-        expected = (
-            '[text, {"entities": [..]}], [text, [[start, end, label]]], or an object '
-            'with "text" and "ents"'
-        )
+        pairs = '[text, {"entities": [..]}], [text, [[start, end, label]]]'
+        expected = f'{pairs}, or an object with "text" and "ents"'
         raise ValueError(f"expected {expected}, found {shown(value)}")
     groups = value.get("spans")
     if not value[name] and isinstance(groups, dict) and any(groups.values()):

@@ -65,22 +65,12 @@ def _in_words(best: Segmentation, other: Segmentation) -> str:
 
 
 def _prediction(segmentation: Segmentation, name: str) -> dict[str, Any]:
-    result = [
-        {
-            "id": f"{x.start}-{x.end}",
-            "from_name": _FROM,
-            "to_name": _TO,
-            "type": "labels",
-            "value": {
-                "start": x.start,
-                "end": x.end,
-                "text": x.value,
-                "labels": [x.label],
-            },
-            "score": rounded(x.confidence),
-        }
-        for x in segmentation.fields
-    ]
+    kind = {"from_name": _FROM, "to_name": _TO, "type": "labels"}
+    result = []
+    for start, end, label, text, confidence in segmentation.fields:
+        value = {"start": start, "end": end, "text": text, "labels": [label]}
+        region = {"id": f"{start}-{end}", **kind, "value": value}
+        result.append({**region, "score": rounded(confidence)})
     score = rounded(segmentation.confidence)
     return {"model_version": name, "score": score, "result": result}
 
@@ -93,17 +83,12 @@ def _prodigy(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
         token = {"text": record.text[start:end], "start": start, "end": end}
         tokens.append({**token, "id": i, "ws": has_space})
         first[start] = last[end] = i
-    spans = [
-        {
-            "start": x.start,
-            "end": x.end,
-            "label": x.label,
-            "token_start": first[x.start],
-            "token_end": last[x.end],  # inclusive, as Prodigy has it
-            "score": rounded(x.confidence),
-        }
-        for x in record.best.fields
-    ]
+    spans = []
+    for start, end, label, _, confidence in record.best.fields:
+        # Both inclusive, as Prodigy has them.
+        ends = {"token_start": first[start], "token_end": last[end]}
+        span = {"start": start, "end": end, "label": label, **ends}
+        spans.append({**span, "score": rounded(confidence)})
     meta = _meta(record, options)
     return {"text": record.text, "tokens": tokens, "spans": spans, "meta": meta}
 

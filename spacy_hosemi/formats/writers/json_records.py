@@ -85,15 +85,12 @@ def _segmentation(
     segmentation: Segmentation, borders: Mapping[int, int]
 ) -> dict[str, Any]:
     """Returns an object; borders: the places in tokens of offsets, if these count."""
-    spans = [
-        {
-            **field._asdict(),
-            "start": borders.get(field.start, field.start),
-            "end": borders.get(field.end, field.end),
-            "confidence": rounded(field.confidence),
-        }
-        for field in segmentation.fields
-    ]
+    spans = []
+    for field in segmentation.fields:
+        start, end = (borders.get(at, at) for at in field[:2])
+        confidence = rounded(field.confidence)
+        moved = field._replace(start=start, end=end, confidence=confidence)
+        spans.append(moved._asdict())
     return {"record_confidence": rounded(segmentation.confidence), "spans": spans}
 
 
