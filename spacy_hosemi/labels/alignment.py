@@ -289,9 +289,12 @@ def make_training_spans(
     labels: list[str] | None = None,
 ) -> Callable[[Iterable[Example]], Iterator[tuple[str, Doc]]]:
     """Registered as "spacy_hosemi.training_spans.v1" in `readers`: makes a gazetteer of
-    the spans of the training data, of those with some labels, or of all. Returns what
-    yields, from the training examples, the text and document of each span. In training
-    an entry is not found in its own document, where it would always be right."""
+    the spans of the training data. Returns what yields, from the training examples, the
+    text and document of each span. In training an entry is not found in its own
+    document, where it would always be right. The reference of the config quotes:
+
+    labels (Optional[List[str]]): Only spans with these labels; null: all spans.
+    """
 
     def read(examples: Iterable[Example]) -> Iterator[tuple[str, Doc]]:
         for example in examples:

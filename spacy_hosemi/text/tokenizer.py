@@ -268,7 +268,10 @@ def make_field_tokenizer(
     split_digits: bool = True,
 ) -> Callable[[Language], FieldTokenizer]:
     """Registered as "spacy_hosemi.FieldTokenizer.v1" in `tokenizers`: returns what
-    makes the `FieldTokenizer` of a pipeline."""
+    makes the `FieldTokenizer` of a pipeline. The reference of the config quotes:
+
+    split_digits (bool): Whether a token ends where letters and digits meet.
+    """
 
     def make(nlp: Language) -> FieldTokenizer:
         return FieldTokenizer(nlp.vocab, split_digits=split_digits)
