@@ -59,12 +59,9 @@ def make_hierarchy(
     l2_growth: float = 1.0,
     exact_up_to: int = 140,
 ) -> Hierarchy:
-    """Registered as "spacy_hosemi.hierarchy.v1" in `misc`.
-
-    separator, threshold, l2_growth, exact_up_to: See SETTINGS.
-    RETURNS (Hierarchy): For the key "hierarchy" of the component.
-    RAISES (ValueError): HS043 a number is out of range; HS118 the separator is empty.
-    """
+    """Registered as "spacy_hosemi.hierarchy.v1" in `misc`: returns the settings of a
+    label tree, see SETTINGS, for the key "hierarchy" of the component. Raises
+    ValueError: HS043 a number is out of range; HS118 the separator is empty."""
     if separator == "":
         text = Errors.HS118.format(expected="a separator or null", found="it is empty")
         raise ValueError(text)
