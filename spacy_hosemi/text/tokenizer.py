@@ -267,10 +267,11 @@ class FieldTokenizer:
 def make_field_tokenizer(
     split_digits: bool = True,
 ) -> Callable[[Language], FieldTokenizer]:
-    """Registered as "spacy_hosemi.FieldTokenizer.v1" in `tokenizers`: returns what
-    makes the `FieldTokenizer` of a pipeline. The reference of the config quotes:
+    """Registered as "spacy_hosemi.FieldTokenizer.v1" in `tokenizers`: see
+    `FieldTokenizer`.
 
     split_digits (bool): Whether a token ends where letters and digits meet.
+    RETURNS (Callable): Makes the tokenizer of a pipeline.
     """
 
     def make(nlp: Language) -> FieldTokenizer:
