@@ -1,4 +1,4 @@
-"""Extraction into tables of Arrow."""
+"""Extracts spans into tables of Arrow."""
 
 from __future__ import annotations
 

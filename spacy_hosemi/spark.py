@@ -1,4 +1,4 @@
-"""Extraction on a cluster of Apache Spark: `spacy_hosemi.spark.extract`."""
+"""Extracts spans on a cluster of Apache Spark: `spacy_hosemi.spark.extract`."""
 
 from __future__ import annotations
 

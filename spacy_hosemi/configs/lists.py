@@ -1,4 +1,4 @@
-"""The lists of names and tables that a new config can name: those that there are."""
+"""Finds the lists of names and the tables that a new config can name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds on errors, by what a pipeline finds in documents with gold."""
+"""Chooses what needs no eye, by what a pipeline finds in documents with gold."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class FoundEntry:
 
 @dataclass(frozen=True)
 class SimilarEntry:
-    """A segment in tokens, half-open, the entry that it resembles most, its text."""
+    """A segment, in tokens, the end exclusive; the entry most like it; its text."""
 
     start: int
     end: int

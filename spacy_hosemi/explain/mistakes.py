@@ -1,4 +1,4 @@
-"""The mistakes of a pipeline by kind, by label, and by what a text is like."""
+"""Sorts the mistakes of a pipeline by kind, by label, and by kind of text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weights of a trained component by name, largest first.
+"""Lists the weights of a trained component by name, largest first.
 
     name of a feature   role:TEMPLATE=value, such as "start:LOWER[-1] & LOWER=in & the"
     its family          role:TEMPLATE

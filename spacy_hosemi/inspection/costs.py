@@ -1,4 +1,4 @@
-"""What a training will take: CPU time and memory, from trainings on small samples.
+"""Estimates time and memory of a training by trainings on small samples.
 
 The objective costs the same for each token, so that one evaluation of it on all
 documents is known from a sample; L-BFGS itself costs the same for each weight. How many

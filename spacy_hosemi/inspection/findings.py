@@ -1,4 +1,4 @@
-"""What is said of a corpus: one sentence, how often, where."""
+"""Says what was found in a corpus: in a sentence, how often, where."""
 
 from __future__ import annotations
 

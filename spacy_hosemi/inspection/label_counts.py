@@ -1,4 +1,4 @@
-"""Spans by label: how many, how long, in which part."""
+"""Counts spans by label: how many, how long, in which part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much the labels before tell of the next one.
+"""Measures how much the labels before tell of the next one.
 
 Each document is its sequence of labels, with O where tokens stand between two spans.
 For each order k the entropy of the label of a span, given the k labels before it, O

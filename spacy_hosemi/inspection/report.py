@@ -1,4 +1,4 @@
-"""All that can be said of a training corpus before training."""
+"""Collects all that can be said of a corpus before training."""
 
 from __future__ import annotations
 

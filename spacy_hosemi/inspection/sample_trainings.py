@@ -1,4 +1,4 @@
-"""Trainings on small samples of a corpus, timed and measured.
+"""Trains on small samples of a corpus, and measures time and memory.
 
 Each is a whole training by the component and fit function of the config: what it costs
 to read documents, to choose features, and for each evaluation of the objective.

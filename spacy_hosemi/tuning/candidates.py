@@ -1,4 +1,4 @@
-"""The settings that are tried, as changes to a config."""
+"""Lists the settings that are tried, as changes to a config."""
 
 from __future__ import annotations
 

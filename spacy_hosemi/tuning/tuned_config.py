@@ -1,4 +1,4 @@
-"""The config with the settings that were chosen."""
+"""Writes a config with the settings that were chosen."""
 
 from __future__ import annotations
 
