@@ -63,8 +63,7 @@ def prune_cli(
         fail("--max-loss needs --data", "Give a .spacy file on which F1 is measured.")
     nlp, pipe = load_component(model, component, output)
     threshold = below if keep is None else find_threshold(pipe, keep)
-    thresholds = {find_threshold(pipe, share) for share in SHARES}
-    thresholds |= set() if threshold is None else {threshold}
+    thresholds = {threshold or 0.0, *(find_threshold(pipe, x) for x in SHARES)}
     with failing(f"Cannot prune {str(model)!r}"):
         strengths = try_pruning(nlp, pipe, sorted(thresholds), data)
     chosen = next((x for x in strengths if x.below == threshold), None)

@@ -39,9 +39,10 @@ class Pruned:
 
 
 def find_threshold(pipe: HighOrderSemiCRF, keep: float) -> float:
-    """Returns the threshold for `HighOrderSemiCRF.prune` that keeps a share of weights,
-    0 to 1."""
-    sizes = np.sort(np.abs(pipe.get_weights()))
+    """Returns the threshold for `HighOrderSemiCRF.prune` that keeps a share, 0 to 1, of
+    the weights that are not 0."""
+    sizes = np.abs(pipe.get_weights())
+    sizes = np.sort(sizes[sizes > 0.0])
     n_lost = min(round((1.0 - keep) * len(sizes)), len(sizes))
     return float(sizes[n_lost - 1]) if n_lost else 0.0
 
@@ -56,7 +57,7 @@ def try_pruning(
     `HighOrderSemiCRF.prune`, with its F1 on `data`, a .spacy file with entities. The
     component is restored. Raises ValueError HS120 if all of it has F1 0 on the data."""
     whole = pipe.to_bytes(exclude=["vocab"])
-    n_before = len(pipe.get_weights())
+    n_before = int(np.count_nonzero(pipe.get_weights()))
     tried = []
     if data is not None and not _f1(nlp, data):
         raise ValueError(Errors.HS120.format(name=pipe.name, path=data))
@@ -65,18 +66,11 @@ def try_pruning(
             pipe.from_bytes(whole, exclude=["vocab"])
             pipe.prune(below)
             size = size_of(pipe.weights)
-            tried.append(
-                Pruned(
-                    below,
-                    size["weights"] / max(n_before, 1),
-                    int(size["features"]),
-                    int(size["weights"]),
-                    int(size["patterns"]),
-                    pipe.automaton.n_states,
-                    _megabytes(pipe),
-                    None if data is None else _f1(nlp, data),
-                )
-            )
+            share = size["weights"] / max(n_before, 1)
+            n_features, n_weights = int(size["features"]), int(size["weights"])
+            left = n_features, n_weights, int(size["patterns"]), pipe.automaton.n_states
+            f1 = None if data is None else _f1(nlp, data)
+            tried.append(Pruned(below, share, *left, _megabytes(pipe), f1))
     finally:
         pipe.from_bytes(whole, exclude=["vocab"])
     return tried

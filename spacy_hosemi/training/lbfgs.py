@@ -19,6 +19,7 @@ from ..core.arguments import MOST_THREADS
 from ..errors import Errors
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.penalty_groups import by_penalty_group
+from ..model.weights.vector import without_least
 from ..values import (
     FILE_PATH,
     FLAG,
@@ -100,6 +101,13 @@ SETTINGS = (
         "Multiplies l2 for the weights of frozen vectors.",
     ),
     Setting("l1", number(least=0.0), 0.0, "Weight of the sum of absolute values."),
+    Setting(
+        "prune",
+        number(0.0, 1.0),
+        0.0,
+        "At the end the weights of features nearest to 0 are dropped, as many as have "
+        "this share of the sum of all squares; none with labels in a tree.",
+    ),
     Setting("max_iter", integer(1), 1000, "At most this many iterations."),
     Setting(
         "tolerance",
@@ -169,6 +177,7 @@ def make_lbfgs(
     encoder_factor: float = 30.0,
     threads: int = 1,
     patience: int | None = None,
+    prune: float = 0.0,
     spark_partitions: Any = None,
 ) -> Lbfgs:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
@@ -281,6 +290,9 @@ class Lbfgs:
         if self.centre is not None and progress.reason == "interrupted":
             raise KeyboardInterrupt
         batch.weights.set_vector(progress.to_weights(progress.best), copy=False)
+        share = 0.0 if self.is_trial else self.settings["prune"]
+        if share and isinstance(batch, TrainingSet) and batch.is_last:
+            batch.weights.replace(without_least(batch.weights.state, share))
         batch.weights.round()  # a saved model predicts the same
         report = FitReport(
             progress.n_steps,

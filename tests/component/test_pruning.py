@@ -9,8 +9,6 @@ import spacy
 from hypothesis import HealthCheck, given, settings
 
 from spacy_hosemi.core import log_partition
-from spacy_hosemi.model.span_scorer import weights_of
-from spacy_hosemi.model.weights.edits import keep
 from spacy_hosemi.model.weights.storage import size_of, to_bytes
 from spacy_hosemi.model.weights.vector import as_vector
 from spacy_hosemi.training.trainer import Trainer
@@ -100,18 +98,34 @@ def test_without_weights_left():
     nlp("Ada Lovelace wrote.")
 
 
-def test_pairs_where_few_are_left(trained):
-    pipe = copy.deepcopy(trained).get_pipe("hosemi")
-    pipe.prune(0.05)
-    assert pipe.weights.pairs is None
-    labels = len(pipe.inventory.names)
-    weights_of(pipe.model).replace(keep(pipe.weights, abs(pipe.weights.matrix) > 0.3))
-    before = weights_by_name(pipe)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spacy_hosemi.model.weights.edits.SPARSE", 1.0)
-        pipe.prune(0.3)
-    assert pipe.weights.matrix.shape[1] == 1 < labels
-    assert weights_by_name(pipe) == {k: w for k, w in before.items() if abs(w) > 0.3}
+@pytest.mark.parametrize("share", [0.0, 1e-4, 0.05, 0.5, 1.0])
+def test_a_fit_drops_weights_by_their_squares(trained, share):
+    """Against the weights of a fit that keeps all, one after the other."""
+    nlp = fit_anew(fit={"prune": share}, max_order=3)
+    everything = weights_by_name(trained.get_pipe("hosemi"))
+    of_features = {k: w for k, w in everything.items() if ":" in k[0]}
+    rest, expected = share * sum(w**2 for w in of_features.values()), {**everything}
+    for name, weight in sorted(of_features.items(), key=lambda item: abs(item[1])):
+        if (rest := rest - weight**2) < -1e-9:
+            break
+        expected.pop(name)
+    found = weights_by_name(nlp.get_pipe("hosemi"))
+    assert found == pytest.approx(expected)
+    assert (len(found) < len(everything)) == (share > 0.0)
+
+
+def test_what_is_0_takes_no_place_in_a_file(trained, tmp_path):
+    names = {}
+    for share in (0.0, 0.2):
+        nlp = fit_anew(fit={"prune": share}, max_order=3)
+        nlp.to_disk(tmp_path / str(share))
+        files = (tmp_path / str(share) / "hosemi").iterdir()
+        names[share] = {path.name.split("-")[0] for path in files}
+        other = spacy.load(tmp_path / str(share))
+        pipes = [x.get_pipe("hosemi") for x in (nlp, other)]
+        assert weights_by_name(pipes[0]) == weights_by_name(pipes[1])
+        assert log_zs(other) == log_zs(nlp)
+    assert names[0.0] - names[0.2] == {"weights"}
 
 
 @pytest.mark.parametrize("name", ["trained", "trained_in_pairs"])
@@ -141,7 +155,7 @@ def test_pruning_amid_online_training():
         pipe.prune(below)
     before, names = weights_by_name(pipe), [*pipe.weights.names]
     nlp.update(make_examples(nlp), sgd=optimizer)
-    # Of a feature that is left, weights of other labels may come back.
+    # Features that were dropped come back; these documents are not new to the others.
     assert [*pipe.weights.names] == names
     assert weights_by_name(pipe).keys() >= before.keys()
     assert weights_by_name(pipe) != before
@@ -210,7 +224,7 @@ def test_training_goes_on_after_l1(tmp_path):
     for _ in range(5):
         nlp.update(examples, sgd=optimizer)
     assert pipe.value_and_gradient(examples)[0] < before
-    assert pipe.weights.names == names
+    assert {*pipe.weights.names} > {*names}
 
 
 @pytest.mark.parametrize("fit", [{}, L1])

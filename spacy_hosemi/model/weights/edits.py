@@ -11,12 +11,7 @@ from ...features import Extractor
 from .packing import Names
 from .pairs import Counts, Selection, WeightPairs, pairs_of
 from .penalty_groups import TRANSITIONS
-from .potentials import dense_rows
 from .state import Floats, Ints, WeightState, n_whole_rows, with_rows
-
-# Store weights as sparse (row, column) pairs once fewer than 1/8 of the matrix is
-# nonzero: from there the sparse form is smaller and no slower.
-SPARSE = 1 / 8
 
 
 def allocate(
@@ -108,38 +103,27 @@ def add_labels(
 
 def keep(state: WeightState, is_kept: NDArray[np.bool_]) -> WeightState:
     """Returns a state without the other weights of `matrix`, and without features that
-    have none left.
-
-    It has `pairs` where few weights are left; otherwise features that are left have
-    weights for all labels, some of them 0. It does not grow if features were removed.
-    """
+    have none left. Rows with weights in all columns keep them, some of them 0: that is
+    faster than a part of the columns, and these weights may be trained again."""
     if is_kept.all():
         return state
-    n_labels, n_rows = len(state.tail), len(state.table)
-    row, column, slot = state.slots(np.arange(n_rows, dtype=np.int32))
-    is_stored = is_kept.ravel()[slot]
-    sizes = np.bincount(row[is_stored], minlength=n_rows)
-    rows = np.flatnonzero(sizes)
-    values = np.where(is_stored, state.matrix.ravel()[slot], 0.0)
-    dense = dense_rows(state, state.matrix)
-    if dense is not None:
-        is_dense = row < len(dense)
-        n_dense = np.count_nonzero(sizes[: len(dense)]) * n_labels
-        if np.count_nonzero(is_stored & is_dense) >= SPARSE * n_dense:
-            is_stored |= is_dense & (sizes[row] > 0)
+    matrix, pairs = np.where(is_kept, state.matrix, 0.0), state.pairs
+    if pairs is None:
+        rows = np.flatnonzero(is_kept.any(axis=1))
+        matrix = matrix[rows]
+    else:
+        row = np.arange(len(state.table)).repeat(pairs.sizes)
+        sizes = np.bincount(row, is_kept[:, 0], len(state.table))
+        rows, new_row = np.flatnonzero(sizes), np.cumsum(sizes > 0) - 1
+        stays = is_kept[:, 0] | ((row < state.n_whole) & (sizes[row] > 0))
+        matrix = matrix[stays]
+        pairs = pairs_of(new_row[row[stays]], pairs.columns[stays], len(rows))
     names = Names([state.names[r] for r in rows.tolist()])
-    new_row = np.cumsum(sizes > 0) - 1
-    matrix = values[is_stored, None]
-    stored = pairs_of(new_row[row[is_stored]], column[is_stored], len(rows))
-    pairs: WeightPairs | None = stored
-    if state.pairs is None and stored.n_whole(n_labels) == len(rows):
-        pairs, matrix = None, matrix.reshape(len(rows), n_labels)
     return replace(
         state,
-        **with_rows(state.table.keys[rows], names, pairs, n_labels),
+        **with_rows(state.table.keys[rows], names, pairs, len(state.tail)),
         counts=state.counts[rows],
         of_features=matrix,
-        grows=state.grows and len(names) == len(state.names),
     )
 
 

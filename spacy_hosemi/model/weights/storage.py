@@ -44,9 +44,9 @@ _BESIDE: ContextVar[list[NDArray[np.float32]] | None] = ContextVar("_BESIDE")
 
 @contextmanager
 def beside(weights: list[NDArray[np.float32]]) -> Iterator[None]:
-    """While it lasts, in this thread, `to_bytes` appends the weights of features to
-    a list instead of packing them, and `from_bytes` takes them from its front: so that
-    they can have a file of their own, which can be mapped."""
+    """While it lasts, in this thread, `to_bytes` appends weights of features, unless
+    most are 0, to a list instead of packing them, and `from_bytes` takes them from its
+    front: so that they can have a file of their own, which can be mapped."""
     token = _BESIDE.set(weights)
     try:
         yield
@@ -57,11 +57,11 @@ def beside(weights: list[NDArray[np.float32]]) -> Iterator[None]:
 def to_bytes(state: WeightState) -> bytes:
     """Returns all of it, weights in single precision; see `beside`."""
     packed: dict[str, Any] = {x: pack_floats(getattr(state, x)) for x in _FLOATS}
-    arrays = _BESIDE.get(None)
-    if arrays is None:
-        packed["matrix"] = pack_floats(state.of_features)
+    arrays, weights = _BESIDE.get(None), np.asarray(state.of_features, np.float32)
+    if arrays is None or np.count_nonzero(weights) < weights.size / 2:
+        packed["matrix"] = pack_floats(weights)
     else:
-        arrays.append(np.asarray(state.of_features, np.float32))
+        arrays.append(weights)
     if state.pairs is not None:
         packed["first_pair"] = pack_counts(state.pairs.first)
         packed["columns"] = pack_counts(state.pairs.columns)

@@ -85,6 +85,17 @@ def rounded(state: WeightState) -> WeightState:
     )
 
 
+def without_least(state: WeightState, share: float) -> WeightState:
+    """Returns a state whose weights of features are 0 where they are nearest to it: as
+    many as have this share of the sum of their squares, at most."""
+    size = np.abs(state.matrix)
+    sizes = np.sort(size, axis=None)
+    squares = np.cumsum(sizes**2)
+    n_least = squares.searchsorted(share * squares.max(initial=0.0), side="right")
+    below = sizes[:n_least].max(initial=0.0)
+    return replace(state, of_features=np.where(size > below, state.matrix, 0.0))
+
+
 # patterns and lengths, 0 where nothing is trained
 
 

@@ -72,8 +72,7 @@ class Weights(Shim):
         self.replace(vector.rounded(self.state))
 
     def pruned_size(self) -> dict[str, float]:
-        """Returns the size without weights of features that are 0, as after L1: the
-        component is going to prune them."""
+        """Returns the size without weights of features that are 0: these will go."""
         state = self.state
         return storage.size_of(edits.keep(state, state.matrix != 0.0))
 
