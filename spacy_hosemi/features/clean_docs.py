@@ -154,12 +154,15 @@ def clean_doc(
 
 def _kinds(vocab: Vocab, orths: Keys) -> NDArray[np.uint8]:
     words = [vocab.strings[orth] for orth in orths.tolist()]
-    return np.array([*map(_kind, words)], np.uint8)
+    # Most words are plain, which is seen without a call of a function.
+    kinds = [
+        _PLAIN if x.isascii() and x.isprintable() and x and " " not in x else _kind(x)
+        for x in words
+    ]
+    return np.frombuffer(bytes(kinds), np.uint8)
 
 
 def _kind(word: str) -> int:
-    if word.isascii() and word.isalnum():
-        return _PLAIN  # as most are: found first, since words come one by one
     clean = clean_word(word)
     if clean and word == clean:
         return _PLAIN  # without whitespace, and so without a line break

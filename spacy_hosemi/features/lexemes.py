@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.symbols import NAMES  # type: ignore[import-not-found]
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..text.clean import with_hyphens
@@ -44,10 +45,8 @@ class LexemeReader:
         if any(origin == _LOWER for origin, _ in forms):
             origins.append("LOWER")
         self._read += dict.fromkeys(x for x in origins if x not in self._read)
+        self._read = self._read or ["ORTH"]  # nothing alone would be refused
         lower = self._read.index("LOWER") if "LOWER" in self._read else -1
-        # ORTH first, and again if nothing else is read: one name alone makes no tuple.
-        names = "ORTH", *(self._read or ["ORTH"])
-        self._of_lexeme = attrgetter(*map(str.lower, names))
         self._forms = forms
         columns = np.array(forms, np.int32).reshape(-1, 2).T.copy()
         args = len(strings), len(flags), lower, len(NAMES), hash_or_0("1")
@@ -66,7 +65,7 @@ class LexemeReader:
                 of_strings[k, a] = hash_or_0(strings[int(of_strings[k, a])])
         at = self._n_read + len(self._forms)
         for a, (attr, read) in enumerate(self._tables.values(), at):
-            texts = read(np.array(self._column(rows, attr), np.uint64))
+            texts = read(self._column(rows, attr))
             values[:, a] = [hash_or_0(text) for text in texts]
         return values
 
@@ -77,35 +76,37 @@ class LexemeReader:
         columns = {name: self._column(rows, name) for name in self._read}
         by_attribute: list[list[str | None]] = []
         for name in self.names[: self._n_strings]:
-            by_attribute.append([strings[value] for value in columns[name]])
+            by_attribute.append([strings[value] for value in columns[name].tolist()])
         for name in self.names[self._n_strings : self._n_read]:
             by_attribute.append(["1" if value else None for value in columns[name]])
-        texts = [strings[word] for word in words]
-        lower = [strings[word] for word in columns.get("LOWER", ())]
+        texts = [strings[word] for word in words.tolist()]
+        lower = [strings[x] for x in columns.get("LOWER", words[:0]).tolist()]
         of_origin = texts, [text.lower() for text in texts], lower
         for origin, form in self._forms:
             by_attribute.append(Spellings(of_origin[origin]).texts(form))
         for attr, read in self._tables.values():
-            by_attribute.append(read(np.array(columns[attr], np.uint64)))
+            by_attribute.append(read(columns[attr]))
         return dict(zip(self.names, by_attribute))
 
-    def _words(self, vocab: Vocab, orths: Keys) -> list[int]:
+    def _words(self, vocab: Vocab, orths: Keys) -> Keys:
         """Returns the words that are read in the place of some."""
         if not self._one_dash:
-            return orths.tolist()
+            return orths
         strings = vocab.strings
-        return [strings.add(with_hyphens(strings[word])) for word in orths.tolist()]
+        words = [strings.add(with_hyphens(strings[word])) for word in orths.tolist()]
+        return np.array(words, np.uint64)
 
-    def _rows(self, vocab: Vocab, words: Sequence[int]) -> list[tuple[int, ...]]:
-        """Returns what the vocabulary has of each word: ORTH, and what `_read`
-        names."""
-        read = self._of_lexeme
-        return [read(vocab[word]) for word in words]
+    def _rows(self, vocab: Vocab, words: Keys) -> Keys:
+        """Returns what `_read` names of each word, uint64 [K, ..]. (A lexeme for each
+        would take twice as long as a document of them.)"""
+        of_words: Any = words.tolist()
+        names: Any = self._read
+        rows: Any = Doc(vocab, words=of_words).to_array(names)
+        return rows.reshape(len(words), len(self._read))
 
-    def _column(self, rows: Sequence[tuple[int, ...]], name: str) -> list[int]:
+    def _column(self, rows: Keys, name: str) -> Keys:
         """Returns an attribute of each word, of `_rows`."""
-        at = 1 + self._read.index(name)
-        return [row[at] for row in rows]
+        return rows[:, self._read.index(name)]
 
 
 def _origin(form: str) -> int:

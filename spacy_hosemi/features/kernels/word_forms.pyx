@@ -87,23 +87,26 @@ cdef class FormReader:
         self._n_strings, self._n_flags, self._lower = n_strings, n_flags, lower
         self._n_names, self._flag = n_names, flag
 
-    def read(self, strings, list words, list rows, uint64_t[:, ::1] values):
-        """Writes attributes of K words to values, uint64 [K, strings + flags + F or
-        more]; rows: ORTH of each word, strings, flags, and others. Returns whether a
-        string has a number of spaCy's own."""
+    def read(
+        self,
+        strings,
+        const uint64_t[::1] words,          # IN  [K]
+        const uint64_t[:, ::1] rows,        # IN  [K, ..] strings, flags, and others
+        uint64_t[:, ::1] values,            # OUT [K, strings + flags + F or more]
+    ):
+        """Writes attributes of K words; returns whether a string has a number of
+        spaCy's own."""
         cdef Py_ssize_t k, a, f, n, first = self._n_strings + self._n_flags
         cdef bint has_own = False
         cdef Spellings spellings = Spellings([])
         cdef int32_t origin, last
-        cdef tuple row
         cdef str word, text
-        for k in range(len(words)):
-            row = rows[k]
+        for k in range(words.shape[0]):
             for a in range(self._n_strings):
-                values[k, a] = row[1 + a]
+                values[k, a] = rows[k, a]
                 has_own |= values[k, a] < self._n_names
             for a in range(self._n_strings, first):
-                values[k, a] = self._flag if row[1 + a] else 0
+                values[k, a] = self._flag if rows[k, a] else 0
             last, word = -1, None
             for f in range(self._forms.shape[0]):
                 origin = self._origins[f]
@@ -111,8 +114,8 @@ cdef class FormReader:
                     word = text = strings[words[k]] if word is None else word
                     if origin == LOWERED:
                         text = word.lower()
-                    elif origin == LOWER and row[1 + self._lower] != words[k]:
-                        text = strings[row[1 + self._lower]]
+                    elif origin == LOWER and rows[k, self._lower] != words[k]:
+                        text = strings[rows[k, self._lower]]
                     spellings._take(text)
                     last = origin
                 n = spellings._read(self._forms[f])

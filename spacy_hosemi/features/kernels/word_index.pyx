@@ -48,13 +48,16 @@ cdef class Numbering:
         """Numbers these keys; those that have a number keep it."""
         cdef Py_ssize_t k
         for k in range(keys.shape[0]):
-            if self._find(keys[k]) >= 0:
-                continue
-            if self._n == self._keys.shape[0]:
-                self._resize(2 * self._n)
-            self._keys[self._n] = keys[k]
-            _enter(self._keys, self._slots, self._mask, self._n)
-            self._n += 1
+            self._add(keys[k])
+
+    cdef _add(self, uint64_t key):
+        if self._find(key) >= 0:
+            return
+        if self._n == self._keys.shape[0]:
+            self._resize(2 * self._n)
+        self._keys[self._n] = key
+        _enter(self._keys, self._slots, self._mask, self._n)
+        self._n += 1
 
     def find(self, const uint64_t[::1] keys):
         """Returns the number of each key, int32 [K], -1 where it has none, and how many
@@ -70,11 +73,11 @@ cdef class Numbering:
     def unknown(self, const uint64_t[::1] keys):
         """Returns the keys that have no number, each once, in order."""
         cdef Py_ssize_t k
-        cdef dict unknown = {}
+        cdef Numbering unknown = Numbering()
         for k in range(keys.shape[0]):
             if self._find(keys[k]) < 0:
-                unknown[keys[k]] = None
-        return np.array(list(unknown), np.uint64)
+                unknown._add(keys[k])
+        return np.array(unknown._keys[:unknown._n])
 
     cdef _resize(self, Py_ssize_t size):
         """Makes room for `size` keys, a power of 2."""
