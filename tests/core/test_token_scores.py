@@ -112,6 +112,17 @@ def test_template_scores(data, is_dense):
     templates = TemplateScores(*plan, roles, RowTable(known), *places, flat)
     TokenScoring(first, found, templates=templates, values=values).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)
+    # Of words: the same as of documents of one, and more in some roles.
+    alone = [plan[0], plan[1], plan[2], np.zeros_like(plan[3])]
+    templates = TemplateScores(*alone, roles, RowTable(known), *places, flat)
+    expected = np.zeros((n_roles, len(values), n_labels))
+    each = int32s(range(len(values) + 1))
+    TokenScoring(each, expected, templates=templates, values=values).do()
+    more = rng.normal(size=(len(values), 1, n_labels))
+    expected[1] += more[:, 0]
+    of_words = np.empty((len(values), n_roles, n_labels), np.float32)
+    templates.of_words(values, of_words, more, int32s([1]))
+    assert (of_words == expected.swapaxes(0, 1).astype(np.float32)).all()
 
 
 @given(st.data(), st.booleans())

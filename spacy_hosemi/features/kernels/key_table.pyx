@@ -198,12 +198,18 @@ cdef class RowTable:
             # Key and row are adjacent: each access to a large table waits for memory.
             self._slots = np.zeros((size, 2), np.uint64)
             self._mask = size - 1
+            # Most keys that are asked for are in no table: four bits for each slot say
+            # so, and stay in the cache of the processor.
+            self._filter = np.zeros(size // 16, np.uint64)
+            self._shift = 63 - int(size).bit_length()
             n_old = 0
         cdef const uint64_t[::1] keys_ = self.keys
         cdef Py_ssize_t row
         cdef uint64_t slot
         with nogil:
             for row in range(n_old, keys_.shape[0]):
+                slot = keys_[row] >> self._shift
+                self._filter[slot >> 6] |= <uint64_t>1 << (slot & 63)
                 slot = keys_[row] & self._mask
                 while self._slots[slot, 0]:
                     slot = (slot + 1) & self._mask
@@ -213,7 +219,8 @@ cdef class RowTable:
         """Returns a table with the same rows, which may be extended."""
         cdef RowTable other = RowTable.__new__(RowTable)
         other.keys, other._mask = self.keys, self._mask
-        other._slots = np.array(self._slots)
+        other._slots, other._shift = np.array(self._slots), self._shift
+        other._filter = np.array(self._filter)
         return other
 
     def __len__(self):
@@ -279,4 +286,6 @@ cdef class RowTable:
         return rows
 
     cdef int32_t row(self, uint64_t key) noexcept nogil:
+        if not may_have(&self._filter[0], self._shift, key):
+            return -1
         return kernels.find(&self._slots[0, 0], self._mask, key)

@@ -15,27 +15,73 @@ import numpy as np
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from ...core.simd cimport simd as kernels
 from ...core.parallel.tasks cimport Task
 from ...core.simd.simd cimport mix, prefetch
-from ...features.kernels.key_table cimport RowTable
+from ...features.kernels.key_table cimport RowTable, may_have
 
 cdef extern from *:
     """
     #include "simd.h"
-    HOSEMI_KERNEL void hosemi_add_singles(
-        const float *restrict x, double *restrict y, ptrdiff_t n
+
+    /* Of y[i] .. y[i + 3] and y[j] .. y[j + 3]. */
+    HOSEMI_INLINE void hosemi_sum_fours(
+        const float *const *rows, ptrdiff_t n_rows, ptrdiff_t i, ptrdiff_t j,
+        const double *y, double *sums
     ) {
-        for (ptrdiff_t k = 0; k < n; k++) y[k] += x[k];
+        float x[4], z[4];
+        double of_i[4], of_j[4];
+        memcpy(of_i, y + i, sizeof of_i);
+        memcpy(of_j, y + j, sizeof of_j);
+        for (ptrdiff_t k = 0; k < n_rows; k++) {
+            memcpy(x, rows[k] + i, sizeof x);
+            memcpy(z, rows[k] + j, sizeof z);
+            for (int m = 0; m < 4; m++) of_i[m] += x[m];
+            for (int m = 0; m < 4; m++) of_j[m] += z[m];
+        }
+        memcpy(sums, of_i, sizeof of_i);
+        memcpy(sums + 4, of_j, sizeof of_j);
+    }
+
+    HOSEMI_KERNEL void hosemi_add_rows(
+        const float *const *rows, ptrdiff_t n_rows, double *y, ptrdiff_t n
+    ) {
+        double sums[8], last[8];
+        const ptrdiff_t i = n < 8 ? 0 : n - 8, j = n - 4;
+        if (n < 4) {
+            for (ptrdiff_t k = 0; k < n_rows; k++)
+                for (ptrdiff_t m = 0; m < n; m++) y[m] += rows[k][m];
+            return;
+        }
+        /* The last ones first: what they share with others must not be added twice. */
+        hosemi_sum_fours(rows, n_rows, i, j, y, last);
+        for (ptrdiff_t k = 0; k + 8 < n; k += 8) {
+            hosemi_sum_fours(rows, n_rows, k, k + 4, y, sums);
+            memcpy(y + k, sums, sizeof sums);
+        }
+        memcpy(y + i, last, 4 * sizeof *last);
+        memcpy(y + j, last + 4, 4 * sizeof *last);
     }
     """
-    # y[k] += x[k]
-    void _add "hosemi_add_singles"(const float* x, double* y, Py_ssize_t n) nogil
+    # y[m] += rows[0][m] + rows[1][m] + .., from the left, for n numbers
+    void _add_rows "hosemi_add_rows"(
+        const float* const* rows, Py_ssize_t n_rows, double* y, Py_ssize_t n
+    ) nogil
 
 cdef enum:
     N_AHEAD = 4  # size of a ring buffer for three tokens: a power of 2
     N_VALUES = 128  # more than any value of an attribute that reads a list
+
+
+cdef struct Space:          # for one thread that sums scores of tokens
+    uint64_t* keys          # [N_AHEAD, T] by token: those that may be known
+    int32_t* rows           # [N_AHEAD, T] those that are
+    int32_t* ends           # [N_AHEAD, roles] where those of each role end
+    int32_t* places         # [atoms] of a value, seen from those of the token
+    const float** weights   # [T or P] rows of one role
+    double* sums            # [L] of a word
 
 
 cdef class BlockScores:
@@ -48,12 +94,14 @@ cdef class BlockScores:
 
     # Memory views are made once: that takes most of the time of a short document.
     cdef const float[:, :, ::1] _borders
-    cdef const int32_t[::1] _roles, _offsets, _blocks
+    cdef const int32_t[::1] _first, _offsets, _blocks   # [roles + 1] and [P] by role
     cdef Py_ssize_t _reach
 
     def __init__(self, borders, roles, offsets, blocks):
-        self._borders, self._roles, self._offsets = borders, roles, offsets
-        self._blocks = blocks
+        # Word by word in each role.
+        order = np.lexsort((offsets, roles))
+        self._borders, self._first = borders, _by_role(roles[order])
+        self._offsets, self._blocks = offsets[order], blocks[order]
         self._reach = np.abs(offsets).max(initial=0)
 
     cdef void add(
@@ -61,36 +109,42 @@ cdef class BlockScores:
         const int32_t[::1] words,           # IN  [n]
         const int32_t[::1] first,           # IN  [D + 1] of each document, and n
         const float[:, :, :] of_words,      # IN  [K, B, L] of each word
+        Space* space,
         double[:, :, :] scores,             # OUT [roles, n, L] added to
     ) noexcept nogil:
         """Adds the scores of words: see the head of this module."""
-        cdef Py_ssize_t d, at, p, b, i, start, end, n_labels = scores.shape[2]
-        cdef const float* source
+        cdef Py_ssize_t d, i, r, p, k, at, start, end, n_labels = scores.shape[2]
+        cdef bint is_inside
         for d in range(first.shape[0] - 1):
             start, end = first[d], first[d + 1]
-            # Word by word, because the scores of a word are adjacent in memory.
-            for at in range(start - self._reach, end + self._reach):
-                for p in range(self._roles.shape[0]):
-                    i = at - self._offsets[p]
-                    if i < start or i >= end:
-                        continue
-                    b = self._blocks[p]
-                    if start <= at < end:
-                        source = &of_words[words[at], b, 0]
-                    else:
-                        source = &self._borders[at >= end, b, 0]
-                    _add(source, &scores[self._roles[p], i, 0], n_labels)
+            for i in range(start, end):
+                is_inside = i - start >= self._reach and end - i > self._reach
+                for r in range(self._first.shape[0] - 1):
+                    k = self._first[r]
+                    for p in range(k, self._first[r + 1]):
+                        at = i + self._offsets[p]
+                        if is_inside or start <= at < end:
+                            space.weights[p - k] = &of_words[
+                                words[at], self._blocks[p], 0
+                            ]
+                        else:
+                            space.weights[p - k] = &self._borders[
+                                at >= end, self._blocks[p], 0
+                            ]
+                    k = self._first[r + 1] - k
+                    if k:
+                        _add_rows(space.weights, k, &scores[r, i, 0], n_labels)
 
 
 cdef class TemplateScores:
     """T templates and the weights of their features."""
 
-    # As for `template_keys`.
+    # As for `template_keys`, by role.
     cdef const uint64_t[::1] _seeds
     cdef const int32_t[::1] _first_atom, _columns, _offsets
-    cdef const int32_t[::1] _roles              # [T]
-    cdef uint64_t[:, ::1] _slots                # of the table of rows
-    cdef uint64_t _mask
+    cdef const int32_t[::1] _first              # [roles + 1] templates of each
+    cdef Py_ssize_t _reach
+    cdef RowTable _table
     cdef const int32_t[::1] _first_weight       # [R + 1], or [0]: each row has L
     cdef const int32_t[::1] _labels             # [N] of each weight, or [0]
     cdef const float[::1] _weights              # [N] row by row
@@ -107,32 +161,87 @@ cdef class TemplateScores:
         labels,
         weights,
     ):
-        self._seeds, self._first_atom = seeds, first_atom
-        self._columns, self._offsets, self._roles = columns, offsets, roles
-        self._slots, self._mask = table._slots, table._mask
+        order = np.argsort(roles, kind="stable")
+        atoms = [np.arange(first_atom[t], first_atom[t + 1]) for t in order]
+        self._first_atom = np.cumsum([0, *map(len, atoms)]).astype(np.int32)
+        at = np.concatenate([np.zeros(0, np.intp), *atoms])
+        self._columns, self._offsets = columns[at], offsets[at]
+        self._seeds, self._first = seeds[order], _by_role(roles[order])
+        self._reach = np.abs(offsets).max(initial=0)
+        self._table = table
         self._first_weight, self._labels = first_weight, labels
         self._weights = weights
+
+    def of_words(
+        self,
+        const uint64_t[:, ::1] values,      # IN  [K, A] as for `template_keys`
+        float[:, :, :] scores,              # OUT [K, B, L]
+        const double[:, :, ::1] more=None,  # IN  [K, M, L] for some blocks
+        const int32_t[::1] blocks=None,     # IN  [M] which these are
+    ):
+        """Computes the scores of the blocks of words, which are the roles here; `more`
+        is added. Templates read the word itself alone."""
+        cdef Py_ssize_t i, n = values.shape[0], n_labels = scores.shape[2]
+        cdef Space space = _make_space(self, None, scores.shape[1], n_labels)
+        cdef bint has_any = self._begin(values.shape[1], &space)
+        with nogil:
+            for i in range(n + 2):
+                if has_any and i < n:
+                    self._list_keys(&values[i, 0], i, i, i + 1, &space)
+                if has_any and 0 < i <= n:
+                    self._find_rows(i - 1, n_labels, &space)
+                if i > 1:
+                    self._store(i - 2, has_any, scores, more, blocks, &space)
+        free(space.keys)
+
+    cdef void _store(
+        self,
+        Py_ssize_t i,
+        bint has_any,
+        float[:, :, :] scores,              # OUT as of `of_words`
+        const double[:, :, ::1] more,
+        const int32_t[::1] blocks,
+        Space* space,
+    ) noexcept nogil:
+        """Sums the weights of the rows of word i, block by block."""
+        cdef Py_ssize_t b, k, y, j = 0, end = 0, n_labels = scores.shape[2]
+        cdef Py_ssize_t n_blocks = self._first.shape[0] - 1, part = i % N_AHEAD
+        cdef const int32_t* rows = space.rows + part * self._seeds.shape[0]
+        cdef double* sums = space.sums
+        cdef float* target
+        for b in range(scores.shape[1]):
+            target = &scores[i, b, 0]
+            if has_any and b < n_blocks:
+                end = space.ends[part * n_blocks + b]
+            if j == end and more is None:
+                memset(target, 0, n_labels * sizeof(float))
+                continue
+            memset(sums, 0, n_labels * sizeof(double))
+            self._add_found(rows + j, end - j, n_labels, space, sums)
+            j = end
+            for k in range(0 if blocks is None else blocks.shape[0]):
+                for y in range(n_labels if blocks[k] == b else 0):
+                    sums[y] += more[i, k, y]
+            for y in range(n_labels):
+                target[y] = <float>sums[y]
 
     cdef void add(
         self,
         const uint64_t[:, ::1] values,      # IN  [n, A] as for `template_keys`
         const int32_t[::1] first,           # IN  [D + 1] of each document, and n
-        uint64_t* keys,                     # work space [N_AHEAD, T]
-        int32_t* rows,                      # work space [N_AHEAD, T]
+        Space* space,
         double[:, :, :] scores,             # OUT [roles, n, L] added to
     ) noexcept nogil:
         """Does what `template_keys`, `RowTable.rows` and `gather` do, in one pass.
 
         scores[r, i] += sum of the weights of the rows of the templates of role r at i
         """
-        cdef Py_ssize_t i, k, t, n = values.shape[0], n_templates = self._seeds.shape[0]
-        cdef Py_ssize_t d = 0, start = 0, end = 0
+        cdef Py_ssize_t i, n = values.shape[0], d = 0, start = 0, end = 0
         cdef Py_ssize_t n_labels = scores.shape[2]
-        cdef bint is_dense = self._first_weight.shape[0] == 0
-        cdef const uint64_t* slots = &self._slots[0, 0]
-        cdef int32_t row, at
-        cdef double* target
-        if n == 0 or n_templates == 0 or self._weights.shape[0] == 0:
+        cdef Py_ssize_t r, j, n_roles = self._first.shape[0] - 1
+        cdef const int32_t* rows
+        cdef const int32_t* ends
+        if n == 0 or not self._begin(values.shape[1], space):
             return
         # Memory is fetched while other tokens are computed: the slots of keys two
         # tokens ahead, weights one token ahead.
@@ -140,55 +249,169 @@ cdef class TemplateScores:
             while i < n and i >= end:
                 start, end = first[d], first[d + 1]
                 d += 1
-            k = i % N_AHEAD * n_templates
-            for t in range(n_templates if i < n else 0):
-                keys[k + t] = self._key(values, start, end, i, t)
-                prefetch(slots + 2 * (keys[k + t] & self._mask))
-            k = (i + N_AHEAD - 1) % N_AHEAD * n_templates
-            for t in range(n_templates if 0 < i <= n else 0):
-                row = kernels.find(slots, self._mask, keys[k + t])
-                rows[k + t] = row
-                if row >= 0 and is_dense:
-                    _fetch(&self._weights[row * n_labels], n_labels)
-                elif row >= 0:
-                    at = self._first_weight[row]
-                    if at < self._first_weight[row + 1]:
-                        _fetch(&self._weights[at], 1)
-            k = (i + N_AHEAD - 2) % N_AHEAD * n_templates
-            for t in range(n_templates if i > 1 else 0):
-                row, target = rows[k + t], &scores[self._roles[t], i - 2, 0]
-                if row >= 0 and is_dense:
-                    _add(&self._weights[row * n_labels], target, n_labels)
-                elif row >= 0:
-                    _add_some(
-                        &self._weights[0],
-                        &self._labels[0],
-                        self._first_weight[row],
-                        self._first_weight[row + 1],
-                        target,
+            if i < n:
+                self._list_keys(&values[i, 0], i, start, end, space)
+            if 0 < i <= n:
+                self._find_rows(i - 1, n_labels, space)
+            if i < 2:
+                continue
+            rows = space.rows + (i - 2) % N_AHEAD * self._seeds.shape[0]
+            ends, j = space.ends + (i - 2) % N_AHEAD * n_roles, 0
+            for r in range(n_roles):
+                if j < ends[r]:
+                    self._add_found(
+                        rows + j, ends[r] - j, n_labels, space, &scores[r, i - 2, 0]
                     )
+                j = ends[r]
 
-    cdef inline uint64_t _key(
+    cdef bint _begin(self, Py_ssize_t n_columns, Space* space) noexcept nogil:
+        """Notes where values of rows of a width stand; returns whether there is
+        anything to add."""
+        cdef Py_ssize_t k
+        for k in range(self._columns.shape[0]):
+            space.places[k] = <int32_t>(
+                self._offsets[k] * n_columns + self._columns[k]
+            )
+        return self._seeds.shape[0] > 0 and self._weights.shape[0] > 0
+
+    cdef void _list_keys(
         self,
-        const uint64_t[:, ::1] values,
-        Py_ssize_t start,
-        Py_ssize_t end,
+        const uint64_t* values,             # IN  [A] of token i; others stand around it
         Py_ssize_t i,
-        Py_ssize_t t,
+        Py_ssize_t start,                   # of its document
+        Py_ssize_t end,
+        Space* space,
     ) noexcept nogil:
-        """Returns the key of template t at token i of the document from start to end,
-        as `template_keys` does."""
-        cdef Py_ssize_t k, at
-        cdef uint64_t value, h = self._seeds[t]
-        for k in range(self._first_atom[t], self._first_atom[t + 1]):
-            at = i + self._offsets[k]
-            value = 1
-            if at >= start:
-                value = 2 if at >= end else values[at, self._columns[k]]
-            if value == 0:
-                return 0
-            h = mix(h, value)
-        return h
+        """Lists the keys of templates at a token that may be known."""
+        cdef Py_ssize_t r, t, k, at, part = i % N_AHEAD, n = 0
+        cdef uint64_t* keys = space.keys + part * self._seeds.shape[0]
+        cdef int32_t* ends = space.ends + part * (self._first.shape[0] - 1)
+        cdef const uint64_t* seeds = &self._seeds[0]
+        cdef const int32_t* first_atom = &self._first_atom[0]
+        cdef const int32_t* places = space.places
+        cdef const uint64_t* slots = &self._table._slots[0, 0]
+        cdef const uint64_t* filter = &self._table._filter[0]
+        cdef uint64_t value, h, mask = self._table._mask
+        cdef int shift = self._table._shift
+        cdef bint is_inside = i - start >= self._reach and end - i > self._reach
+        for r in range(self._first.shape[0] - 1):
+            for t in range(self._first[r], self._first[r + 1]):
+                h, k = seeds[t], first_atom[t]
+                if is_inside and k + 1 == first_atom[t + 1]:  # as all of words
+                    value = values[places[k]]
+                    if value == 0:
+                        continue
+                    h = mix(h, value)
+                    if may_have(filter, shift, h):
+                        prefetch(slots + 2 * (h & mask))
+                        keys[n] = h
+                        n += 1
+                    continue
+                for k in range(first_atom[t], first_atom[t + 1]):
+                    if is_inside:
+                        value = values[places[k]]
+                    else:
+                        at = i + self._offsets[k]
+                        value = 1
+                        if at >= start:
+                            value = 2 if at >= end else values[places[k]]
+                    if value == 0:
+                        h = 0
+                        break
+                    h = mix(h, value)
+                if h and may_have(filter, shift, h):
+                    prefetch(slots + 2 * (h & mask))
+                    keys[n] = h
+                    n += 1
+            ends[r] = <int32_t>n
+
+    cdef void _find_rows(
+        self, Py_ssize_t i, Py_ssize_t n_labels, Space* space
+    ) noexcept nogil:
+        """Finds the rows of those keys of token i that are known."""
+        cdef Py_ssize_t r, k = 0, part = i % N_AHEAD, n = 0
+        cdef const uint64_t* keys = space.keys + part * self._seeds.shape[0]
+        cdef int32_t* rows = space.rows + part * self._seeds.shape[0]
+        cdef int32_t* ends = space.ends + part * (self._first.shape[0] - 1)
+        cdef const uint64_t* slots = &self._table._slots[0, 0]
+        cdef uint64_t mask = self._table._mask
+        cdef int32_t row
+        cdef const int32_t* first_weight = NULL
+        cdef const float* weights = &self._weights[0]
+        if self._first_weight.shape[0]:
+            first_weight = &self._first_weight[0]
+        for r in range(self._first.shape[0] - 1):
+            while k < ends[r]:
+                row = kernels.find(slots, mask, keys[k])
+                k += 1
+                if row < 0:
+                    continue
+                if first_weight == NULL:
+                    _fetch(weights + row * n_labels, n_labels)
+                elif first_weight[row] < first_weight[row + 1]:
+                    prefetch(weights + first_weight[row])
+                rows[n] = row
+                n += 1
+            ends[r] = <int32_t>n
+
+    cdef void _add_found(
+        self,
+        const int32_t* rows,                # IN  [n] of one role
+        Py_ssize_t n,
+        Py_ssize_t n_labels,
+        Space* space,
+        double* scores,                     # OUT [L] added to
+    ) noexcept nogil:
+        """Adds the weights of rows."""
+        cdef Py_ssize_t k
+        cdef const float* weights = &self._weights[0]
+        if self._first_weight.shape[0] == 0:
+            for k in range(n):
+                space.weights[k] = weights + rows[k] * n_labels
+            _add_rows(space.weights, n, scores, n_labels)
+            return
+        for k in range(n):
+            _add_some(
+                weights,
+                &self._labels[0],
+                self._first_weight[rows[k]],
+                self._first_weight[rows[k] + 1],
+                scores,
+            )
+
+
+cdef _by_role(roles):
+    """Returns where those of each role begin, of sorted roles."""
+    n_roles = np.max(roles, initial=-1) + 1
+    return np.searchsorted(roles, np.arange(n_roles + 1)).astype(np.int32)
+
+
+cdef Space _make_space(
+    TemplateScores templates,
+    BlockScores blocks,
+    Py_ssize_t n_roles,
+    Py_ssize_t n_labels,
+) except *:
+    """Makes room for these; `free` its keys."""
+    cdef Space space
+    cdef size_t n_templates = 0, n_atoms = 0, n_rows = 0, n_sums = 0
+    if blocks is not None:
+        n_rows = blocks._offsets.shape[0]
+    if templates is not None:
+        n_templates, n_atoms = templates._seeds.shape[0], templates._columns.shape[0]
+        n_rows, n_sums = max(n_rows, n_templates), n_labels
+    cdef size_t n_keys = N_AHEAD * n_templates
+    space.keys = <uint64_t*>malloc(
+        8 * (n_keys + n_sums + n_rows) + 4 * (n_keys + N_AHEAD * n_roles + n_atoms) + 8
+    )
+    if not space.keys:
+        raise MemoryError
+    space.sums = <double*>(space.keys + n_keys)
+    space.weights = <const float**>(space.sums + n_sums)
+    space.rows = <int32_t*>(space.weights + n_rows)
+    space.ends = space.rows + n_keys
+    space.places = space.ends + N_AHEAD * n_roles
+    return space
 
 
 cdef class ListScores:
@@ -288,8 +511,10 @@ cdef class ListScores:
         """Adds the weights of a row."""
         if row < 0:
             return
+        cdef const float* weights
         if self._first_weight.shape[0] == 0:
-            _add(&self._weights[row * n_labels], target, n_labels)
+            weights = &self._weights[row * n_labels]
+            _add_rows(&weights, 1, target, n_labels)
         elif self._first_weight[row] < self._first_weight[row + 1]:
             _add_some(
                 &self._weights[0],
@@ -309,16 +534,14 @@ cdef class TokenScoring(Task):
     cdef const float[:, :, :] of_words      # [K, B, L] scores of each word
     cdef TemplateScores templates
     cdef const uint64_t[:, ::1] values      # [n, A] see `template_keys`
-    cdef uint64_t* keys                     # work space of the templates
-    cdef int32_t* rows
+    cdef Space space
     cdef ListScores lists
     cdef const uint8_t[:, ::1] on_lists     # [n, columns]
     cdef const int32_t[::1] first           # [D + 1] of each document, and n
     cdef double[:, :, :] scores             # [roles, n, L]
 
     def __cinit__(self, *args, **kwargs):
-        self.keys = NULL
-        self.rows = NULL
+        self.space.keys = NULL
 
     def __init__(
         self,
@@ -333,29 +556,22 @@ cdef class TokenScoring(Task):
         ListScores lists=None,
         on_lists=None,
     ):
-        cdef size_t size
         self.first, self.scores = first, scores
         self.blocks, self.words, self.of_words = blocks, words, of_words
         self.templates, self.values = templates, values
         self.lists, self.on_lists = lists, on_lists
-        if templates is not None and templates._seeds.shape[0]:
-            size = N_AHEAD * templates._seeds.shape[0]
-            self.keys = <uint64_t*>malloc(size * sizeof(uint64_t))
-            self.rows = <int32_t*>malloc(size * sizeof(int32_t))
-            if not self.keys or not self.rows:
-                raise MemoryError
+        self.space = _make_space(templates, blocks, len(scores), 0)
 
     def __dealloc__(self):
-        free(self.keys)
-        free(self.rows)
+        free(self.space.keys)
 
     cdef void run(self) noexcept nogil:
         if self.blocks is not None:
-            self.blocks.add(self.words, self.first, self.of_words, self.scores)
-        if self.templates is not None:
-            self.templates.add(
-                self.values, self.first, self.keys, self.rows, self.scores
+            self.blocks.add(
+                self.words, self.first, self.of_words, &self.space, self.scores
             )
+        if self.templates is not None:
+            self.templates.add(self.values, self.first, &self.space, self.scores)
         if self.lists is not None:
             self.lists.add(self.on_lists, self.first, self.scores)
 

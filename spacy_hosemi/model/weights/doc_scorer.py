@@ -280,8 +280,10 @@ class TokenScores:
         shape = len(blocks), n_labels
         # Before and after the document all attributes have the values 1 and 2.
         borders = np.repeat([[1], [2]], extractor.n_lexical, axis=1).astype(np.uint64)
+        of_borders = np.empty((2, *shape), np.float32)
+        in_blocks.of_words(borders, of_borders)
         self._blocks = BlockScores(
-            _block_scores(in_blocks, shape, borders).astype(np.float32),
+            of_borders,
             self._indices((role, block) for role, _, block in reads),
             np.array([offset for _, offset, _ in reads], np.int32),
             np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
@@ -293,17 +295,18 @@ class TokenScores:
             extractor.lexical_values if self.subset is None else extractor.word_values
         )
         self._n_columns = len(columns)
-        own_blocks = [blocks.index((x, 0)) for x in ROLES if (x, 0) in blocks]
+        own = [blocks.index((role, 0)) for role in ROLES if (role, 0) in blocks]
+        own_blocks = np.array(own, np.int32)
 
         # Without a reference to self: weights are to be freed at once after an update.
         def make(vocab: Vocab, orths: Keys) -> NDArray[Any]:
             values, rows = read(vocab, orths), np.empty(len(orths), dtype)
             rows["values"] = values.take(columns, axis=1)
-            scores = _block_scores(in_blocks, shape, values)
+            more: tuple[Any, ...] = ()
             if of_words is not None:
                 of_roles = of_words(vocab, orths).reshape(-1, len(ROLES), n_labels)
-                scores[:, own_blocks] += of_roles
-            rows["scores"] = scores
+                more = of_roles, own_blocks
+            in_blocks.of_words(values, rows["scores"], *more)
             return rows
 
         # The scores of blocks of each word, and the attributes of `subset`.
@@ -341,18 +344,6 @@ class TokenScores:
     def _indices(self, of_roles: Iterable[tuple[str, Any]]) -> NDArray[np.int32]:
         """Returns the index in `roles` of the role of each."""
         return np.array([self.roles.index(role) for role, _ in of_roles], np.int32)
-
-
-def _block_scores(
-    in_blocks: TemplateScores, shape: tuple[int, int], values: Keys
-) -> Floats:
-    """Returns the scores [K, B, L] of B blocks for K words, from their attributes
-    [K, lexical attributes]; shape is (B, L)."""
-    n_blocks, n_labels = shape
-    scores = np.zeros((len(values), n_blocks, n_labels))
-    first = np.array([0, len(values)], np.int32)
-    TokenScoring(first, scores.swapaxes(0, 1), templates=in_blocks, values=values).do()
-    return scores
 
 
 def _reads_list(template: Template, columns: Mapping[str, int]) -> bool:
