@@ -29,25 +29,25 @@ INSTALLED = Path(spacy_hosemi.__file__).parent
 # What was measured last. These only fall: whoever deletes lowers them. Calls are those
 # of Python functions, changes those from one module to another.
 CEILINGS = {
-    "package: lines": 60_650,
-    "package: lines of code": 43_860,
-    "package: files": 397,
-    "package: classes": 302,
+    "package: lines": 59_800,
+    "package: lines of code": 43_300,
+    "package: files": 396,
+    "package: classes": 296,
     "package: names of two classes": 0,
     "package: classes that must go": 5,
     "package: longest Python file": 400,
     "package: longest other file": 600,
-    "tests: lines": 51_640,
-    "benchmarks: lines": 11_950,
+    "tests: lines": 51_450,
+    "benchmarks: lines": 11_850,
     "predict: modules": 12,
     "predict: changes": 18,
-    "predict: calls": 39,
+    "predict: calls": 37,
     "confidence: modules": 6,
     "confidence: changes": 8,
-    "confidence: calls": 41,
+    "confidence: calls": 40,
     "update: modules": 27,
-    "update: changes": 64,
-    "update: calls": 149,
+    "update: changes": 53,
+    "update: calls": 110,
 }
 
 MAY_BE_LONG = {"errors.py", "simd.h"}
