@@ -103,7 +103,8 @@ def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Settings
     if pipe.decoding != "mbr":
         return [before, after]
     present, by_f1 = pipe.expected_f1, partial(judge, temperature=after["temperature"])
-    tried = calibration.try_expected_f1(lambda e: by_f1(expected_f1=e), present)
+    numbers = sorted({*calibration.EXPECTED_F1, present} - {None})
+    tried = {value: by_f1(expected_f1=value) for value in (None, *numbers)}
     merits = {value: operating_points.merit(x, 0.0) for value, x in tried.items()}
     expected = operating_points.choose_expected_f1(merits, present)
     return [before, after, {**after, "expected_f1": expected}]
