@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], tuple[float, Floats]]
 
-# Steps from which the curvature is known: 2 vectors each, in single precision, because
-# they are the larger part of memory.
+# Steps from which the curvature is known: 2 vectors each, the larger part of memory. In
+# single precision they would take half of it, but what rounding does to sums, which
+# is another thing on another CPU, would show in the third digit of weights.
 N_STEPS = 6
 
-# Vectors are read in parts of this length, which stay in the cache. Products with the
-# history are summed in single precision within a part, in double over all parts.
-PART = 32_768
+# Vectors are read in parts of this length, which stay in the cache.
+PART = 8_192
 
 # The weak conditions of Wolfe: value(step) <= value + DECREASE * step * slope, and
 # slope(step) >= CURVATURE * slope. At most MOST_TRIED steps are tried.
@@ -105,7 +105,7 @@ class _History:
 
     def __init__(self, n: int) -> None:
         self.slots: list[int] = []
-        self._vectors = np.zeros((2 * N_STEPS, n), np.float32)
+        self._vectors = np.zeros((2 * N_STEPS, n))
         self._parts = parts_of(n)
         # Of vectors with changes, and with the gradient.
         self._products = np.zeros((2 * N_STEPS, 2 * N_STEPS))
@@ -131,9 +131,8 @@ class _History:
             y = N_STEPS + k
             along = products[y] @ times - scale * self._with_gradient[y]
             times[k] += shares[k] - along / products[k, y]
-        single = times.astype(np.float32)
         for part in self._parts:
-            direction[part] = single @ self._vectors[:, part] - scale * gradient[part]
+            direction[part] = times @ self._vectors[:, part] - scale * gradient[part]
         return float(direction @ gradient)
 
     @_quietly
@@ -149,7 +148,7 @@ class _History:
         for part in self._parts:
             vectors, now = self._vectors[:, part], gradient[part]
             vectors[k], vectors[y] = step * direction[part], now - before[part]
-            products += vectors @ np.array([vectors[y], now], np.float32).T
+            products += vectors @ np.array([vectors[y], now]).T
         self._products[y] = self._products[:, y] = products[:, 0]
         self._with_gradient = products[:, 1]
 

@@ -144,7 +144,7 @@ def test_as_a_function(config, all_labels):
     assert found.keys() == expected.keys()
     assert any("{" in name for name in found)
     for name, of_row in expected.items():
-        assert found[name] == pytest.approx(of_row, abs=2e-6), name
+        assert found[name] == pytest.approx(of_row, abs=1e-8), name
     assert_same_predictions(*models)
 
 

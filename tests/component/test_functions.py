@@ -76,8 +76,6 @@ def reads(roles=None, **names):
 
 WORDS = reads({"f": ["inside", "end"]}, f="words") | {"inside": ["BIAS"], "end": []}
 SIZES = reads({"f": ["inside", "start", "within"]}, f="sizes")
-# A fit keeps its history in single precision, where the order of features shows.
-IN_A_FIT = 1e-6
 # The same templates in both; only one has LOWER.
 TEMPLATES = {**SMALL, "inside": ["BIAS", "LOWER"], "end": ["LOWER"]}
 
@@ -91,14 +89,14 @@ def by_name(pipe):
     }
 
 
-def assert_same_model(left, right, tolerance):
+def assert_same_model(left, right):
     left, right = left.get_pipe("hosemi"), right.get_pipe("hosemi")
     expected = by_name(right)
     found = {name.replace(":f=", ":LOWER="): w for name, w in by_name(left).items()}
     assert found.keys() == expected.keys() != set()
     for name, of_row in expected.items():
-        assert found[name] == pytest.approx(of_row, abs=tolerance), name
-    assert left.weights.pattern == pytest.approx(right.weights.pattern, abs=tolerance)
+        assert found[name] == pytest.approx(of_row, abs=1e-9), name
+    assert left.weights.pattern == pytest.approx(right.weights.pattern, abs=1e-9)
 
 
 def assert_same_predictions(left, right):
@@ -129,10 +127,10 @@ def test_batch_training(fit, config):
         nlp.config["training"]["annotating_components"] = ["sentencizer"]
         initialize(nlp, fit=lbfgs(max_iter=25, **fit))
 
-    assert_same_if(train, IN_A_FIT, **config)
+    assert_same_if(train, **config)
 
 
-def assert_same_if(train, tolerance=1e-9, min_count=1, **config):
+def assert_same_if(train, min_count=1, **config):
     """The function and the templates make the same model, trained like this."""
     models = [
         make_nlp(features={**features, "min_count": min_count}, **config)
@@ -140,7 +138,7 @@ def assert_same_if(train, tolerance=1e-9, min_count=1, **config):
     ]
     for nlp in models:
         train(nlp)
-    assert_same_model(*models, tolerance)
+    assert_same_model(*models)
     assert_same_predictions(*models)
 
 
@@ -152,7 +150,7 @@ def test_online_training(min_count):
         for _ in range(5):
             nlp.update(make_examples(nlp), sgd=optimizer)
 
-    assert_same_if(train, min_count=min_count)
+    assert_same_if(train, min_count)
 
 
 @pytest.mark.parametrize("min_count", [1, 2])
@@ -165,7 +163,7 @@ def test_features_that_are_met_first_in_training(min_count):
         for eg in 5 * make_examples(nlp):
             nlp.update([eg], sgd=optimizer)
 
-    assert_same_if(train, min_count=min_count)
+    assert_same_if(train, min_count)
 
 
 def test_weights_for_some_columns(monkeypatch):
@@ -175,7 +173,7 @@ def test_weights_for_some_columns(monkeypatch):
         assert nlp.get_pipe("hosemi").weights.pairs is not None
 
     monkeypatch.setattr(selection, "MAX_WEIGHTS", 10)
-    assert_same_if(train, IN_A_FIT)
+    assert_same_if(train)
 
 
 def test_prune():
@@ -183,7 +181,7 @@ def test_prune():
         initialize(nlp, fit=lbfgs(max_iter=25))
         nlp.get_pipe("hosemi").prune(0.05)
 
-    assert_same_if(train, IN_A_FIT)
+    assert_same_if(train)
 
 
 # --- values -----------------------------------------------------------------------
