@@ -217,7 +217,8 @@ cdef class TemplateScores:
                 memset(target, 0, n_labels * sizeof(float))
                 continue
             memset(sums, 0, n_labels * sizeof(double))
-            self._add_found(rows + j, end - j, n_labels, space, sums)
+            if j < end:  # there may be no weights at all
+                self._add_found(rows + j, end - j, n_labels, space, sums)
             j = end
             for k in range(0 if blocks is None else blocks.shape[0]):
                 for y in range(n_labels if blocks[k] == b else 0):
