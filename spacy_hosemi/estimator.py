@@ -334,7 +334,7 @@ def _spans(doc: Doc, in_tokens: bool = False) -> list[CharSpan]:
 
 
 def _as_objects(items: Sequence[Any]) -> NDArray[np.object_]:
-    """Returns an array of lists, of which numpy by itself would make a table."""
+    """Returns an array whose elements are lists; np.array would make a table."""
     array = np.empty(len(items), object)
     for k, item in enumerate(items):
         array[k] = item

@@ -1,4 +1,4 @@
-"""Chooses what to annotate next: documents of which a component is least sure."""
+"""Chooses what to annotate next: documents that a component is least sure about."""
 
 from __future__ import annotations
 

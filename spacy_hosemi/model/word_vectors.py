@@ -69,8 +69,8 @@ def vectors_of_words(vocab: Vocab, orths: Keys) -> Vectors:
 def known_vectors(
     vocab: Vocab, orths: Keys, most: int
 ) -> Iterator[tuple[NDArray[np.intp], Vectors]]:
-    """Yields which of K words have a vector, int [M], and their vectors, float32 [M,
-    d], at most so many at a time."""
+    """Yields the places of words that have a vector, int [M], M at most `most`, and
+    their vectors, float32 [M, d]."""
     table: Any = vocab.vectors
     if str(table.mode) == "floret":
         rows, data = np.arange(len(orths)), table.get_batch(orths.tolist())

@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 Function = Callable[[Floats], tuple[float, Floats]]
 
 # Steps from which the curvature is known: 2 vectors each, the larger part of memory. In
-# single precision they would take half of it, but what rounding does to sums, which
-# is another thing on another CPU, would show in the third digit of weights.
+# single precision they would take half of it, but BLAS rounds otherwise on another CPU,
+# and weights would differ from the third digit on.
 N_STEPS = 6
 
 # Vectors are read in parts of this length, which stay in the cache.
@@ -67,7 +67,7 @@ def minimize_smooth(
             if callback(x):
                 return False, "STOP: CALLBACK REQUESTED HALT"
         elif history.slots:
-            history = _History(len(x))
+            history.slots = []
         else:
             return False, "ABNORMAL: NO LOWER VALUE WAS FOUND"
     return True, "CONVERGENCE: THE GRADIENT IS 0"

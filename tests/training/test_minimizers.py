@@ -105,7 +105,7 @@ def test_directions_are_those_of_two_loops(monkeypatch, part):
     np.testing.assert_array_equal(direction, -gradient)
     for k in range(20):
         if k == 13:  # as where no lower value was found
-            history, steps, changes = minimizers._History(n), [], []
+            history.slots, steps, changes = [], [], []
         step, moved = rng.uniform(0.1, 2.0), rng.normal(size=n)
         steps.append(step * moved)
         changes.append(matrix @ steps[-1])
