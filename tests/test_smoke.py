@@ -16,8 +16,10 @@ def test_version():
     assert spacy_hosemi.__version__ == version("spacy_hosemi")
 
 
-def test_optional_libraries_are_imported_when_they_are_asked_for():
-    code = "import sys, spacy_hosemi; names = 'pyarrow pyspark sklearn matplotlib'"
+def test_what_few_need_is_imported_when_it_is_asked_for():
+    names = "pyarrow pyspark sklearn matplotlib onnxruntime"
+    names += "".join(f" spacy_hosemi.formats.{x}" for x in ("readers", "writers"))
+    code = f"import sys, spacy_hosemi; names = '{names}'"
     code += "; assert not {*names.split()} & {*sys.modules}"
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="nothing"):

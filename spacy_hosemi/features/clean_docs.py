@@ -265,9 +265,10 @@ def _group(tokens: _TokenRows, borders: Collection[int]) -> _CleanWords:
         tokens.has_space[i : j - 1] = False
     at = np.flatnonzero(is_word)
     starts = at.tolist()
-    words: list[int | str] = tokens.orths[at].tolist()
+    orths: list[int] = tokens.orths[at].tolist()
+    words: list[int | str] = [*orths]
     for k in np.flatnonzero(tokens.kinds[at] == _DIRTY).tolist():
-        words[k] = _clean(tokens.strings[words[k]])
+        words[k] = _clean(tokens.strings[orths[k]])
     ends = [i + 1 for i in starts]
     for i, (j, text) in joined.items():
         k = bisect_left(starts, i)

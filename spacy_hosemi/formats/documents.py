@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
-from ..errors import Errors
-from .reading import AUTO, read_annotations
 from .texts import AnnotatedText
 
 # The group of doc.spans for spans that are wrong: what incorrect_spans_key may name.
 INCORRECT_SPANS = "incorrect_spans"
-
-
-def read_docs(path: str | Path, nlp: Language, format: str = AUTO) -> list[Doc]:
-    """Returns the documents of a file, or of a folder of files, whose texts have no
-    faults. `nlp` has the tokenizer, see `make_doc`; `format` is the name of a reader,
-    or "auto". Raises ValueError: HS160 to HS165; HS163 if a file has faults."""
-    annotations = read_annotations(path, format)
-    if annotations.faults:
-        n, first = len(annotations.faults), annotations.faults[0]
-        raise ValueError(Errors.HS163.format(path=path, found=n, first=first))
-    return [make_doc(text, nlp)[0] for text in annotations.texts]
 
 
 def write_docs(docs: Iterable[Doc], has_user_data: bool = False) -> bytes:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from spacy.language import Language
+from spacy.tokens import Doc
+
 from ..errors import Errors
 from .checks import OVERLAPS, add_checked
+from .documents import make_doc
 from .json_records import records, sample
 from .offsets import ENDS, UNITS, Offsets, cutting_words, diagnose
 from .readers import READERS, FormatReader, ReaderSettings, columns
@@ -65,6 +69,17 @@ def read_annotations(
             _add_texts(annotations, texts, offsets if is_asked else None, overlaps)
     annotations.faults.sort(key=lambda fault: (fault.path, fault.line or 0))
     return annotations
+
+
+def read_docs(path: str | Path, nlp: Language, format: str = AUTO) -> list[Doc]:
+    """Returns the documents of a file, or of a folder of files, whose texts have no
+    faults. `nlp` has the tokenizer, see `make_doc`; `format` is the name of a reader,
+    or "auto". Raises ValueError: HS160 to HS165; HS163 if a file has faults."""
+    annotations = read_annotations(path, format)
+    if annotations.faults:
+        n, first = len(annotations.faults), annotations.faults[0]
+        raise ValueError(Errors.HS163.format(path=path, found=n, first=first))
+    return [make_doc(text, nlp)[0] for text in annotations.texts]
 
 
 def _reader_of(

@@ -77,7 +77,7 @@ def select_features(
         n_seen = np.bincount(of_seen // n_columns, minlength=len(keys)) + n_patterns
         min_count = _least_count(in_tokens, n_seen, least, MAX_PAIRS)
         # From which count on there is room for what weights in all columns add.
-        room = MAX_WEIGHTS - n_seen[in_tokens >= min_count].sum()
+        room = MAX_WEIGHTS - int(n_seen[in_tokens >= min_count].sum())
         whole_count = _least_count(in_tokens, n_weights - n_seen, min_count, room)
         is_whole &= in_tokens >= whole_count
         n_weights = np.where(is_whole, n_weights, n_seen)
@@ -318,7 +318,8 @@ def _observed(
     )
     start, end, label = flat.reshape(-1, 3).T
     segment, column = automaton.observed_read(label, first)
-    before = (np.cumsum(sizes) - sizes).repeat(n_segments)
+    lengths = np.asarray(sizes, np.intp)
+    before = (np.cumsum(lengths) - lengths).repeat(n_segments)
     return (before + start)[segment], (end - start)[segment], column
 
 

@@ -185,12 +185,12 @@ def compile_sums(
     if tied is not None:
         arcs = _tie(arcs, tied, sums, arrays)
     arcs.sort()
-    target, edge, node = np.array(arcs, np.int32).reshape(-1, 3).T.copy()
+    targets, edges, nodes = np.array(arcs, np.int32).reshape(-1, 3).T.copy()
     return {
-        "arc_target": target,
-        "arc_edge": edge,
-        "arc_node": node,
-        **_schedule(target, node, sums.inputs, len(state_key)),
+        "arc_target": targets,
+        "arc_edge": edges,
+        "arc_node": nodes,
+        **_schedule(targets, nodes, sums.inputs, len(state_key)),
     }
 
 

@@ -210,8 +210,8 @@ def grams(texts: Sequence[str]) -> Words:
     """Returns the character 3-grams of concatenated texts, uint64, each text with a
     space before and after it: one for each character."""
     joined = "".join(f" {text} " for text in texts)
-    chars = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
-    chars = chars.astype(np.uint64)
+    encoded = joined.encode("utf-32-le", "surrogatepass")
+    chars = np.frombuffer(encoded, np.uint32).astype(np.uint64)
     ngrams = chars.copy()
     for k in range(1, GRAM):  # a character takes 21 bits
         ngrams[:-k] |= chars[k:] << np.uint64(21 * k)
