@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from spacy.tokens import Doc
 
-from ..core import Constraints, Marginals, Potentials, marginals
+from ..core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
 from ..core.potentials import ManyPotentials
 from ..features.clean_docs import WordPlaces
 from ..features.instances import Instance
@@ -99,9 +99,12 @@ class Batch:
             spans = trim_whitespace(spans, self.is_space(k))
         return spans
 
+    def scored(self, k: int) -> tuple[PatternAutomaton, Potentials, Constraints | None]:
+        """Returns what the distribution over the segmentations of an instance is of."""
+        return self.source.automaton, self.potentials[k], self.constraints[k]
+
     def marginals(self, k: int) -> Marginals:
-        args = self.source.automaton, self.potentials[k], self.constraints[k]
-        return marginals(*args)
+        return marginals(*self.scored(k))
 
     def alone(
         self,
@@ -142,9 +145,6 @@ class Batch:
             self._is_detached = True
             sizes = [range(len(tokens)) for tokens in self.tokens]
             self.docs = self.tokens = cast(list[Doc], sizes)
-        return self._n_bytes()
-
-    def _n_bytes(self) -> int:
         n_words = sum([len(words.starts) for words in self.words.values()])
         is_joined = isinstance(self.potentials, ManyPotentials)
         scores: Any = [self.potentials] if is_joined else self.potentials

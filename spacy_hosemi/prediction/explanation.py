@@ -24,12 +24,7 @@ from ..core import viterbi
 from ..core.parallel.coroutines import finish
 from ..labels.inventory import Span
 from .batch import Batch
-from .best_with_and_without import (
-    ScoredSegments,
-    below,
-    best_with,
-    best_without,
-)
+from .best_with_and_without import ScoredSegments, below, best_with, best_without
 from .blocking_constraints import CROSSES, blocking_constraints
 from .contributions import Contribution, contributions
 from .corrections import no_span
@@ -104,8 +99,7 @@ def explain(
     places = posterior.locate(unique)
     best: dict[int, ScoredSegments] = {}
     for k in {place[0] for place in places if place is not None}:
-        args = decoder.automaton, batch.potentials[k], batch.constraints[k]
-        best[k] = viterbi(*args)
+        best[k] = viterbi(*batch.scored(k))
         if not best[k][0]:
             raise decoder.impossible(batch, k)
     families = [below(span, decoder.inventory) for span in unique]

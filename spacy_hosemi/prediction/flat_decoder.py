@@ -264,7 +264,9 @@ class FlatDecoder(Decoder):
         if options.has_whole or batch.user_corrections:
             n_spans = sum(len(spans[k]) for k in rows)
             if tree is None and len(prediction.spans) == n_spans:
-                prediction.whole = joint_probability(batch, rows)
+                log_probs = [batch.log_prob[k] for k in rows if k in batch.log_prob]
+                if len(log_probs) == len(rows):
+                    prediction.whole = math.exp(math.fsum(log_probs))
             if prediction.whole is None:
                 prediction.whole = posterior.whole(prediction.spans)
             if prediction.scores is not None:  # nobody knows corrections later
@@ -305,10 +307,3 @@ def path_confidence_steps(
         of_rest = yield from confidence_steps(batch, rest, [spans[k] for k in rest])
         probs |= zip(rest, of_rest)
     return [probs[k] for k in rows]
-
-
-def joint_probability(batch: Batch, rows: range) -> float | None:
-    """Returns the probability of the predicted segmentations of all instances of a
-    document; None if it is not known of each."""
-    log_probs = [batch.log_prob[k] for k in rows if k in batch.log_prob]
-    return math.exp(math.fsum(log_probs)) if len(log_probs) == len(rows) else None

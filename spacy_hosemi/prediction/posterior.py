@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
-from ..core import Constraints, Marginals, Potentials, entropy, kbest, log_partition
+from ..core import Marginals, entropy, kbest, log_partition
 from ..core.algorithms.marginals import marginal_steps
 from ..core.algorithms.segment_probabilities import probability_steps
 from ..core.parallel.coroutines import Steps, finish
@@ -92,7 +92,7 @@ class Posterior:
     def check(self) -> None:
         """Raises ValueError HS060 if no segmentation is possible."""
         for k in self.not_empty:
-            if log_partition(*self._scored(k)) == -np.inf:
+            if log_partition(*self.batch.scored(k)) == -np.inf:
                 raise self.batch.source.impossible(self.batch, k)
 
     def options(self, k: int) -> list[list[Option]]:
@@ -106,7 +106,7 @@ class Posterior:
         Raises as `options`."""
         of_rows = []
         for k in self.not_empty:
-            of_rows.append(entropy(*self._scored(k)))
+            of_rows.append(entropy(*self.batch.scored(k)))
             if of_rows[-1] == -math.inf:
                 raise self.batch.source.impossible(self.batch, k)
         return math.fsum(of_rows)
@@ -129,23 +129,15 @@ class Posterior:
     def confidences(self, spans: Sequence[Span]) -> list[float]:
         """Returns the probability of each span, in [0, 1]; a name of an inner node
         stands for all leaves below it."""
-        places = self.locate(spans, self.batch.source.inventory.labels)
-        rows, of_rows = _by_row(places)
-        probs = finish(confidence_steps(self.batch, rows, of_rows))
-        return [0.0 if p is None else p for p in _in_order(places, rows, probs)]
+        return [p or 0.0 for p in self._values(spans, confidence_steps)]
 
     def paths(self, spans: Sequence[Span]) -> list[Path | None]:
         """Returns for each span the names from the top to its label; None if no
         instance has all its tokens, or its label is unknown."""
-        batch = self.batch
-        places = self.locate(spans, batch.source.inventory.labels)
-        rows, of_rows = _by_row(places)
-        if batch.source.tree is not None:
-            paths = finish(tree_path_steps(batch, rows, of_rows))
-            return _in_order(places, rows, paths)
-        probs = finish(confidence_steps(batch, rows, of_rows))
-        in_order = zip(spans, _in_order(places, rows, probs))
-        return [None if p is None else [(span[2], p)] for span, p in in_order]
+        if self.batch.source.tree is not None:
+            return self._values(spans, tree_path_steps)
+        pairs = zip(spans, self._values(spans, confidence_steps))
+        return [None if p is None else [(span[2], p)] for span, p in pairs]
 
     def whole(self, spans: Sequence[Span]) -> float:
         """Returns the probability of the segmentations with exactly these spans,
@@ -162,14 +154,23 @@ class Posterior:
         parts = [self.batch.marginals(k) for k in self.rows]
         return document_marginals(parts, self.batch.words.get(self.rows[0]))
 
-    def _scored(self, k: int) -> tuple[Any, Potentials, Constraints | None]:
-        limits = self.batch.constraints[k]
-        return self.batch.source.automaton, self.batch.potentials[k], limits
+    def _values(self, spans: Iterable[Span], steps: Callable[..., Any]) -> list[Any]:
+        """Returns what steps give for each span, from the instances that have some and
+        the spans of each; None if no instance has all tokens of a span, or its label is
+        unknown."""
+        places = self.locate(spans, self.batch.source.inventory.labels)
+        of_rows: dict[int, list[Span]] = {}
+        for place in places:
+            if place is not None:
+                of_rows.setdefault(place[0], []).append(place[1])
+        values = finish(steps(self.batch, [*of_rows], [*of_rows.values()]))
+        by_row = dict(zip(of_rows, map(iter, values)))
+        return [None if place is None else next(by_row[place[0]]) for place in places]
 
     def _most_probable(self, row: int, k: int) -> list[Option]:
         """Returns what `options` does of one instance; tags with equal spans are added
         up."""
-        automaton, potentials, limits = self._scored(row)
+        automaton, potentials, limits = self.batch.scored(row)
         log_z = log_partition(automaton, potentials, limits)
         if log_z == -math.inf:
             raise self.batch.source.impossible(self.batch, row)
@@ -181,28 +182,6 @@ class Posterior:
             merged[here] = float(np.logaddexp(before, score - log_z))
         pairs = ((log_prob, spans) for spans, log_prob in merged.items())
         return sorted(pairs, key=lambda pair: -pair[0])
-
-
-def _by_row(
-    places: Iterable[tuple[int, Span] | None],
-) -> tuple[list[int], list[list[Span]]]:
-    """Returns the instances that have some spans, and the spans of each."""
-    of_rows: dict[int, list[Span]] = {}
-    for place in places:
-        if place is not None:
-            of_rows.setdefault(place[0], []).append(place[1])
-    return [*of_rows], [*of_rows.values()]
-
-
-def _in_order(
-    places: Sequence[tuple[int, Span] | None],
-    rows: Sequence[int],
-    values: Sequence[Sequence[Any]],
-) -> list[Any]:
-    """Returns a value for each place, from what `_by_row` has split; None where there
-    is no place."""
-    of_rows = {k: iter(some) for k, some in zip(rows, values)}
-    return [None if place is None else next(of_rows[place[0]]) for place in places]
 
 
 def confidence_steps(
@@ -235,8 +214,9 @@ def confidence_steps(
     if any([batch.corrections[k] is not NOTHING for k in rows]):
         # Kept spans have 1 up to rounding, which min_confidence = 1 would notice.
         for k, of_row, row_probs in zip(rows, spans, probs):
-            kept = {*batch.corrections[k].required}
-            row_probs[:] = [1.0 if x in kept else p for x, p in zip(of_row, row_probs)]
+            required = {*batch.corrections[k].required}
+            pairs = zip(of_row, row_probs)
+            row_probs[:] = [1.0 if x in required else p for x, p in pairs]
     return [[min(p, 1.0) for p in of_row] for of_row in probs]
 
 
@@ -251,12 +231,10 @@ def tree_path_steps(
     probs = iter(chain(*(yield from confidence_steps(batch, rows, leaves))))
     paths: list[list[Path]] = []
     for k, of_row, some in zip(rows, spans, families):
-        kept = {(i, j): name for i, j, name in batch.corrections[k].required}
-        of_spans = []
-        for (start, end, label), family in zip(of_row, some):
-            of_leaves = [*islice(probs, len(family))]
-            of_spans.append(tree.path(label, of_leaves, kept.get((start, end))))
-        paths.append(of_spans)
+        required = {span[:2]: span[2] for span in batch.corrections[k].required}
+        of_leaves = ([*islice(probs, len(family))] for family in some)
+        triples = ((x[2], p, required.get(x[:2])) for x, p in zip(of_row, of_leaves))
+        paths.append([tree.path(*triple) for triple in triples])
     return paths
 
 
