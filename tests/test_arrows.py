@@ -17,6 +17,7 @@ ORDER = {
     "": [
         "errors",
         "values",
+        "arrays",
         "msgpack",
         "core",
         "text",
@@ -57,8 +58,8 @@ ORDER = {
         "readers",
         "offsets",
         "checks",
-        "reading",
         {"documents", "splits", "tokenizers"},
+        "reading",
         "__init__",
     ],
 }

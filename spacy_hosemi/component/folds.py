@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from spacy.tokens import Doc
 
+from ..arrays import Floats
 from ..features.instances import divide
-from ..training.training_set import Floats, TrainingSet
+from ..training.training_set import TrainingSet
 from .judging import GoldDoc, HeldOut
 
 

@@ -18,6 +18,7 @@ from spacy.scorer import PRFScore
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
+from ..arrays import Bools, Floats
 from ..errors import Errors
 from ..features.instances import divide
 from ..hierarchy.decoder import make_decoder
@@ -37,7 +38,7 @@ from ..prediction.decoder import Decoder, DecodingOptions
 from ..prediction.existing_entities import entities_by_origin
 from ..prediction.flat_decoder import FlatDecoder
 from ..training.trainer import Trainer
-from ..training.training_set import Floats, Watch
+from ..training.training_set import Watch
 
 if TYPE_CHECKING:
     from .pipe import HighOrderSemiCRF
@@ -107,7 +108,7 @@ class JudgedSpans:
 
     labels: NDArray[np.str_]
     confidence: Floats
-    is_right: NDArray[np.bool_]
+    is_right: Bools
     n_gold: Counter[str]
 
     def of_label(self, label: str) -> JudgedSpans:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spacy.training import Example
 
+from ..arrays import Floats
 from ..core import Potentials
 from ..errors import Errors
 from ..model.weights.penalty_groups import by_penalty_group
-from ..model.weights.state import Floats
 from ..values import Kind, Unfit, by_name, read
 from .examples import check_examples, read_gold_corpus
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from ..arrays import Floats
 from ..errors import Warnings
 from ..hierarchy.level_decodings import LEVEL_DECODINGS
 from ..labels.alignment import labels_of
@@ -27,7 +28,7 @@ from ..training.adaptation import Adaptation
 from ..training.lbfgs import TRIAL_TOLERANCE, FitReport, Lbfgs
 from ..training.progress import bar_of
 from ..training.trainer import Trainer
-from ..training.training_set import Floats, Trainable, TrainingSet
+from ..training.training_set import Trainable, TrainingSet
 from .folds import Fold, make_folds, words_of
 from .judging import (
     Counts,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..component.judging import DocumentResult
 from ..errors import Errors
 
@@ -102,16 +102,16 @@ def compare_results(
 
 
 # From sums over documents [.., C] to the scores of both pipelines [.., 2].
-_Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+_Score = Callable[[Floats], Floats]
 
 
 def differences(
-    scores: Sequence[tuple[_Score, NDArray[np.float64]]], n_draws: int, seed: int
+    scores: Sequence[tuple[_Score, Floats]], n_draws: int, seed: int
 ) -> list[Difference]:
     """Compares two pipelines by scores on the same draws of the paired bootstrap. Each
     score is a function of sums over documents, and what is summed, float64 [D, C]."""
     rng, n = np.random.default_rng(seed), len(scores[0][1])
-    of_draws: list[list[NDArray[np.float64]]] = [[] for _ in scores]
+    of_draws: list[list[Floats]] = [[] for _ in scores]
     for start in range(0, n_draws, _TOGETHER):
         size = min(_TOGETHER, n_draws - start)
         times = rng.multinomial(n, np.full(n, 1 / n), size).astype(float)
@@ -132,7 +132,7 @@ def _counts(
     first: Sequence[DocumentResult],
     second: Sequence[DocumentResult],
     labels: Sequence[str],
-) -> NDArray[np.float64]:
+) -> Floats:
     """Returns float64 [L, D, 5]: by label and document the right and the predicted
     spans of the first, the same of the second, and the gold spans."""
     number = {label: y for y, label in enumerate(labels)}
@@ -148,13 +148,13 @@ def _counts(
     return counts
 
 
-def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def _f1(sums: Floats) -> Floats:
     """Returns 2 right / (predicted + gold); 0 where there is nothing."""
     right, predicted = sums[..., [0, 2]], sums[..., [1, 3]]
     return 2 * right / np.maximum(predicted + sums[..., [4]], 1.0)
 
 
-def _share(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def _share(sums: Floats) -> Floats:
     """Returns the share of exact records; 0 where there are none."""
     return np.asarray(sums[..., :2] / np.maximum(sums[..., [2]], 1.0))
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Bools, Floats, Places
 from .operating_points import short_between
 
 # Records are equally probable if they are with this many decimals.
@@ -32,9 +33,6 @@ _N_BETS = 10
 # many times the evidence if no span is wrong.
 _SCOUTS = 0.1
 _RESERVE, _SHARE_OF_MOST, _RESERVE_WITHOUT_ERROR = 3.0, 0.5, 1.5
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -92,20 +90,20 @@ def _first_test(n: int, error: float, delta: float) -> int:
     return int(np.ceil(max(least, _FIRST_SHARE * n)))
 
 
-def _descending(confidence: Floats) -> tuple[Floats, NDArray[np.intp]]:
+def _descending(confidence: Floats) -> tuple[Floats, Places]:
     """Returns values with `DECIMALS` decimals, the largest first, and their order."""
     values = np.round(confidence, DECIMALS)
     order = np.argsort(-values, kind="stable")
     return values[order], order
 
 
-def _ends_of_ties(values: Floats) -> NDArray[np.intp]:
+def _ends_of_ties(values: Floats) -> Places:
     """Returns the places after which a smaller value comes, and the last, int [T]."""
     return np.flatnonzero(np.append(values[1:] != values[:-1], len(values) > 0))
 
 
 def _records_needed(
-    n_wrong: NDArray[np.int_], n_accepted: NDArray[np.intp], error: float, delta: float
+    n_wrong: NDArray[np.int_], n_accepted: Places, error: float, delta: float
 ) -> int | None:
     """Returns how many records would pass the first test in half of all samples, if
     the share of wrong ones among the most probable stays as it is."""
@@ -144,11 +142,11 @@ class _Spans:
         record, confidence = self.record[is_taken], self.confidence[is_taken]
         return _Spans(record, confidence, self.is_wrong[is_taken])
 
-    def ranks(self) -> NDArray[np.intp]:
+    def ranks(self) -> Places:
         """Returns how many spans of its record stand before each, int [S]."""
         return self.sums_before(np.ones(len(self.record), np.intp))
 
-    def sums_before(self, counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    def sums_before(self, counts: Places) -> Places:
         """Returns the sum over the spans of its record that stand before each."""
         order = np.argsort(self.record, kind="stable")
         total = np.cumsum(counts[order]) - counts[order]

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from spacy.attrs import LOWER, SHAPE  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..arrays import Floats
 from ..component.examples import without_annotation
 from ..component.judging import annotate_before
 from ..component.pipe import HighOrderSemiCRF
@@ -93,7 +93,7 @@ def word_vectors(docs: Sequence[Doc]) -> csr_array:
     return csr_array((weights / lengths[rows], columns, starts), shape=shape)
 
 
-def choose_spread(worth: NDArray[np.float64], vectors: csr_array, n: int) -> list[int]:
+def choose_spread(worth: Floats, vectors: csr_array, n: int) -> list[int]:
     """Chooses at most n documents, one after the other that with the highest worth x (1
     - its cosine with the most similar one that is chosen already). Returns their places
     in this order; equal ones come by worth, then in their order. `worth`, float64 [D],

@@ -18,18 +18,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Bools, Floats, Places
 from ..component.pipe import HighOrderSemiCRF
-from ..model.weights.state import Floats, WeightState
+from ..model.weights.state import WeightState
 from ..values import TEXT, choice, list_of, read
-
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # A name, the features with a weight in the column, and these weights. A label with
 # others below it has two nodes: one for all of them, and one named "... itself".
-Column = tuple[str, Rows, Floats]
+Column = tuple[str, Places, Floats]
 
 # Label trees with more nodes show columns of the top level and of `labels` alone.
 MAX_NODES = 100
@@ -281,7 +278,7 @@ def _transitions(pipe: HighOrderSemiCRF) -> Iterator[Column]:
         yield (" ".join(pattern), *_column(pipe.weights, c))
 
 
-def _matching(weights: WeightState, role: str | None, text: str) -> Mask:
+def _matching(weights: WeightState, role: str | None, text: str) -> Bools:
     """Returns whether each feature has a role, and a text in its name."""
     names = weights.names
     if role is not None:
@@ -291,7 +288,7 @@ def _matching(weights: WeightState, role: str | None, text: str) -> Mask:
     return np.array([n.startswith(prefix) and text in n for n in names], np.bool_)
 
 
-def _column(weights: WeightState, y: int) -> tuple[Rows, Floats]:
+def _column(weights: WeightState, y: int) -> tuple[Places, Floats]:
     """Returns the features that have a weight in a column, and these weights."""
     pairs = weights.pairs
     if pairs is None:

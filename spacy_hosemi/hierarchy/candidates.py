@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Bools, Floats, Ints, Places
 from ..core import Constraints, PatternAutomaton, Potentials
 from ..core.algorithms.segment_probabilities import probable_segments
 from ..labels.inventory import Segment
 from .tree import LabelTree
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-Bools = NDArray[np.bool_]
 Place = tuple[int, int, int]  # start, end, node of a label tree
 
 # The number of documents whose potentials are in memory at the same time.
@@ -62,7 +60,7 @@ class Candidates:
         start, end, node = self.start[places], self.end[places], self.node[places]
         return Candidates(first, self.sizes, start, end, node, self.score[places])
 
-    def children(self, tree: LabelTree) -> tuple[Candidates, NDArray[np.intp]]:
+    def children(self, tree: LabelTree) -> tuple[Candidates, Places]:
         """Replaces each candidate by one for each child of its node; leaves and outside
         stay. Returns the children, and the place of the first child of each candidate
         [K]."""

@@ -20,8 +20,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Bools, Floats, Ints
 from ..core.algorithms.lattice import Lattice
 from ..labels.inventory import Span
 from ..model.active_features import Rows
@@ -29,10 +29,6 @@ from ..model.kernels.node_scores import ChildRows
 from .candidates import Candidates, PartialNodes
 from .level_state import LevelState
 from .tree import LabelTree
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-Bools = NDArray[np.bool_]
 
 # A span with its leaf, and the names from the top to the leaf with their probabilities.
 SpanPath = tuple[Span, list[tuple[str, float]]]

@@ -15,8 +15,8 @@ from functools import cache
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Places
 from ..core import PatternAutomaton
 from ..labels.inventory import OUTSIDE, LabelInventory, Span
 from ..labels.projection import Projection
@@ -28,8 +28,6 @@ from ..prediction.posterior import Path
 from .level_state import LevelState
 from .projection import TreeProjection
 from .tree import LabelTree
-
-Floats = NDArray[np.float64]
 
 
 class FlatTree:
@@ -139,9 +137,7 @@ def _leaf_weights(
     return with_labels(top, matrix, pattern, *lengths)
 
 
-def _add_level(
-    levels: LevelState, level: int, leaf: NDArray[np.intp], matrix: Floats
-) -> None:
+def _add_level(levels: LevelState, level: int, leaf: Places, matrix: Floats) -> None:
     """Adds the weights of a level to the leaves below, in a matrix [R, 1 + leaves]."""
     pairs, weights = levels.pairs[level - 2], levels.matrix[level - 2]
     at = levels.tree.at_level(level)[leaf]

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints
 from ..model.active_features import Rows
 from ..model.kernels.node_scores import ChildRows
 from ..model.kernels.sparse_steps import Freedom
@@ -25,10 +26,6 @@ from .candidates import Candidates, PartialNodes
 from .coarse_to_fine import ScoredLevel, children_of, score_level
 from .hierarchy import Hierarchy
 from .level_weights import LevelVector, LevelWeights
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int32]
 
 
 class LevelBatch:

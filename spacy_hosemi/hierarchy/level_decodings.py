@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints, Places
 from ..core import PatternAutomaton
 from ..core.algorithms.lattice import Lattice
 from ..core.algorithms.lattice_graph import StateTable
 from ..labels.inventory import OUTSIDE
 from .coarse_to_fine import ScoredLevel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 # For a lattice whose segmentations differ in the places of spans alone.
 _TABLE = StateTable(PatternAutomaton([OUTSIDE, "span"], []))
@@ -67,7 +64,7 @@ class _Gains:
         closed = np.concatenate([[0], np.cumsum(~self._is_open)])
         self._is_needed = (closed[last] > closed[first])[self._spans]
 
-    def _sums(self, spans: NDArray[np.intp] | Ints) -> Floats:
+    def _sums(self, spans: Places | Ints) -> Floats:
         """Returns the expected number of correct spans among these, by document [N]."""
         doc, prob = self._doc[spans], self._prob[spans]
         sums = np.bincount(doc, weights=prob, minlength=self.n_docs)

@@ -16,6 +16,7 @@ import numpy as np
 import srsly
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints, Places
 from ..core import PatternAutomaton
 from ..core.algorithms.lattice_graph import StateTable
 from ..core.automaton.grammar import BEGIN, END
@@ -37,9 +38,6 @@ from ..msgpack import read_msgpack
 from .tree import LabelTree
 
 FORMAT = 1
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ class LevelState(Cached):
         weights[: len(pattern)] += np.where(is_forbidden, pattern, scale * pattern)
         return weights
 
-    def column(self, node: int) -> tuple[NDArray[np.intp], Floats]:
+    def column(self, node: int) -> tuple[Places, Floats]:
         """Returns the features with a weight in a node below the top, and these
         weights."""
         level = int(self.tree.level[node]) - 2

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from thinc.api import Model, Optimizer, Shim
 
+from ..arrays import Floats, Ints, Places
 from ..core import PatternAutomaton
 from ..model.weights.online import SparseAdagrad, step_shares
 from ..model.weights.pairs import WeightPairs
@@ -20,9 +20,6 @@ from ..model.weights.vector import row_values
 from ..model.weights.weights import Weights, announce_averages
 from .level_state import LevelState, connect, from_bytes
 from .tree import LabelTree
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 
 class LevelWeights(Shim):
@@ -241,7 +238,7 @@ class LevelVector:
         self._steps.touched.append(touched)
         self._n_docs += n_docs
 
-    def insert(self, at: NDArray[np.intp]) -> None:
+    def insert(self, at: Places) -> None:
         """Inserts weights of 0 before some indices, for pairs that were added."""
         self._steps.insert(at)
         self._write()

@@ -22,8 +22,6 @@ from .tree import LabelTree
 # Duplicates are removed whenever this many pairs have been collected.
 _BUFFER = 8_000_000
 
-Ints = NDArray[np.int32]
-
 
 def mine_levels(
     tree: LabelTree,

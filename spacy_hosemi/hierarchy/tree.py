@@ -13,13 +13,11 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Bools, Ints
 from ..errors import Errors
 from ..values import choice
 from ..values import read as check
-
-Ints = NDArray[np.int32]
 
 SECOND_PARENT = ("error", "ignore")
 
@@ -119,7 +117,7 @@ class LabelTree:
             node = int(self.parent[node])
         return way[::-1]
 
-    def share_way(self, left: Ints, right: Ints) -> NDArray[np.bool_]:
+    def share_way(self, left: Ints, right: Ints) -> Bools:
         """Returns whether one node of each pair is above the other, or is the same
         [K]."""
         lower = np.minimum(self.level[left], self.level[right])

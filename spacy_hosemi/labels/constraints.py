@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from spacy.attrs import SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 
+from ..arrays import Bools, Places
 from ..core import Constraints, Potentials
 from ..features.instances import sentence_starts
 from .inventory import LabelInventory, Segment, Span
-from .partial import Bools, Ints, PartialLabels
+from .partial import PartialLabels
 
 
 def to_constraints(
@@ -39,13 +40,13 @@ def to_constraints(
     return constraints
 
 
-def borders_of(doc: Doc, inventory: LabelInventory) -> Ints | None:
+def borders_of(doc: Doc, inventory: LabelInventory) -> Places | None:
     """Returns the tokens that begin sentences, which spans do not cross; None if no
     sentence start is set, or with IO, whose tags do not distinguish a span that crosses
     one from two spans."""
     if inventory.encoding == "IO" or not doc.has_annotation(SENT_START):
         return None
-    starts: Ints = sentence_starts(doc)
+    starts: Places = sentence_starts(doc)
     return starts if len(starts) else None
 
 
@@ -142,7 +143,7 @@ def _copied(
 
 
 def _not_across(
-    borders: Ints | None, inventory: LabelInventory, n_tokens: int
+    borders: Places | None, inventory: LabelInventory, n_tokens: int
 ) -> Constraints | None:
     if borders is None or not len(borders):
         return None

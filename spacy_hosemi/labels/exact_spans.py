@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..arrays import Bools
 from .inventory import LabelInventory, Span
-from .partial import Bools
 
 # The tags of a span at its first, its last and its other tokens, where no whitespace is
 # beside it; a span of one token has the first string.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..arrays import Places
 from ..core import Constraints
 from ..errors import Errors
 from .constraints import to_constraints
@@ -118,7 +119,7 @@ def label_sequences(golds: Iterable[Gold]) -> list[list[int]]:
     return [[y for _, _, y in gold.segments] for gold in golds if gold.segments]
 
 
-def known_labels(gold: Gold, n_tokens: int) -> dict[str, NDArray[np.intp]]:
+def known_labels(gold: Gold, n_tokens: int) -> dict[str, Places]:
     """Returns the label that is known to cover, begin at, end at and go on at each
     token, by role "inside", "start", "end", "within", int [n]; -1 where there is none
     or it is not known."""

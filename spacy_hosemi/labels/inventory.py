@@ -12,8 +12,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Bools, Floats
 from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
 from ..values import choice, read
@@ -80,7 +80,7 @@ class LabelInventory:
             at = end
         return segments
 
-    def names_within(self, spans: Iterable[Span], n_tokens: int) -> NDArray[np.bool_]:
+    def names_within(self, spans: Iterable[Span], n_tokens: int) -> Bools:
         """Returns the names that encode some spans at their tokens, bool [n, L]; all
         names at other tokens."""
         names = np.ones((n_tokens, len(self.names)), bool)
@@ -148,7 +148,7 @@ def _may_follow(left: str, right: str, closed: bool) -> bool:
 
 def possible_lengths(
     inventory: LabelInventory, explicit_length: int, max_length: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Returns length potentials [L, D] and tail [L], -inf for impossible lengths and
     else 0; D is max_length, the longest span, or explicit_length."""
     n_labels = len(inventory.names)

@@ -9,13 +9,11 @@ from functools import cached_property
 from operator import itemgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Bools, Places
 from ..features.clean_docs import WordPlaces
 from .inventory import Span
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.intp]
 AnySpan = tuple[int, int, str | None]  # None: any label
 
 
@@ -36,7 +34,7 @@ class PartialLabels:
     required: tuple[Span, ...] = ()
     excluded: tuple[AnySpan, ...] = ()
     blocked: Bools | None = None
-    borders: Ints | None = None
+    borders: Places | None = None
 
     def __bool__(self) -> bool:
         return bool(self.required or self.excluded or self.blocked is not None)

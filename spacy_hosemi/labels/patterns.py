@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Bools
 from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
 from .inventory import ANY, LabelInventory, Pattern, bigrams
@@ -48,7 +48,7 @@ def learn_patterns(
 
 def with_label(
     schema: LabelSchema, label: str, cfg: Mapping[str, Any]
-) -> tuple[LabelSchema, NDArray[np.bool_]]:
+) -> tuple[LabelSchema, Bools]:
     """Returns a trained schema, without a tree, with one more label and its label
     bigrams, and whether each of the new patterns, which come last, is forbidden. Raises
     HS040 for a reserved name."""

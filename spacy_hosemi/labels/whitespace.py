@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 
+from ..arrays import Bools
 from ..errors import Errors
 from .inventory import Span
 
@@ -24,7 +25,7 @@ def whitespace(doc: Doc) -> NDArray[Any] | None:
     return spaces if len(spaces) else None
 
 
-def trim_whitespace(spans: Iterable[Span], is_space: NDArray[np.bool_]) -> list[Span]:
+def trim_whitespace(spans: Iterable[Span], is_space: Bools) -> list[Span]:
     """Returns spans without whitespace tokens at their ends, and without spans of
     whitespace alone; is_space: of each token, bool [n]."""
     trimmed = []
@@ -38,7 +39,7 @@ def trim_whitespace(spans: Iterable[Span], is_space: NDArray[np.bool_]) -> list[
     return trimmed
 
 
-def before_trimming(span: Span, is_space: NDArray[np.bool_]) -> Iterator[Span]:
+def before_trimming(span: Span, is_space: Bools) -> Iterator[Span]:
     """Yields all spans that `trim_whitespace` changes to this span, and the span
     itself."""
     first, last, label = span

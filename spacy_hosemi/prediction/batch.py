@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from spacy.tokens import Doc
 
+from ..arrays import Bools
 from ..core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
 from ..core.potentials import ManyPotentials
 from ..features.clean_docs import WordPlaces
 from ..features.instances import Instance
 from ..labels.inventory import Segment, Span
-from ..labels.partial import NOTHING, Bools, PartialLabels
+from ..labels.partial import NOTHING, PartialLabels
 from ..labels.whitespace import trim_whitespace, whitespace
 
 if TYPE_CHECKING:

@@ -20,15 +20,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..arrays import Floats, Places
 from ..core import Potentials
 from ..features import TOKEN_ROLES
 from .batch import Batch
-
-Floats = NDArray[np.float64]
-Group = NDArray[np.intp]
 
 
 def agree(batch: Batch, d: int, weight: float) -> list[Potentials]:
@@ -51,7 +48,7 @@ def agree(batch: Batch, d: int, weight: float) -> list[Potentials]:
     ]
 
 
-def equal_words(doc: Doc) -> list[Group]:
+def equal_words(doc: Doc) -> list[Places]:
     """Returns groups of two tokens or more, int [K] each, with the same word in lower
     case, which is no stop word and has a letter."""
     lower = doc.to_array("LOWER")
@@ -62,7 +59,7 @@ def equal_words(doc: Doc) -> list[Group]:
     return [g for g, x in pairs if not x.is_stop and any(map(str.isalpha, x.text))]
 
 
-def mean_of_others(values: Floats, groups: Iterable[Group]) -> Floats:
+def mean_of_others(values: Floats, groups: Iterable[Places]) -> Floats:
     """Returns for each of n tokens the mean of the values, float64 [n, L], at the other
     tokens of its group; 0 for tokens in no group. Groups have two tokens or more and do
     not overlap."""

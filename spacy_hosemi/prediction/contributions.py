@@ -10,22 +10,23 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints
 from ..core import Potentials
 from ..core.potentials import ROLES
+from ..features.gazetteers.matches import SIMILARITY, FuzzyMatches
 from ..features.instances import Instance
 from ..features.naming import in_words
+from ..features.templates import Atom, parse_templates
 from ..labels.inventory import Segment
 from ..model.active_features import ADDS_TO, EACH, FIRST, RoleRows, cut_rows
 from ..model.weights.state import WeightState
 from .score_difference import ScoreDifference, Scoring, places
 
-Ints = NDArray[np.int32]
-Floats = NDArray[np.float64]
 _Place = dict[str, Any]  # the role, tokens and labels of a `Contribution`
 
 
@@ -131,12 +132,52 @@ def _of_features(between: ScoreDifference) -> Iterator[Contribution]:
         score = value * weight / scoring.temperature
         by_sign = {x.sign: columns[x.column] for x in reads}
         labels = by_sign.get(1.0), by_sign.get(-1.0)
-        is_listed = name.partition("=")[0] in features.functions.functions
-        place = role, start, end
-        evidence = None if is_listed else scoring.lists.find(name, *place)
-        kind = "list" if evidence else "feature"
+        template, place = name.partition("=")[0], (role, start, end)
+        is_function = template in features.functions.functions
+        entry = () if is_function else _list_entry(scoring, template, *place)
+        kind = "list" if entry else "feature"
         part = kind, name, score, value, weight, *place, *labels
-        yield Contribution(*part, *(evidence or ()))
+        yield Contribution(*part, *entry)
+
+
+@lru_cache(2**12)
+def _atoms(template: str) -> Sequence[Atom]:
+    """Returns what a template reads; of a bag its first template."""
+    return parse_templates([template])[0].atoms
+
+
+def _list_entry(
+    scoring: Scoring, template: str, role: str, start: int, end: int
+) -> tuple[str, str] | tuple[()]:
+    """Returns the list that a template has read at these tokens, and the best entry
+    that matches, of an exact match as the document has it; () if it reads no list, or
+    none matches, as before and after the document, where features are read, too."""
+    lists = scoring.state.extractor.gazetteers
+    for atom in _atoms(template) if lists.settings else ():
+        name, _, kind = atom.attribute.partition(":")
+        if name not in lists.settings:
+            continue
+        is_fuzzy = kind == SIMILARITY or kind.startswith("FUZZY")
+        matches = (scoring.similar if is_fuzzy else scoring.exact)[name]
+        token = start + atom.offset
+        if role == "whole":
+            is_there = (matches.first <= start) & (start <= matches.start)
+            is_there &= (matches.end <= end) & (end <= matches.last)
+        elif kind.endswith("BEGIN"):
+            is_there = matches.start == token
+        elif kind.endswith("END"):
+            is_there = matches.end == token + 1
+        else:
+            is_there = (matches.start <= token) & (token < matches.end)
+        matches = matches.where(is_there)
+        if not len(matches.start):
+            return ()
+        best = int(np.lexsort((matches.size, matches.strength))[-1])
+        if isinstance(matches, FuzzyMatches):
+            return name, lists.fuzzy[name].texts[int(matches.entry[best])]
+        place = slice(int(matches.start[best]), int(matches.end[best]))
+        return name, scoring.tokens[place].text
+    return ()
 
 
 def _reads(between: ScoreDifference) -> Iterator[_Read]:

@@ -14,9 +14,10 @@ import numpy as np
 from spacy.attrs import ENT_IOB, ENT_TYPE, SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span
 
+from ..arrays import Bools
 from ..features.instances import sentence_starts
 from ..labels.inventory import Span as SpanTriple
-from ..labels.partial import Bools, PartialLabels
+from ..labels.partial import PartialLabels
 from ..values import as_lists
 from .records import find_records, text_length
 

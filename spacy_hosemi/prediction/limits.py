@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..arrays import Places
 from ..core import Constraints, PatternAutomaton, Potentials, viterbi
 from ..features.instances import Instance
 from ..labels.constraints import borders_of, to_constraints, with_outside
 from ..labels.inventory import LabelInventory, Span
-from ..labels.partial import Ints, PartialLabels
+from ..labels.partial import PartialLabels
 from ..labels.whitespace import whitespace
 
 
@@ -93,7 +94,7 @@ def require_all(
 def choose_spans(
     spans: Iterable[Span],
     existing: PartialLabels | None,
-    borders: Ints | None,
+    borders: Places | None,
     n_tokens: int,
 ) -> list[Span]:
     """Returns the matches of lists that can be entities together: no two overlap, where

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..core import Potentials
 from ..features.clean_docs import WordPlaces
-
-Floats = NDArray[np.float64]
 
 # Segments that are less probable are not counted.
 _LEAST = 1e-12

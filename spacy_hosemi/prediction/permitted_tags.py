@@ -15,18 +15,14 @@ the time is at most that of all states with all excluded spans open, for each to
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Bools, Floats, Places
 from ..core import PatternAutomaton, Potentials, viterbi
 from ..core.algorithms.lattice_graph import StateTable
 from ..core.potentials import ROLES
 from ..labels.inventory import LabelInventory, Segment
 from ..labels.partial import PartialLabels
 from .batch import Batch
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 def best_permitted(batch: Batch, k: int) -> list[Segment]:
@@ -48,7 +44,7 @@ def best_permitted(batch: Batch, k: int) -> list[Segment]:
     every = np.ones((n_tokens, automaton.n_labels), bool)
     is_allowed = every if allowed is None else np.asarray(allowed, bool)
 
-    def arcs(p: int, pairs: Ints) -> tuple[Ints, Floats]:
+    def arcs(p: int, pairs: Places) -> tuple[Places, Floats]:
         """Returns where each tag at token p leads from each pair, -1: nowhere; and its
         score."""
         state, tracker = np.divmod(pairs, trackers.n)
@@ -65,7 +61,7 @@ def best_permitted(batch: Batch, k: int) -> list[Segment]:
     state, tracker = np.divmod(reached[-1], trackers.n)
     is_excluded = trackers.closes_excluded(n_tokens, tracker)
     best = np.where(is_excluded, -np.inf, at_end[state])
-    choices: list[tuple[Ints, Ints]] = []
+    choices: list[tuple[Places, Places]] = []
     for p in range(n_tokens - 1, -1, -1):
         to, score = arcs(p, reached[p])
         at = np.searchsorted(reached[p + 1], to.clip(min=0)).clip(max=len(best) - 1)
@@ -119,13 +115,13 @@ class _Trackers:
         goes_on = np.array([False, *(prefix in ("I", "L") for prefix, _ in pairs)])
         self._goes_on = goes_on & (self._label[:, None] == self._tag_label)
 
-    def closes_excluded(self, p: int, tracker: Ints) -> Bools:
+    def closes_excluded(self, p: int, tracker: Places) -> Bools:
         """Returns whether a span that ends before token p is excluded, bool [K], for
         each tracker of what the tokens before p have left open."""
         end = int(self._last[p])
         return np.array([end in self._ends[k] for k in tracker.tolist()], bool)
 
-    def after(self, p: int, tracker: Ints) -> tuple[Ints, Bools]:
+    def after(self, p: int, tracker: Places) -> tuple[Places, Bools]:
         """Returns the tracker behind each tag at token p, int [K, L], and whether the
         tag is possible, from the trackers before the token."""
         goes_on = self._goes_on[tracker]

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Bools
 from ..core import Marginals, entropy, kbest, log_partition
 from ..core.algorithms.marginals import marginal_steps
 from ..core.algorithms.segment_probabilities import probability_steps
 from ..core.parallel.coroutines import Steps, finish
 from ..labels.constraints import names_of
 from ..labels.inventory import LabelInventory, Span
-from ..labels.partial import NOTHING, Bools
+from ..labels.partial import NOTHING
 from ..labels.whitespace import before_trimming
 from .batch import Batch
 from .marginals import document_marginals

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints
 from ..labels.inventory import Span
 from .batch import Batch
 from .posterior import Path, Posterior
-
-Ints = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 
 # Not frozen: one is made for each document.

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..arrays import Bools
 from ..core import Constraints, log_partition, score
 from ..core.algorithms.segment_probabilities import log_partition_as_asked
 from ..labels.constraints import permits, restrict
 from ..labels.exact_spans import exact_names, joining_names
 from ..labels.inventory import Span
-from ..labels.partial import Bools
 from .batch import Batch
 
 # Sequences of tags with a smaller share together are not examined.

@@ -9,16 +9,14 @@ from functools import cached_property
 from itertools import takewhile
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..arrays import Ints
 from ..core import PatternAutomaton, Potentials
+from ..features.gazetteers.matches import FuzzyMatches, Matches
 from ..labels.inventory import Segment
 from ..model.active_features import FIRST, Rows, read_docs
 from ..model.weights.state import WeightState
-from .list_evidence import ListEvidence
-
-Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,14 @@ class Scoring:
         return read_docs(self.state, [self.tokens])
 
     @cached_property
-    def lists(self) -> ListEvidence:
+    def exact(self) -> Matches:
         """Returns the entries of lists that match in it."""
-        return ListEvidence(self.state.extractor, self.tokens)
+        return self.state.extractor.gazetteers.matches([self.tokens])
+
+    @cached_property
+    def similar(self) -> FuzzyMatches:
+        """Returns the entries of lists with fuzzy matches that resemble parts of it."""
+        return self.state.extractor.gazetteers.similar([self.tokens])
 
 
 class ScoreDifference:
