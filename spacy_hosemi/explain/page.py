@@ -192,9 +192,9 @@ class Page:
         likely: list[tuple[Span, float]] = []
         if not pipe.schema.inventory.on_tokens:  # with tags on tokens none are known
             before, _ = as_predicted(doc, pipe.name)
-            posterior = pipe.decoder.posterior_if_trained(before)
-            spans_of_doc = spans_above(posterior, threshold, before[:8].text)
-            likely = [x for x in spans_of_doc if x[0] not in predicted]
+            if (posterior := pipe.decoder.posterior_if_trained(before)) is not None:
+                spans_of_doc = spans_above(posterior, threshold, before)
+                likely = [x for x in spans_of_doc if x[0] not in predicted]
         likely.sort(key=lambda x: (-x[1], x[0]))
         explain = partial(pipe.explain, doc, changes=self._changes)
         why = {(x.start, x.end, x.label): x for x in explain(progress=self._progress)}

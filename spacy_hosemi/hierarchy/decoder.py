@@ -18,14 +18,9 @@ from ..labels.partial import PartialLabels
 from ..model.active_features import read_docs
 from ..model.state import ModelState
 from ..model.weights.doc_scorer import DocScorer
+from ..prediction.answers import spans_above
 from ..prediction.batch import Batch
-from ..prediction.decoder import (
-    Decoder,
-    DecodingOptions,
-    confident,
-    list_spans,
-    untrained,
-)
+from ..prediction.decoder import Decoder, DecodingOptions, confident, untrained
 from ..prediction.existing_entities import read_existing
 from ..prediction.flat_decoder import FlatDecoder
 from ..prediction.posterior import Posterior
@@ -41,9 +36,7 @@ from .projection import TreeProjection
 
 
 def make_decoder(
-    state: ModelState,
-    options: DecodingOptions,
-    before: Decoder | None = None,
+    state: ModelState, options: DecodingOptions, before: Decoder | None = None
 ) -> Decoder:
     """Returns the decoder for the labels of a state; parts of the decoder of the
     previous state (before) that do not depend on weights are used again."""
@@ -116,24 +109,21 @@ class LevelDecoder(Decoder):
                 spans, of_spans = [span for span, _ in free], [path for _, path in free]
                 of_instances.append((batch.instance(k), spans, of_spans))
             prediction = confident(of_instances, options, batch.user_corrections)
-            posteriors.append(self._posterior(batch, d, solved))
-            prediction.listed = list_spans(posteriors[d], options, batch.docs[d])
+            posteriors.append(LevelPosterior(batch, d, solved))
+            if (p := options.spans_threshold) is not None:
+                prediction.listed = spans_above(posteriors[d], p, batch.docs[d])
             predictions.append(prediction)
         if options.has_whole or batch.user_corrections:
             wholes = whole_probabilities(posteriors, [x.spans for x in predictions])
-            for prediction, p in zip(predictions, wholes):
-                prediction.whole = p
+            for prediction, whole in zip(predictions, wholes):
+                prediction.whole = whole
         return Predictions.of(predictions)
 
     def posterior(self, doc: Doc) -> LevelPosterior:
         batch = finish(self._top.batch_steps([doc]))
         Posterior(batch, 0).check()
         solved, _ = self._solve(batch)
-        return self._posterior(batch, 0, solved)
-
-    def _posterior(self, batch: Batch, d: int, solved: ScoredLevel) -> LevelPosterior:
-        labels = self.state.schema.labels
-        return LevelPosterior(batch, d, solved, self._tree, labels)
+        return LevelPosterior(batch, 0, solved)
 
     def _solve(self, batch: Batch) -> tuple[ScoredLevel, list[PartialLabels]]:
         """Returns the last level, and the corrections of each instance, with labels of

@@ -100,12 +100,6 @@ class LevelState(Cached):
         rows, slots = self.pairs[level].column(node)
         return rows, self.matrix[level][slots]
 
-    def with_level(self, index: int, matrix: Floats, pattern: Floats) -> LevelState:
-        """Returns a state with other weights of one level."""
-        matrices, patterns = [*self.matrix], [*self.pattern]
-        matrices[index], patterns[index] = matrix, pattern
-        return replace(self, matrix=tuple(matrices), pattern=tuple(patterns))
-
     def rounded(self) -> LevelState:
         """Returns a state in single precision, as it is saved."""
         return replace(

@@ -185,9 +185,13 @@ class LevelVector:
         if len(vector) > split:
             pattern = pattern.copy()
             pattern[self._learnt] = vector[split:]
-        matrix = matrix.copy() if copy else matrix
         state = self._weights.state
-        self._weights.state = state.with_level(self.index, matrix, pattern)
+        matrices, patterns = [*state.matrix], [*state.pattern]
+        matrices[self.index] = matrix.copy() if copy else matrix
+        patterns[self.index] = pattern
+        self._weights.state = replace(
+            state, matrix=tuple(matrices), pattern=tuple(patterns)
+        )
 
     def vector_values(self, values: Mapping[str, float]) -> Floats:
         """Returns for each weight the value of its penalty group [N]."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..prediction.marginals import document_marginals
 from ..prediction.posterior import Option, Path, Posterior
 from .candidates import PartialNodes, Place
 from .coarse_to_fine import ScoredLevel
-from .tree import LabelTree
+from .projection import TreeProjection
 
 # Two sums of the same numbers may differ by this share.
 _ROUNDING = 1e-9
@@ -33,20 +33,12 @@ class LevelPosterior(Posterior):
 
     batch (Batch), place (int): The document, with instances as they are at the top.
     solved (ScoredLevel): The last level, of all instances of the batch.
-    tree (LabelTree), labels (Sequence[str]): The labels, and all leaves in the order of
-        the component.
     """
 
-    def __init__(
-        self,
-        batch: Batch,
-        place: int,
-        solved: ScoredLevel,
-        tree: LabelTree,
-        labels: Sequence[str],
-    ) -> None:
+    def __init__(self, batch: Batch, place: int, solved: ScoredLevel) -> None:
         super().__init__(batch, place)
-        self.solved, self.tree, self.labels = solved, tree, labels
+        projection = cast(TreeProjection, batch.source.state.schema.projection)
+        self.solved, self.tree, self.labels = solved, projection.tree, projection.labels
 
     @cached_property
     def segments(self) -> list[dict[Segment, float]]:
@@ -93,14 +85,11 @@ class LevelPosterior(Posterior):
         return listed
 
     def confidences(self, spans: Sequence[Span]) -> list[float]:
-        confidences = []
-        for place in self.locate(spans):
-            node = None if place is None else self.tree.node_of(place[1][2])
-            if place is None or node is None:
-                confidences.append(0.0)
-            else:
-                confidences.append(self._at_node(*place, node))
-        return confidences
+        places = ((x, x and self.tree.node_of(x[1][2])) for x in self.locate(spans))
+        return [
+            0.0 if place is None or node is None else self._at_node(*place, node)
+            for place, node in places
+        ]
 
     def paths(self, spans: Sequence[Span]) -> list[Path | None]:
         places = self.locate(spans, self.tree.leaf)

@@ -14,9 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from heapq import merge
-from itertools import islice, starmap
+from itertools import chain, islice, starmap
 from operator import itemgetter
 from typing import Any
+
+from spacy.tokens import Doc
 
 from ..errors import Warnings
 from ..labels.inventory import Span
@@ -51,7 +53,7 @@ def most_probable(posterior: Posterior | None, k: int) -> list[Alternative]:
         while parts:  # those of the instances before, and spans of the last one
             parts, last = parts
             of_instances.append(last)
-        spans = [span for some in reversed(of_instances) for span in some]
+        spans = [*chain(*reversed(of_instances))]
         log_prob = min(log_prob, 0.0)  # up to rounding
         alternatives.append(Alternative(spans, math.exp(log_prob), log_prob))
     return alternatives
@@ -63,25 +65,20 @@ def _best_pairs(
     """Returns the k best of all pairs; both sides are sorted, best first."""
 
     def pairs(log_prob: float, parts: Any) -> Iterator[Option]:
-        for other, spans in right:
-            yield log_prob + other, (parts, spans)
+        return ((log_prob + other, (parts, spans)) for other, spans in right)
 
     merged = merge(*starmap(pairs, left), key=itemgetter(0), reverse=True)
     return [*islice(merged, k)]
 
 
-def spans_above(
-    posterior: Posterior | None, p: float, text: str
-) -> list[tuple[Span, float]]:
+def spans_above(posterior: Posterior, p: float, doc: Doc) -> list[tuple[Span, float]]:
     """Returns the spans of a document with at least probability p, above 0, sorted;
-    they may overlap. If there are more than `max_listed`, warns by HSW11, which names
-    the text, and returns the most probable ones."""
-    if posterior is None:
-        return []
+    they may overlap. If there are more than `max_listed`, warns by HSW11 and returns
+    the most probable ones."""
     spans = posterior.spans_above(p)
     limit = max_listed(posterior.n_tokens)
     if len(spans) > limit:
-        message = Warnings.HSW11.format(threshold=p, text=text, limit=limit)
+        message = Warnings.HSW11.format(threshold=p, text=doc[:8].text, limit=limit)
         warnings.warn(message, stacklevel=2)
         spans = sorted(spans, key=lambda pair: (-pair[1], pair[0]))[:limit]
     return sorted(spans)

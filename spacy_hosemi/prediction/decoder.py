@@ -16,7 +16,6 @@ from ..features.instances import Instance, check_doc
 from ..labels.inventory import Span
 from ..labels.partial import PartialLabels
 from ..model.state import ModelState
-from .answers import spans_above
 from .posterior import Path, Posterior
 from .predictions import Prediction, Predictions
 from .thresholds import Thresholds, least_of
@@ -109,15 +108,6 @@ def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
         n_tokens += len(doc)
     if batch:
         yield batch
-
-
-def list_spans(
-    posterior: Posterior, options: DecodingOptions, doc: Doc
-) -> list[tuple[Span, float]] | None:
-    """Returns what `Prediction.listed` is for a document."""
-    if options.spans_threshold is None:
-        return None
-    return spans_above(posterior, options.spans_threshold, doc[:8].text)
 
 
 def untrained(docs: Sequence[Doc], corrections: PartialLabels | None) -> Predictions:

@@ -22,9 +22,10 @@ from ..labels.partial import NOTHING, PartialLabels
 from ..labels.projection import Projection
 from ..model.state import ModelState
 from ..model.weights.doc_scorer import DocScorer
+from .answers import spans_above
 from .batch import Batch
 from .collective import agree
-from .decoder import Decoder, DecodingOptions, confident, list_spans, untrained
+from .decoder import Decoder, DecodingOptions, confident, untrained
 from .decodings import DECODINGS
 from .existing_entities import read_existing
 from .limits import limit_instance
@@ -259,7 +260,8 @@ class FlatDecoder(Decoder):
             prediction = confident(of_instances, options, batch.user_corrections)
             if tree is None:
                 prediction.paths = None
-        prediction.listed = list_spans(posterior, options, batch.docs[d])
+        if (p := options.spans_threshold) is not None:
+            prediction.listed = spans_above(posterior, p, batch.docs[d])
         prediction.posterior = posterior
         if options.has_whole or batch.user_corrections:
             n_spans = sum(len(spans[k]) for k in rows)
