@@ -25,21 +25,15 @@ PORTION = 128
 
 @dataclass(frozen=True)
 class Candidates:
-    """K candidates of N documents at one level, document by document, sorted by end.
+    """Has K candidates of N documents at one level, document by document, sorted by
+    end; start and end are tokens of the document, half-open."""
 
-    first (int32 [N + 1]): Those of document d are first[d] to first[d + 1] - 1.
-    sizes (int32 [N]): The number of tokens of each document.
-    start, end (int32 [K]): Tokens of the document, half-open.
-    node (int32 [K]): Of the label tree; -1: outside.
-    score (float64 [K]): Without the weights of label patterns.
-    """
-
-    first: Ints
-    sizes: Ints
-    start: Ints
-    end: Ints
-    node: Ints
-    score: Floats
+    first: Ints  # [N + 1]: those of document d are first[d] to first[d + 1] - 1
+    sizes: Ints  # [N]: the number of tokens of each document
+    start: Ints  # [K]
+    end: Ints  # [K]
+    node: Ints  # [K]: of the label tree; -1: outside
+    score: Floats  # [K]: without the weights of label patterns
 
     @property
     def doc(self) -> Ints:
@@ -77,17 +71,13 @@ class Candidates:
 
 @dataclass(frozen=True)
 class PartialNodes:
-    """Required and excluded spans of documents, with nodes.
+    """Has required and excluded spans of documents; an inner node stands for all leaves
+    below it."""
 
-    spans, wrong (List[List[Tuple[int, int, int]]]): Start, end and node of required and
-        of excluded spans, by document; an inner node stands for all leaves below it.
-    is_open (Optional[List[bool [n]]]): Tokens with no known label; None: all
-        tokens that no required span covers.
-    """
-
-    spans: list[list[Place]]
+    spans: list[list[Place]]  # required, by document
+    # Tokens with no known label, bool [n]; None: those that no required span covers.
     is_open: list[Bools] | None
-    wrong: list[list[Place]]
+    wrong: list[list[Place]]  # excluded, by document
 
     def __bool__(self) -> bool:
         return self.is_open is not None or any(self.spans) or any(self.wrong)

@@ -42,44 +42,29 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Level:
-    """The label patterns of a level.
+    """Has the label patterns of a level."""
 
-    steps (StateTable): Of the automaton of these patterns.
-    symbol (int32 [V + 1]): The automaton's label of each node; the last is outside.
-    carried (int32 [M]): The pattern of the level above that each pattern refines; -1:
-        none.
-    is_own (bool): Whether the automaton has names of this level, or of a level above.
-    """
-
-    steps: StateTable
-    symbol: Ints
-    carried: Ints
-    is_own: bool
+    steps: StateTable  # of the automaton of these patterns
+    symbol: Ints  # [V + 1]: the automaton's label of each node; the last is outside
+    carried: Ints  # [M]: the pattern above that each pattern refines; -1: none
+    is_own: bool  # whether the automaton has names of this level, or of a level above
 
 
 @dataclass(frozen=True, eq=False)
 class LevelState(Cached):
-    """Weights by level of a label tree, from level 2. Training replaces the state, see
-    `LevelWeights`.
+    """Has the weights by level of a label tree, from level 2. Training replaces the
+    state, see `LevelWeights`."""
 
-    pairs (Tuple[WeightPairs, ..]): By level, the nodes in which features have weights.
-    matrix (Tuple[float64 [N], ..]): These weights.
-    patterns (Tuple[Tuple[Pattern, ..], ..]): By level, patterns with weights of their
-        own, over the names of the frontier; they come first in the automaton.
-    pattern (Tuple[float64 [M], ..]): The weights of these patterns; -inf: forbidden.
-    tree (LabelTree): V nodes.
-    top (Optional[PatternAutomaton]): Of the component: outside, then the nodes at the
-        top.
-    levels (Tuple[Level, ..]): Computed from tree, top and patterns by `connect`.
-    """
-
-    pairs: tuple[WeightPairs, ...] = ()
-    matrix: tuple[Floats, ...] = ()
+    pairs: tuple[WeightPairs, ...] = ()  # the nodes in which features have weights
+    matrix: tuple[Floats, ...] = ()  # these weights [N]
+    # Patterns with weights of their own, over the names of the frontier; they come
+    # first in the automaton.
     patterns: tuple[tuple[Pattern, ...], ...] = ()
-    pattern: tuple[Floats, ...] = ()
-    tree: LabelTree = field(default_factory=lambda: LabelTree([], {}))
+    pattern: tuple[Floats, ...] = ()  # their weights [M]; -inf: forbidden
+    tree: LabelTree = field(default_factory=lambda: LabelTree([], {}))  # V nodes
+    # Of the component: outside, then the nodes at the top.
     top: PatternAutomaton | None = None
-    levels: tuple[Level, ...] = ()
+    levels: tuple[Level, ...] = ()  # from tree, top and patterns by `connect`
 
     def weights_at(self, level: int, above: Floats, scale: float = 1.0) -> Floats:
         """Returns the weights of all patterns of a level, from 2, given those of the

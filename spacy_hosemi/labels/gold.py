@@ -25,18 +25,12 @@ from .whitespace import check_ends
 
 @dataclass(frozen=True)
 class Gold:
-    """Holds the gold of a document, made once for many steps of training.
+    """Holds the gold of a document, made once for many steps of training."""
 
-    segments (Optional[List[Segment]]): The segmentation, if all tokens are known.
-    constraints (Optional[Constraints]): Otherwise what the segmentation must satisfy.
-    n_known (int): The number of tokens with annotation and of excluded spans.
-    text (str): The beginning of the document, for messages.
-    """
-
-    segments: list[Segment] | None
-    constraints: Constraints | None
-    n_known: int
-    text: str = ""
+    segments: list[Segment] | None  # the segmentation, if all tokens are known
+    constraints: Constraints | None  # otherwise what the segmentation must satisfy
+    n_known: int  # the number of tokens with annotation and of excluded spans
+    text: str = ""  # the beginning of the document, for messages
 
     def content(self) -> tuple[NDArray[Any], ...]:
         """Returns what is known as arrays: equal arrays, equal gold."""

@@ -19,21 +19,14 @@ AnySpan = tuple[int, int, str | None]  # None: any label
 
 @dataclass(frozen=True, eq=False)
 class PartialLabels:
-    """Says what is known of the spans of n tokens. Arrays are never changed.
+    """Says what is known of the spans of n tokens. Arrays are never changed."""
 
-    required (Tuple[Tuple[int, int, str], ...]): Spans that are entities, sorted; no two
-        overlap.
-    excluded (Tuple[Tuple[int, int, Optional[str]], ...]): Spans that are no entities
-        with this label; None: with any label.
-    blocked (Optional[bool [n]]): Tokens that only a required span may cover; None:
-        there are none. All other tokens outside of required spans are unknown.
-    borders (Optional[int [K]]): Tokens that begin sentences: only required spans cross
-        these borders.
-    """
-
-    required: tuple[Span, ...] = ()
-    excluded: tuple[AnySpan, ...] = ()
+    required: tuple[Span, ...] = ()  # that are entities, sorted; no two overlap
+    excluded: tuple[AnySpan, ...] = ()  # that are no entities
+    # Tokens that only a required span may cover [n]; None: there are none. All other
+    # tokens outside of required spans are unknown.
     blocked: Bools | None = None
+    # Tokens that begin sentences [K]: only required spans cross these borders.
     borders: Places | None = None
 
     def __bool__(self) -> bool:

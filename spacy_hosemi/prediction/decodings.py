@@ -28,24 +28,17 @@ Best = tuple[list[list[Segment]], list[PathAnswer | None]]
 
 @dataclass(frozen=True)
 class Decoding:
-    """A rule of decoding.
+    """Decodes instances by a rule. `steps` takes (automaton, potentials, constraints),
+    then expected_f1 if it counts, and gives the segments of each instance, and what is
+    known of their probabilities by then. `free_steps` is a faster way for instances
+    that nothing limits: (automaton, potentials), then expected_f1 if it counts, and
+    has_probabilities, to the same, see `best_path_steps`; to None where an instance has
+    to be done by `steps`."""
 
-    name (str), meaning (str): As the setting decoding has it.
-    reads_expected_f1 (bool): Whether the setting expected_f1 counts.
-    decodes_tags (bool): Whether segments may be tags on tokens.
-    steps (Callable): (automaton, potentials, constraints), then expected_f1 if it
-        counts, to steps to the segments of each instance, and what is known of their
-        probabilities by then.
-    free_steps (Optional[Callable]): A faster way for instances that nothing limits:
-        (automaton, potentials), then expected_f1 if it counts, and has_probabilities,
-        to steps to the same, see `best_path_steps`; to None where an instance has to be
-        done by `steps`.
-    """
-
-    name: str
+    name: str  # as the setting decoding has it
     meaning: str
-    reads_expected_f1: bool
-    decodes_tags: bool
+    reads_expected_f1: bool  # whether the setting expected_f1 counts
+    decodes_tags: bool  # whether segments may be tags on tokens
     steps: Callable[..., Steps[Best]]
     free_steps: Callable[..., Steps[PathsFound | None]] | None = None
 

@@ -27,29 +27,20 @@ _DEPARTURE = 3.29
 
 @dataclass(frozen=True)
 class SpanLimit:
-    """Spans that are accepted.
+    """Says which spans are accepted."""
 
-    label (str): Their label; empty: any label.
-    threshold (float): Those that are at least so probable..
-    most (int): .. and of these the `most` most probable ones of a record.
-    """
-
-    label: str
-    threshold: float
-    most: int
+    label: str  # their label; empty: any label
+    threshold: float  # those that are at least so probable ..
+    most: int  # .. and of these the `most` most probable ones of a record
 
 
 @dataclass(frozen=True)
 class Usual:
-    """Says how probable records or spans of the calibration data are.
+    """Says how probable records or spans of the calibration data are."""
 
-    limit (float): Their lower quartile.
-    n_below, n (int): How many are less probable than that, and how many there are.
-    """
-
-    limit: float
-    n_below: int
-    n: int
+    limit: float  # their lower quartile
+    n_below: int  # how many are less probable than that
+    n: int  # how many there are
 
     def is_low(self, confidence: float | None) -> bool:
         """Says whether a record or a span is less probable than three of four."""
@@ -58,26 +49,18 @@ class Usual:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """With probability 1 - delta, over the choice of the calibration data, at most a
-    share `error` of the accepted records or spans is wrong.
-
-    digest (str): Identifies the weights, lists and settings for which this holds.
-    n_tested, n_accepted (int): Records or spans of the calibration data, and those of
-        them that are accepted.
-    record_threshold (Optional[float]): Records that are at least so probable are
-        accepted; None: spans are.
-    span_limits (Tuple[SpanLimit, ...]): Spans that are accepted; none: records are.
-    usual (Optional[Usual]): Tells texts that differ from those of the calibration
-        data; None: nobody looks.
-    """
+    """Promises: with probability 1 - delta, over the choice of the calibration data, at
+    most a share `error` of the accepted records or spans is wrong."""
 
     error: float
     delta: float
-    digest: str
-    n_tested: int
-    n_accepted: int
+    digest: str  # identifies the weights, lists and settings for which this holds
+    n_tested: int  # records or spans of the calibration data
+    n_accepted: int  # those of them that are accepted
+    # Records that are at least so probable are accepted; None: spans are.
     record_threshold: float | None = None
-    span_limits: tuple[SpanLimit, ...] = ()
+    span_limits: tuple[SpanLimit, ...] = ()  # none: records are accepted
+    # Tells texts that differ from those of the calibration data; None: nobody looks.
     usual: Usual | None = None
 
     @property

@@ -17,49 +17,31 @@ from .posterior import Path, Posterior
 # Not frozen: one is made for each document.
 @dataclass(slots=True)
 class Prediction:
-    """The spans that are predicted in one document.
+    """Has the spans that are predicted in one document."""
 
-    spans (List[Tuple[int, int, str]]): In its tokens, from left to right.
-    scores (Optional[List[float]]): Their probabilities, if they were needed.
-    listed (Optional[List[Tuple[Span, float]]]): The content of the span group, if that
-        is not the spans.
-    paths (Optional[Sequence[Path]]): With labels in a tree, for each span the names
-        from the top; with probabilities if they were needed.
-    posterior (Optional[Posterior]): Gives the probabilities that were not needed.
-    whole (Optional[float]): The probability of the segmentation with exactly these
-        spans, if it was needed.
-    """
-
-    spans: list[Span]
-    scores: list[float] | None
+    spans: list[Span]  # in its tokens, from left to right
+    scores: list[float] | None  # their probabilities, if they were needed
+    # The content of the span group, if that is not the spans.
     listed: list[tuple[Span, float]] | None = None
+    # With labels in a tree, for each span the names from the top; with probabilities if
+    # they were needed.
     paths: Sequence[Path] | None = None
-    posterior: Posterior | None = None
-    whole: float | None = None
+    posterior: Posterior | None = None  # gives the probabilities that were not needed
+    whole: float | None = None  # of exactly these spans, if it was needed
 
 
 @dataclass(eq=False)
 class Predictions(Sequence[Prediction]):
-    """The K spans of D documents of one vocabulary.
+    """Has the K spans of D documents of one vocabulary; for what is not said here see
+    `Prediction`."""
 
-    labels (Sequence[str]): Of all spans.
-    n_spans (int32 [D]): The number of spans of each document.
-    spans (int32 [K, 3]): Start and end, in tokens of the document, and index in
-        `labels`.
-    confidence (Optional[float64 [K]]): See `Prediction.scores`.
-    whole, listed, paths (Optional[Sequence] [D]): See `Prediction`.
-    batch (Optional[Batch]): Has the posteriors; None: all is known.
-    places (Optional[Sequence[int]] [D]): Those of the documents in the batch; None: the
-        same as here.
-    """
-
-    labels: Sequence[str]
-    n_spans: Ints
-    spans: Ints
-    confidence: Floats | None
+    labels: Sequence[str]  # of all spans
+    n_spans: Ints  # [D]
+    spans: Ints  # [K, 3]: start and end, in tokens of the document, index in `labels`
+    confidence: Floats | None  # [K]
     whole: Sequence[float | None]
-    batch: Batch | None = None
-    places: Sequence[int] | None = None
+    batch: Batch | None = None  # has the posteriors; None: all is known
+    places: Sequence[int] | None = None  # in the batch [D]; None: the same as here
     listed: Sequence[Any] | None = None
     paths: Sequence[Any] | None = None
 

@@ -21,25 +21,15 @@ from ..model.weights.state import WeightState
 
 @dataclass(frozen=True)
 class Scoring:
-    """The scores of an instance, and what they are made of.
-
-    tokens (Doc): n tokens.
-    automaton (PatternAutomaton): Of all labels.
-    state (WeightState): The weights of features.
-    potentials (Potentials): All scores, divided by the temperature.
-    temperature (float): The divisor.
-    encoder (Optional[Potentials]): The scores of a tok2vec, not divided.
-    alone (Optional[Potentials]): All scores without those that equal words add,
-        divided by the temperature; None: nothing was added.
-    """
+    """Has the scores of an instance, and what they are made of."""
 
     tokens: Doc
     automaton: PatternAutomaton
     state: WeightState
-    potentials: Potentials
+    potentials: Potentials  # all scores, divided by the temperature
     temperature: float
-    encoder: Potentials | None = None
-    alone: Potentials | None = None
+    encoder: Potentials | None = None  # the scores of a tok2vec, not divided
+    alone: Potentials | None = None  # `potentials` without what equal words add, if any
 
     @cached_property
     def rows(self) -> Rows:
