@@ -87,16 +87,14 @@ def _of_segments(
 
 @dataclass(frozen=True)
 class ScoredLevel:
-    """One level with its scores: the distribution over all segmentations that consist
-    of its candidates.
-
-    is_open (Optional[bool [n]]): Tokens of all documents that may be outside, though
-        no candidate there is; None: those that a candidate has outside.
-    """
+    """Holds one level with its scores: the distribution over all segmentations that
+    consist of its candidates."""
 
     candidates: Candidates
     pattern: Floats
     lattice: Lattice
+    # Tokens of all documents that may be outside [n], though no candidate there is;
+    # None: those that a candidate has outside.
     is_open: Bools | None = None
 
     @cached_property

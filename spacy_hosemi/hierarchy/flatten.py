@@ -31,15 +31,9 @@ from .tree import LabelTree
 
 
 class FlatTree:
-    """The leaves of a tree as the labels of segments; names of inner nodes stand for
-    all leaves below them.
-
-    tree (LabelTree): Its last level has an automaton of its own.
-    labels (Sequence[str]): Its leaves, in the order of the component.
-    automaton (PatternAutomaton), weights (WeightState): Of the leaves in this order.
-    unknown (Dict[str, Path]): For each leaf the names from the top, without
-        probabilities.
-    """
+    """Has the leaves of a tree as the labels of segments, in the order of the
+    component, as automaton and weights have them; names of inner nodes stand for all
+    leaves below them. The last level of the tree has an automaton of its own."""
 
     def __init__(
         self,
@@ -54,6 +48,7 @@ class FlatTree:
         # For each leaf the names from the top; the leaves below each, in its `family`.
         self._places: dict[str, list[tuple[str, list[int]]]] = {}
         self._ways = {label: tree.path(tree.leaf[label]) for label in labels}
+        # For each leaf the names from the top, without probabilities.
         self.unknown: dict[str, Path] = {
             label: tuple((name, None) for name, _ in way)
             for label, way in self._ways.items()

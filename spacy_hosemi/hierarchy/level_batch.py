@@ -29,18 +29,11 @@ from .level_weights import LevelVector, LevelWeights
 
 
 class LevelBatch:
-    """The loss of one level on a corpus, and its gradient by the weights of the level.
-
-    level (int): From 2.
-    candidates (Candidates): K candidates, with the scores of all levels above.
-    rows (List[ChildRows]): By role, the features that these read.
-    pattern (float64 [M]): Weights of label patterns of the level above.
-    levels (LevelWeights), weights (LevelVector): Of all levels, and of this one.
-    gold (PartialNodes): Of the corpus.
-    agreed (bool [K]): Whether each candidate agrees with the gold.
-    watch (Optional[Callable]): See `TrainingSet`.
-    is_last (bool): Whether there is no level below it.
-    """
+    """Gives the loss of one level (from 2) on a corpus, and its gradient by the weights
+    of the level: for K candidates, with the scores of all levels above, the features by
+    role that they read, and the weights of label patterns of the level above [M].
+    `agreed` says whether each candidate agrees with the gold [K]; for `watch` see
+    `TrainingSet`."""
 
     def __init__(
         self,

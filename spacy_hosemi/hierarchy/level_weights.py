@@ -23,11 +23,8 @@ from .tree import LabelTree
 
 
 class LevelWeights(Shim):
-    """The weights of the levels of a tree while they are trained.
-
-    state (LevelState): The present weights; see `Weights`.
-    mined (Set[int]): Hashes of the documents whose pairs have weights.
-    """
+    """Holds the weights of the levels of a tree while they are trained, see `Weights`;
+    `mined` are hashes of the documents whose pairs have weights."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -138,14 +135,10 @@ def level_weights_of(model: Model[Any, Any]) -> LevelWeights:
 
 
 class LevelVector:
-    """The weights of a level as a vector, of nodes, then of its own patterns; and its
-    online steps, which change them in place until they are published.
-
-    weights (LevelWeights): The weights of all levels.
-    top (Weights): The component's own, which know the penalty group of each feature.
-    index (int): 0 for level 2.
-    l2_scale (float): Multiplies l2.
-    """
+    """Has the weights of a level (index 0 is level 2) as a vector, of nodes, then of
+    its own patterns, and takes its online steps, which change them in place until they
+    are published. The component's own weights (top) know the penalty group of each
+    feature; `l2_scale` multiplies l2."""
 
     def __init__(
         self, weights: LevelWeights, top: Weights, index: int, l2_scale: float

@@ -29,11 +29,8 @@ _ROUNDING = 1e-9
 
 
 class LevelPosterior(Posterior):
-    """The distribution at the last level.
-
-    batch (Batch), place (int): The document, with instances as they are at the top.
-    solved (ScoredLevel): The last level, of all instances of the batch.
-    """
+    """The distribution at the last level, which is solved for all instances of a batch;
+    these are as they are at the top."""
 
     def __init__(self, batch: Batch, place: int, solved: ScoredLevel) -> None:
         super().__init__(batch, place)
@@ -151,13 +148,9 @@ def whole_probabilities(
 
 
 class LeafMarginals:
-    """Probabilities of all segments of one document, with leaves for labels; see
-    `Marginals`.
-
-    log_z (float): Of the last level.
-    tokens (float64 [n, L]): Probability of each label at each token; label 0 is
-        outside, then the leaves as in the labels of the component.
-    """
+    """Has the probabilities of all segments of one document, and of labels at tokens
+    [n, L], see `Marginals`; label 0 is outside, then come the leaves as in the labels
+    of the component."""
 
     def __init__(self, posterior: LevelPosterior) -> None:
         batch, rows, labels = posterior.batch, posterior.rows, posterior.labels

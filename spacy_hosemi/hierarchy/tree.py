@@ -23,18 +23,15 @@ SECOND_PARENT = ("error", "ignore")
 
 
 class LabelTree:
-    """V nodes, numbered from the top level down; the children of a node are adjacent.
-    Raises ValueError HS115 if there is a cycle.
+    """Numbers V nodes from the top level down, from the labels, which are leaves, and
+    the parent of each name below the top; names without a label below them are left
+    out. Raises ValueError HS115 if there is a cycle.
 
-    labels (Sequence[str]): The leaves.
-    parents (Mapping[str, str]): The parent of each name below the top. Names without a
-        label below them are left out.
     names (List[str]): The name of each node; of a leaf its label.
     parent (int32 [V]): -1 at the top.
     first_child (int32 [V + 1]): The children of v are first_child[v] to
         first_child[v + 1] - 1; none: a leaf.
-    level (int32 [V]): From 1 at the top.
-    n_levels (int): The level of the deepest leaf.
+    level (int32 [V]), n_levels (int): From 1 at the top; that of the deepest leaf.
     leaf (Dict[str, int]): The node of each label.
     """
 

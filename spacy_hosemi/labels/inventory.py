@@ -33,16 +33,12 @@ def _itself(label: str) -> Sequence[str]:
 
 
 class LabelInventory:
-    """Has the labels of spans, and encodes spans by labels of segments; ENCODINGS,
-    OUTSIDES ("run": outside segments are maximal; "token": single tokens; "none": there
-    are none). Raises HS040 for a reserved label, HS042 for encoding or outside.
-
-    labels_below (Callable): From a name to the labels that it stands for: a label, for
-        itself; an inner node of a tree, for all leaves below.
-    names (Tuple[str, ...]): Labels of segments, as in the automaton; outside is first.
-    index (Dict[str, int]): The index of each name.
-    on_tokens (bool): Whether all segments are single tokens.
-    """
+    """Has the labels of spans, and encodes spans by labels of segments, which are
+    `names`, as in the automaton, outside first; ENCODINGS, OUTSIDES ("run": outside
+    segments are maximal; "token": single tokens; "none": there are none). From a name
+    to the labels that it stands for goes `labels_below`: a label, for itself; an inner
+    node of a tree, for all leaves below. Raises HS040 for a reserved label, HS042 for
+    encoding or outside."""
 
     def __init__(
         self,
@@ -61,7 +57,7 @@ class LabelInventory:
         prefixes = [f"{tag}-" for tag in tags] or [""]
         self.names = (OUTSIDE, *(p + label for label in self.labels for p in prefixes))
         self.index = {name: y for y, name in enumerate(self.names)}
-        self.on_tokens = encoding != "segments"
+        self.on_tokens = encoding != "segments"  # whether segments are single tokens
 
     def encode(self, spans: Iterable[Span], n_tokens: int) -> list[Segment]:
         """Returns the segmentation that has exactly these spans, which are sorted and

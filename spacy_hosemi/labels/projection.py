@@ -16,16 +16,11 @@ from .partial import PartialLabels
 
 class Projection:
     """Relates the labels of documents to those of segments, which are `top`: here the
-    same ones. Raises HS040 for a reserved name.
+    same ones. Spans of the names in `required`, such as those of nodes above the
+    labels, may be required (None: of the labels). Raises HS040 for a reserved name."""
 
-    required (Optional[Collection[str]]): The names that required spans may have, such
-        as those of nodes above the labels; None: the labels.
-    parents (Mapping[str, str]): The parent of each name that has one.
-    takes_labels (bool): Whether labels may be added after training.
-    """
-
-    parents: Mapping[str, str] = MappingProxyType({})
-    takes_labels = True
+    parents: Mapping[str, str] = MappingProxyType({})  # of each name that has one
+    takes_labels = True  # whether labels may be added after training
 
     def __init__(
         self, labels: Sequence[str], required: Collection[str] | None = None

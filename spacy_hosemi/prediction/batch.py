@@ -29,24 +29,10 @@ _WORD_BYTES = 2 * (8 + 28)
 
 
 class Batch:
-    """N instances of D documents of one vocabulary.
-
-    source (FlatDecoder): The decoder that made it.
-    docs (Sequence[Doc] [D]): The documents as they are read.
-    potentials (Sequence[Potentials] [N]): Scores.
-    borders (Sequence[int] [D + 1]): The first instance of each document, and N.
-    tokens (Optional[Sequence[Doc]] [N]), starts (Optional[Sequence[int]] [N]): The
-        tokens of each instance, and where they begin; None: instances are documents.
-    words (Mapping[int, WordPlaces]): The places of clean words, by instance.
-
-    constraints, existing, corrections (List [N]): What limits each instance, in its
-        own tokens.
-    is_free (bool): Whether nothing limits any of them, and all scores are arrays.
-    user_corrections (PartialLabels): In tokens of the only document as it is read,
-        with labels of documents.
-    log_z, log_prob (Dict[int, float]): The log partition, and the log probability of
-        the predicted segmentation, of the instances where they are known.
-    """
+    """Has N instances of D documents of one vocabulary, made by a decoder: `docs` [D]
+    as they are read, `potentials` [N], `borders` [D + 1], the first instance of each
+    document and N, `tokens` [N] and `starts` [N], where these begin (None: instances
+    are documents), and by instance the places of clean `words`."""
 
     def __init__(
         self,
@@ -62,12 +48,16 @@ class Batch:
         self.potentials, self.borders = potentials, borders
         self.tokens = docs if tokens is None else tokens
         self.starts, self.words = starts, words or {}
+        # What limits each instance, in its own tokens.
         n = borders[-1]
         self.constraints: list[Constraints | None] = [None] * n
         self.existing: list[PartialLabels | None] = [None] * n
         self.corrections = [NOTHING] * n
+        # Whether nothing limits any of them, and all scores are arrays.
         self.is_free = isinstance(potentials, ManyPotentials)
+        # In tokens of the only document as it is read, with labels of documents.
         self.user_corrections = NOTHING
+        # Of the instances where it is known; log P is of the predicted segmentation.
         self.log_z: dict[int, float] = {}
         self.log_prob: dict[int, float] = {}
         self._is_detached = False

@@ -26,18 +26,10 @@ BATCH, BATCH_TOKENS = 128, 2000
 
 
 class DecodingOptions(NamedTuple):
-    """Settings of a component that decide what it predicts, see `HighOrderSemiCRF`.
+    """Has the settings of a component that decide what it predicts, see
+    `HighOrderSemiCRF`."""
 
-    name (str): Of the component, which predicts its own entities again.
-    has_scores (bool): Whether span probabilities are computed with the prediction.
-    has_whole (bool): Whether that of the whole segmentation is.
-    hierarchy (Any): Settings of a label tree.
-    number (int): Identifies the state and the options that probabilities depend on; it
-        stands in records.
-    clean_text (bool): Whether documents are read by their words in a clean form.
-    """
-
-    name: str
+    name: str  # of the component, which predicts its own entities again
     scope: str
     max_length: int | None
     decoding: str
@@ -46,19 +38,18 @@ class DecodingOptions(NamedTuple):
     spans_threshold: float | None
     min_confidence: Thresholds
     temperature: float
-    has_scores: bool
-    has_whole: bool = False
-    hierarchy: Any = None
+    has_scores: bool  # whether span probabilities are computed with the prediction
+    has_whole: bool = False  # whether that of the whole segmentation is
+    hierarchy: Any = None  # settings of a label tree
+    # Identifies the state and the options that probabilities depend on; it stands in
+    # records.
     number: int = 0
-    clean_text: bool = False
+    clean_text: bool = False  # whether documents are read by words in a clean form
 
 
 class Decoder(Protocol):
-    """Predicts documents.
-
-    state (ModelState), options (DecodingOptions): What decides the predictions. A
-        component compares them with the present ones before it uses a decoder again.
-    """
+    """Predicts documents, as state and options say. A component compares these with the
+    present ones before it uses a decoder again."""
 
     state: ModelState
     options: DecodingOptions

@@ -35,12 +35,8 @@ from .predictions import Prediction, Predictions
 
 
 class FlatDecoder(Decoder):
-    """Decodes all labels of segments at once, see `Decoder`.
-
-    scorer (DocScorer): Gives the potentials of instances.
-    tree (Optional[FlatTree]): The leaves of a label tree, which are the labels of
-        segments, see `hierarchy.flatten`; None: segments have the labels of the schema.
-    """
+    """Decodes all labels of segments at once, see `Decoder`: those of the schema, or
+    the leaves of a label tree, see `hierarchy.flatten`."""
 
     def __init__(
         self,

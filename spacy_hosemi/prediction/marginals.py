@@ -27,17 +27,9 @@ def document_marginals(parts: Sequence[Any], words: WordPlaces | None) -> Any:
 
 class DocMarginals:
     """The marginals of consecutive, independent instances by the tokens of their
-    document.
-
-    A token between two clean words, such as whitespace, is covered by a segment that
-    has both; otherwise it is outside.
-
-    parts (Sequence[Marginals]): One or more, from left to right, see `Marginals`; with
-        labels in a tree they have no gradient.
-    words (Optional[WordPlaces]): The places of the words that the instances have for
-        tokens; None: they have all tokens.
-    log_z (float): As of Marginals.
-    """
+    document, or by the places of clean words, which the instances have for tokens; with
+    labels in a tree there is no gradient. A token between two clean words, such as
+    whitespace, is covered by a segment that has both; otherwise it is outside."""
 
     def __init__(self, parts: Sequence[Any], words: WordPlaces | None) -> None:
         self._parts, self._words = parts, words

@@ -41,13 +41,9 @@ def max_listed(n_tokens: int) -> int:
 
 
 class Posterior:
-    """The distribution over the segmentations of one document; spans are in its tokens.
-    Instances do not depend on each other: their probabilities multiply, their entropies
-    add.
-
-    batch (Batch), place (int): Has the document, and its index there.
-    rows (range): Its instances.
-    """
+    """The distribution over the segmentations of the document at a place of a batch;
+    spans are in its tokens. Its instances, `rows`, do not depend on each other: their
+    probabilities multiply, their entropies add."""
 
     def __init__(self, batch: Batch, place: int) -> None:
         self.batch, self.place = batch, place

@@ -34,10 +34,8 @@ MAX_BYTES = 64 * 2**20
 
 
 class PosteriorCache:
-    """Predictions by component name and document; any number of threads may use it.
-
-    max_bytes, n_bytes (int): The memory that arrays may take, and that they take.
-    """
+    """Keeps predictions by component name and document, whose arrays take `n_bytes` of
+    at most `max_bytes`; any number of threads may use it."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.max_bytes = max_bytes

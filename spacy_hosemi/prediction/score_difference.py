@@ -48,12 +48,9 @@ class Scoring:
 
 
 class ScoreDifference:
-    """Where two segmentations differ.
-
-    sides (Tuple): For each the sign, the segments that only it has, and the segments
-        with the columns of observed patterns that only it completes.
-    start, end (int): The tokens of all these segments.
-    """
+    """Says where two segmentations differ: `sides` has for each the sign, the segments
+    that only it has, and the segments with the columns of observed patterns that only
+    it completes; start and end are those of all these segments."""
 
     def __init__(
         self, scoring: Scoring, first: Sequence[Segment], second: Sequence[Segment]
