@@ -152,14 +152,14 @@ def clean_doc(
     return clean, WordPlaces(starts, ends, len(doc))
 
 
-def _kinds(vocab: Vocab, orths: Keys) -> NDArray[np.uint8]:
+def _write_kinds(vocab: Vocab, orths: Keys, kinds: NDArray[np.uint8]) -> None:
     words = [vocab.strings[orth] for orth in orths.tolist()]
     # Most words are plain, which is seen without a call of a function.
-    kinds = [
+    of_words = [
         _PLAIN if x.isascii() and x.isprintable() and x and " " not in x else _kind(x)
         for x in words
     ]
-    return np.frombuffer(bytes(kinds), np.uint8)
+    kinds[:] = bytearray(of_words)
 
 
 def _kind(word: str) -> int:
@@ -181,7 +181,7 @@ def _clean(word: str) -> str:
 _clean_cached = lru_cache(2**14)(clean_word)
 
 
-_KINDS = WordCache(_kinds, 2**22)
+_KINDS = WordCache(_write_kinds, np.uint8, 2**22)
 
 
 def _kinds_of(vocab: Vocab, orths: NDArray[Any]) -> NDArray[np.uint8]:

@@ -269,7 +269,8 @@ class Extractor:
 
     def clear(self) -> None:
         """Empties the cache of words: a table was replaced."""
-        self._cache = WordCache(self._lexemes.values, CACHE_BYTES)
+        row = np.uint64, (self.n_lexical,)
+        self._cache = WordCache(self._lexemes.values, row, CACHE_BYTES)
 
     def _all_values(self, docs: Instances, is_train: bool) -> Keys:
         """Returns all attributes [n, A]; those of lexemes come first, and those that

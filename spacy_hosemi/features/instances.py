@@ -69,6 +69,7 @@ class Instances(list[Doc]):
     tokens is read once.
 
     parts (Sequence[Doc]): One or more documents, or sentences, of n tokens together.
+    like (Optional[Instances]): As many, of which those that stay are not read again.
 
     tokens (uint64 [3, n]): ORTH, SPACY and LENGTH of each token.
     orths, spaces (uint64 [n]): The first two.
@@ -83,12 +84,17 @@ class Instances(list[Doc]):
 
     is_clean = False
 
-    def __init__(self, parts: Iterable[Doc]) -> None:
+    def __init__(self, parts: Iterable[Doc], like: Instances | None = None) -> None:
         super().__init__(parts)
         for part in self:
             if not isinstance(part, (Doc, TokenRange)):
                 raise TypeError(Errors.HS230.format(found=shown(part)))
-        columns = [part.to_array(_READ) for part in self]
+        if like is None:
+            columns = [part.to_array(_READ) for part in self]
+        else:
+            triples = zip(self, like, like._columns)
+            columns = [x if a is b else a.to_array(_READ) for a, b, x in triples]
+        self._columns: list[NDArray[Any]] = columns
         if len(columns) == 1:
             tokens = columns[0]
             borders, self.first = [0, len(tokens)], _first_of_one(len(tokens))

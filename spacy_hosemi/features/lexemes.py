@@ -54,24 +54,26 @@ class LexemeReader:
         of_characters = (FORMS[form] for _, form in forms)
         self.names = (*strings, *flags, *of_characters, *tabular)
 
-    def values(self, vocab: Vocab, orths: Keys) -> Keys:
-        """Returns the hash of each attribute of K words, uint64 [K, A]; 0: absent."""
-        words, strings = self._words(vocab, orths), vocab.strings
+    def values(self, vocab: Vocab, orths: Keys, values: Keys | None = None) -> Keys:
+        """Returns, and writes, the hash of each attribute of K words, uint64 [K, A]; 0:
+        absent."""
+        (words, texts), strings = self._words(vocab, orths), vocab.strings
         rows = self._rows(vocab, words)
-        values = np.empty((len(words), len(self.names)), np.uint64)
-        if self._reader.read(strings, words, rows, values):
+        if values is None:
+            values = np.empty((len(words), len(self.names)), np.uint64)
+        if self._reader.read(strings, words, texts, rows, values):
             of_strings = values[:, : self._n_strings]
             for k, a in np.argwhere(of_strings < len(NAMES)).tolist():
                 of_strings[k, a] = hash_or_0(strings[int(of_strings[k, a])])
         at = self._n_read + len(self._forms)
         for a, (attr, read) in enumerate(self._tables.values(), at):
-            texts = read(self._column(rows, attr))
-            values[:, a] = [hash_or_0(text) for text in texts]
+            of_words = read(self._column(rows, attr))
+            values[:, a] = [hash_or_0(text) for text in of_words]
         return values
 
     def texts(self, vocab: Vocab, orths: Keys) -> dict[str, list[str | None]]:
         """Returns the values of each attribute for K words, None where absent."""
-        words, strings = self._words(vocab, orths), vocab.strings
+        (words, texts), strings = self._words(vocab, orths), vocab.strings
         rows = self._rows(vocab, words)
         columns = {name: self._column(rows, name) for name in self._read}
         by_attribute: list[list[str | None]] = []
@@ -79,7 +81,6 @@ class LexemeReader:
             by_attribute.append([strings[value] for value in columns[name].tolist()])
         for name in self.names[self._n_strings : self._n_read]:
             by_attribute.append(["1" if value else None for value in columns[name]])
-        texts = [strings[word] for word in words.tolist()]
         lower = [strings[x] for x in columns.get("LOWER", words[:0]).tolist()]
         of_origin = texts, [text.lower() for text in texts], lower
         for origin, form in self._forms:
@@ -88,13 +89,17 @@ class LexemeReader:
             by_attribute.append(read(columns[attr]))
         return dict(zip(self.names, by_attribute))
 
-    def _words(self, vocab: Vocab, orths: Keys) -> Keys:
-        """Returns the words that are read in the place of some."""
-        if not self._one_dash:
-            return orths
+    def _words(self, vocab: Vocab, orths: Keys) -> tuple[Keys, list[str]]:
+        """Returns the words that are read in the place of some, and their texts."""
         strings = vocab.strings
-        words = [strings.add(with_hyphens(strings[word])) for word in orths.tolist()]
-        return np.array(words, np.uint64)
+        texts = [strings[word] for word in orths.tolist()]
+        if self._one_dash:
+            orths = orths.copy()
+            for k, text in enumerate(texts):
+                if not text.isascii():
+                    texts[k] = with_hyphens(text)
+                    orths[k] = strings.add(texts[k])
+        return orths, texts
 
     def _rows(self, vocab: Vocab, words: Keys) -> Keys:
         """Returns what `_read` names of each word, uint64 [K, ..]. (A lexeme for each

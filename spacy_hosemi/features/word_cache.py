@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from threading import Lock
 from typing import Any
 
@@ -18,7 +17,7 @@ from .kernels.word_index import Numbering, unwritten
 WORD_BYTES = 48
 
 Keys = NDArray[np.uint64]
-Make = Callable[[Vocab, Keys], NDArray[Any]]
+Make = Callable[[Vocab, Keys, NDArray[Any]], Any]
 
 
 class WordCache:
@@ -32,7 +31,8 @@ class WordCache:
     the other half is for words from then on. Old words that are met again are among
     these, without being computed; the others are forgotten when this half is full.
 
-    make (Callable): (vocab, ORTH of K distinct words) -> array [K, ..].
+    make (Callable): Writes rows: (vocab, ORTH of K distinct words, array [K, ..]).
+    row (DTypeLike): The type of a row.
     n_bytes (int): The most bytes of cached rows and words. A call with more words than
         half of them are enough for gets rows that are not all kept.
 
@@ -42,75 +42,82 @@ class WordCache:
 
     is_on = True
 
-    def __init__(self, make: Make, n_bytes: int) -> None:
-        self._make = make
-        self._n_bytes = n_bytes
+    def __init__(self, make: Make, row: Any, n_bytes: int) -> None:
+        self._make, self._row = make, np.dtype(row)
+        self._most = n_bytes // 2 // (WORD_BYTES + self._row.itemsize)  # of each half
         self._lock = Lock()
-        self._old, self._young = _WordRows(), _WordRows()
+        self._old, self._young = _WordRows(self._row), _WordRows(self._row)
 
     def find(self, vocab: Vocab, orths: Keys) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Returns the row of each token, int32 [n], and all rows, [K, ..]."""
         if not self.is_on:
             words, of_tokens = np.unique(orths, return_inverse=True)
-            return of_tokens.reshape(-1).astype(np.int32), self._make(vocab, words)
+            return of_tokens.reshape(-1).astype(np.int32), self.rows(vocab, words)
         rows = self._young
         numbers, n_unknown = rows.numbering.find(orths)
         if n_unknown or rows.table is None:
             with self._lock:
-                rows = self._add(vocab, orths)
+                rows = self._add(vocab, orths, n_unknown)
             numbers, _ = rows.numbering.find(orths)
         # Read the table after the numbers: another thread may just have added words.
         assert rows.table is not None
         return numbers, rows.table
 
-    def _add(self, vocab: Vocab, orths: Keys) -> _WordRows:
-        """Makes rows of all these words."""
-        young = self._young
-        words = young.numbering.unknown(orths)
-        # Those that are not among the young ones.
-        table = self._made(self._old, vocab, words)
-        bytes_of_row = table.itemsize * prod(table.shape[1:])
-        most = self._n_bytes // 2 // (WORD_BYTES + bytes_of_row)
+    def _add(self, vocab: Vocab, orths: Keys, n_unknown: int) -> _WordRows:
+        """Makes rows of all these words, of which at most so many are new."""
+        young, most = self._young, self._most
+        words = young.numbering.unknown(orths, n_unknown)
         n_free = most - len(young.numbering)
         if len(words) <= n_free:
-            young.append(words, table, most)
+            self._write(self._old, vocab, words, young.free(len(words), most))
+            young.numbering.add(words)
             return young
         # Not by `setdiff1d`: NumPy 2.0 fails there for some numbers of uint64.
         met = np.unique(orths[np.isin(orths, words, invert=True, kind="sort")])
-        every, n_words = _WordRows(), len(words) + len(met)
-        every.append(words, table, max(most, n_words))
+        every, n_words = _WordRows(self._row), len(words) + len(met)
+        self._write(self._old, vocab, words, every.free(len(words), max(most, n_words)))
+        every.numbering.add(words)
         if len(met):
-            every.append(met, young.rows_of(met), most)
+            every.free(len(met), most)[:] = young.rows_of(met)
+            every.numbering.add(met)
         if n_words <= most:
             self._old, self._young = young, every
         else:
-            young.append(words[:n_free], table[:n_free], most)
+            young.free(n_free, most)[:] = every.rows_of(words[:n_free])
+            young.numbering.add(words[:n_free])
         return every
 
     def rows(self, vocab: Vocab, words: Keys) -> NDArray[Any]:
         """Returns rows [K, ..] of K distinct words for another cache: those that are
         not there are computed, but not kept."""
-        return self._made(self._young, vocab, words)
+        rows = np.empty(len(words), self._row)
+        self._write(self._young, vocab, words, rows)
+        return rows
 
-    def _made(self, rows: _WordRows, vocab: Vocab, words: Keys) -> NDArray[Any]:
-        """Returns rows of words: some of these, if they are there, else new ones."""
-        if not self.is_on or rows.table is None:
-            return self._make(vocab, words)
-        numbers, n_new = rows.numbering.find(words)
+    def _write(
+        self, known: _WordRows, vocab: Vocab, words: Keys, rows: NDArray[Any]
+    ) -> None:
+        """Writes rows of words: some of these, if they are there, else new ones."""
+        if not self.is_on or known.table is None:
+            self._make(vocab, words, rows)
+            return
+        numbers, n_new = known.numbering.find(words)
         if n_new == len(words):
-            return self._make(vocab, words)
-        table: NDArray[Any] = rows.table[numbers]
+            self._make(vocab, words, rows)
+            return
+        rows[:] = known.table[numbers]
         if n_new:
             is_new = numbers < 0
-            table[is_new] = self._make(vocab, words[is_new])
-        return table
+            new = np.empty(n_new, self._row)
+            self._make(vocab, words[is_new], new)
+            rows[is_new] = new
 
 
 class _WordRows:
     """Numbers words, and has their rows."""
 
-    def __init__(self) -> None:
-        self.numbering = Numbering()
+    def __init__(self, row: np.dtype[Any]) -> None:
+        self.numbering, self._row = Numbering(), row
         self.table: NDArray[Any] | None = None
 
     def rows_of(self, words: Keys) -> NDArray[Any]:
@@ -119,15 +126,14 @@ class _WordRows:
         rows: NDArray[Any] = self.table[self.numbering.find(words)[0]]
         return rows
 
-    def append(self, words: Keys, rows: NDArray[Any], room: int) -> None:
-        """Adds words: first their rows, since a word with a number may be read at once.
-        `room`: for how many words, from the first ones on."""
+    def free(self, n_words: int, room: int) -> NDArray[Any]:
+        """Returns rows to write before their words get numbers, since a word with a
+        number may be read at once. `room`: for how many words, from the first on."""
         if self.table is None:
             # A table that grows would be copied, to memory that is new as well.
-            shape = room, *rows.shape[1:]
-            memory = unwritten(prod(shape) * rows.itemsize)
+            memory = unwritten(room * self._row.itemsize)
             # Not by `view`: of rows without features there are no bytes.
-            self.table = np.ndarray(shape, rows.dtype, memory.data)
+            shape = room, *self._row.shape
+            self.table = np.ndarray(shape, self._row.base, memory.data)
         n = len(self.numbering)
-        self.table[n : n + len(words)] = rows
-        self.numbering.add(words)
+        return self.table[n : n + n_words]

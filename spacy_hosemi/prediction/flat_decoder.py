@@ -151,7 +151,7 @@ class FlatDecoder(Decoder):
             # Existing entities, and corrections of a user, are not within words.
             borders = {i for start, end, _ in spans for i in (start, end)}
             read[d], places[d] = clean_doc(docs[d], borders, sorted(ents))
-        return Instances(read), places
+        return Instances(read, docs), places
 
     def _limit(
         self, batch: Batch, docs: Instances, corrections: PartialLabels | None

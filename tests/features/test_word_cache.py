@@ -15,6 +15,7 @@ from spacy_hosemi.features.word_cache import WORD_BYTES
 from ..helpers import fit_anew, make_doc, make_trained, triples
 
 NLP = spacy.blank("en")
+OF_ROW = np.uint64, (2,)
 OF_WORD = 2 * 8 + WORD_BYTES  # bytes
 words_n = st.lists(st.sampled_from(["a", "b", "New", "1999", " ", "x-y"]), max_size=9)
 
@@ -25,10 +26,10 @@ class Hashes:
     def __init__(self):
         self.n_made = 0
 
-    def __call__(self, vocab, orths):
+    def __call__(self, vocab, orths, rows):
         assert len(set(orths.tolist())) == len(orths)
         self.n_made += len(orths)
-        return np.stack([orths, orths + np.uint64(1)], axis=1)
+        rows[:] = np.stack([orths, orths + np.uint64(1)], axis=1)
 
 
 def rows(cache, doc):
@@ -46,7 +47,7 @@ def sizes(cache):
 @given(st.lists(words_n, max_size=6), st.integers(0, 700))
 def test_rows_of_words(docs, n_bytes):
     hashes = Hashes()
-    cache = WordCache(hashes, n_bytes)
+    cache = WordCache(hashes, OF_ROW, n_bytes)
     for words in docs:
         doc = make_doc(NLP, *words)
         assert rows(cache, doc).tolist() == [[t.orth, t.orth + 1] for t in doc]
@@ -58,7 +59,7 @@ def test_rows_of_words(docs, n_bytes):
 
 def test_words_that_are_met_again_are_kept():
     """Of a full cache only what was not met for long is forgotten."""
-    cache = WordCache(hashes := Hashes(), 2 * 10 * OF_WORD)
+    cache = WordCache(hashes := Hashes(), OF_ROW, 2 * 10 * OF_WORD)
     for k in range(100):
         rows(cache, make_doc(NLP, "the", f"w{k}", "of"))
     assert hashes.n_made == 102
@@ -71,7 +72,7 @@ def test_words_that_are_met_again_are_kept():
 
 def test_more_words_than_are_kept():
     """A document with too many words for half of a cache gets all of its rows."""
-    cache = WordCache(hashes := Hashes(), 2 * 10 * OF_WORD)
+    cache = WordCache(hashes := Hashes(), OF_ROW, 2 * 10 * OF_WORD)
     doc = make_doc(NLP, *(f"w{k}" for k in range(50)), "w3", "w49")
     for n_made in (50, 90):
         assert rows(cache, doc).tolist() == [[t.orth, t.orth + 1] for t in doc]
@@ -83,9 +84,9 @@ def test_attributes_are_computed_once(monkeypatch):
     """Scores of words are made from the attributes that are cached already."""
     seen, read = [], LexemeReader.values
 
-    def counted(self, vocab, orths):
+    def counted(self, vocab, orths, values):
         seen.extend(orths.tolist())
-        return read(self, vocab, orths)
+        return read(self, vocab, orths, values)
 
     monkeypatch.setattr(LexemeReader, "values", counted)
     nlp = fit_anew(features={"preset": "names"})
@@ -115,7 +116,7 @@ def test_predictions_without_a_cache(monkeypatch):
 def test_threads(n_bytes):
     """Many short documents with new words, also where the cache is emptied often."""
     docs = [make_doc(NLP, *(f"w{i * k % 997}" for k in range(9))) for i in range(1000)]
-    cache = WordCache(Hashes(), n_bytes)
+    cache = WordCache(Hashes(), OF_ROW, n_bytes)
     with ThreadPoolExecutor(8) as pool:
         found = [*pool.map(lambda doc: rows(cache, doc), docs)]
     for doc, of_doc in zip(docs, found):

@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from ...text.clean import LINE_END, clean_word
 from ..clean_docs import clean_doc
 from ..instances import Instances
-from ..kernels.alnum_words import find_words, word_rows, words_of_tokens
+from ..kernels.alnum_words import N_OF_ROW, find_words, word_rows, words_of_tokens
 from ..kernels.trie import Trie, count_wordless
 from ..word_cache import WordCache
 from .matches import Ints, Words
@@ -87,12 +87,11 @@ def alnum_words(docs: Instances, cache: WordCache | None = None) -> DocWords:
 
 def alnum_cache() -> WordCache:
     """Returns a cache for `alnum_words`."""
-    return WordCache(_rows_of, CACHE_BYTES)
+    return WordCache(_write_rows, (np.uint64, (N_OF_ROW,)), CACHE_BYTES)
 
 
-def _rows_of(vocab: Vocab, orths: Words) -> Words:
-    rows: Words = word_rows([vocab.strings[orth] for orth in orths.tolist()])
-    return rows
+def _write_rows(vocab: Vocab, orths: Words, rows: Words) -> None:
+    word_rows([vocab.strings[orth] for orth in orths.tolist()], rows)
 
 
 def _word_ends(docs: Instances) -> NDArray[np.uint8]:

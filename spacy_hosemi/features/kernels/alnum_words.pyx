@@ -15,6 +15,7 @@ from ...core.simd.simd cimport hash_text
 # words; begins with a character of a word that may have begun before; ends with one.
 cdef enum:
     MOST = 3
+N_OF_ROW = 1 + MOST
 cdef uint64_t COUNT = 2**32 - 1, MANY = 2**32, BEGINS = 2**33, ENDS = 2**34
 
 cdef extern from "Python.h" nogil:
@@ -43,29 +44,27 @@ def find_words(
     return *(array[:words.n_words].copy() for array in words.arrays), words.words
 
 
-def word_rows(list texts):
-    """Returns what `words_of_tokens` has to know of texts, uint64 [K, 1 + MOST]: how
+def word_rows(list texts, uint64_t[:, ::1] rows):
+    """Writes what `words_of_tokens` has to know of texts to rows [K, 1 + MOST]: how
     many words each has, with flags; and their hashes, if there are no more than
     MOST."""
-    rows = np.zeros((len(texts), 1 + MOST), np.uint64)
-    cdef uint64_t[:, ::1] rows_ = rows
     cdef const uint64_t[::1] values
     cdef const int32_t[::1] piece
     cdef Py_ssize_t k, w
     cdef str text
     values, piece = find_words(texts, np.ones(len(texts), np.uint8))[:2]
+    rows[:] = 0
     for w in range(values.shape[0]):
         k = piece[w]
-        if rows_[k, 0] < MOST:
-            rows_[k, 1 + rows_[k, 0]] = values[w]
-        rows_[k, 0] += 1
+        if rows[k, 0] < MOST:
+            rows[k, 1 + rows[k, 0]] = values[w]
+        rows[k, 0] += 1
     for k, text in enumerate(texts):
-        if rows_[k, 0] > MOST:
-            rows_[k, 0] |= MANY
-        if rows_[k, 0]:
-            rows_[k, 0] |= BEGINS if _goes_on(text[0]) else 0
-            rows_[k, 0] |= ENDS if _goes_on(text[len(text) - 1]) else 0
-    return rows
+        if rows[k, 0] > MOST:
+            rows[k, 0] |= MANY
+        if rows[k, 0]:
+            rows[k, 0] |= BEGINS if _goes_on(text[0]) else 0
+            rows[k, 0] |= ENDS if _goes_on(text[len(text) - 1]) else 0
 
 
 def words_of_tokens(

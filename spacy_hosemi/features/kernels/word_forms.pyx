@@ -91,8 +91,9 @@ cdef class FormReader:
         self,
         strings,
         const uint64_t[::1] words,          # IN  [K]
+        list texts,                         # IN  [K]
         const uint64_t[:, ::1] rows,        # IN  [K, ..] strings, flags, and others
-        uint64_t[:, ::1] values,            # OUT [K, strings + flags + F or more]
+        uint64_t[:, :] values,              # OUT [K, strings + flags + F or more]
     ):
         """Writes attributes of K words; returns whether a string has a number of
         spaCy's own."""
@@ -100,20 +101,20 @@ cdef class FormReader:
         cdef bint has_own = False
         cdef Spellings spellings = Spellings([])
         cdef int32_t origin, last
-        cdef str word, text
+        cdef str text
         for k in range(words.shape[0]):
             for a in range(self._n_strings):
                 values[k, a] = rows[k, a]
                 has_own |= values[k, a] < self._n_names
             for a in range(self._n_strings, first):
                 values[k, a] = self._flag if rows[k, a] else 0
-            last, word = -1, None
+            last = -1
             for f in range(self._forms.shape[0]):
                 origin = self._origins[f]
                 if origin != last:
-                    word = text = strings[words[k]] if word is None else word
+                    text = texts[k]
                     if origin == LOWERED:
-                        text = word.lower()
+                        text = text.lower()
                     elif origin == LOWER and rows[k, self._lower] != words[k]:
                         text = strings[rows[k, self._lower]]
                     spellings._take(text)

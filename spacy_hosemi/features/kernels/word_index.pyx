@@ -70,10 +70,11 @@ cdef class Numbering:
             n_unknown += numbers_[k] < 0
         return numbers, n_unknown
 
-    def unknown(self, const uint64_t[::1] keys):
-        """Returns the keys that have no number, each once, in order."""
+    def unknown(self, const uint64_t[::1] keys, Py_ssize_t most):
+        """Returns the keys without a number, at most so many, each once, in order."""
         cdef Py_ssize_t k
         cdef Numbering unknown = Numbering()
+        unknown._resize(1 << int(most).bit_length())
         for k in range(keys.shape[0]):
             if self._find(keys[k]) < 0:
                 unknown._add(keys[k])

@@ -64,10 +64,32 @@ cdef extern from *:
         memcpy(y + i, last, 4 * sizeof *last);
         memcpy(y + j, last + 4, 4 * sizeof *last);
     }
+
+    HOSEMI_KERNEL void hosemi_move(double *restrict x, ptrdiff_t n, float *restrict y) {
+        for (ptrdiff_t m = 0; m < n; m++) {
+            y[m] = (float)x[m];
+            x[m] = 0.0;
+        }
+    }
+
+    /* Without branches, so that keys are computed four at a time. */
+    HOSEMI_KERNEL void hosemi_mix_all(
+        const uint64_t *values, ptrdiff_t n, const uint64_t *seeds, uint64_t *keys
+    ) {
+        for (ptrdiff_t t = 0; t < n; t++) {
+            const uint64_t h = hosemi_mix(seeds[t], values[t]);
+            keys[t] = (seeds[t] != 0) & (values[t] != 0) ? h : 0;
+        }
+    }
     """
     # y[m] += rows[0][m] + rows[1][m] + .., from the left, for n numbers
     void _add_rows "hosemi_add_rows"(
         const float* const* rows, Py_ssize_t n_rows, double* y, Py_ssize_t n
+    ) nogil
+    void _move "hosemi_move"(double* x, Py_ssize_t n, float* y) nogil  # 0 is left
+    # keys[t] = mix(seeds[t], values[t]); 0 where one of them is 0
+    void _mix_all "hosemi_mix_all"(
+        const uint64_t* values, Py_ssize_t n, const uint64_t* seeds, uint64_t* keys
     ) nogil
 
 cdef enum:
@@ -80,8 +102,10 @@ cdef struct Space:          # for one thread that sums scores of tokens
     int32_t* rows           # [N_AHEAD, T] those that are
     int32_t* ends           # [N_AHEAD, roles] where those of each role end
     int32_t* places         # [atoms] of a value, seen from those of the token
+    uint64_t* values        # [atoms] of one token
+    uint64_t* every         # [T] keys of one token, known or not, as atoms are sorted
     const float** weights   # [T or P] rows of one role
-    double* sums            # [L] of a word
+    double* sums            # [B, L] of a word
 
 
 cdef class BlockScores:
@@ -139,10 +163,12 @@ cdef class BlockScores:
 cdef class TemplateScores:
     """T templates and the weights of their features."""
 
-    # As for `template_keys`, by role.
+    # Templates with many atoms come first: first atoms of all, then second ones, ..
     cdef const uint64_t[::1] _seeds
-    cdef const int32_t[::1] _first_atom, _columns, _offsets
-    cdef const int32_t[::1] _first              # [roles + 1] templates of each
+    cdef const int32_t[::1] _columns, _offsets  # [atoms] as for `template_keys`
+    cdef const int32_t[::1] _sizes              # how many first, second .. atoms
+    cdef const int32_t[::1] _order              # [T] where those of each role are
+    cdef const int32_t[::1] _first              # [roles + 1] .. the first of these
     cdef Py_ssize_t _reach
     cdef RowTable _table
     cdef const int32_t[::1] _first_weight       # [R + 1], or [0]: each row has L
@@ -161,12 +187,15 @@ cdef class TemplateScores:
         labels,
         weights,
     ):
-        order = np.argsort(roles, kind="stable")
-        atoms = [np.arange(first_atom[t], first_atom[t + 1]) for t in order]
-        self._first_atom = np.cumsum([0, *map(len, atoms)]).astype(np.int32)
+        sizes, by_role = np.diff(first_atom), np.argsort(roles, kind="stable")
+        order = np.argsort(-sizes, kind="stable")
+        rounds = range(sizes.max(initial=0))
+        atoms = [first_atom[order[sizes[order] > k]] + k for k in rounds]
         at = np.concatenate([np.zeros(0, np.intp), *atoms])
         self._columns, self._offsets = columns[at], offsets[at]
-        self._seeds, self._first = seeds[order], _by_role(roles[order])
+        self._seeds, self._first = seeds[order], _by_role(roles[by_role])
+        self._sizes = np.array([*map(len, atoms)], np.int32)
+        self._order = np.argsort(order)[by_role].astype(np.int32)
         self._reach = np.abs(offsets).max(initial=0)
         self._table = table
         self._first_weight, self._labels = first_weight, labels
@@ -175,56 +204,33 @@ cdef class TemplateScores:
     def of_words(
         self,
         const uint64_t[:, ::1] values,      # IN  [K, A] as for `template_keys`
-        float[:, :, :] scores,              # OUT [K, B, L]
+        float[:, :, :] scores,              # OUT [K, B, L] each word in one piece
         const double[:, :, ::1] more=None,  # IN  [K, M, L] for some blocks
         const int32_t[::1] blocks=None,     # IN  [M] which these are
     ):
         """Computes the scores of the blocks of words, which are the roles here; `more`
         is added. Templates read the word itself alone."""
-        cdef Py_ssize_t i, n = values.shape[0], n_labels = scores.shape[2]
+        cdef Py_ssize_t i, k, y, n = values.shape[0], n_labels = scores.shape[2]
+        cdef Py_ssize_t n_sums = scores.shape[1] * n_labels
         cdef Space space = _make_space(self, None, scores.shape[1], n_labels)
         cdef bint has_any = self._begin(values.shape[1], &space)
+        memset(space.sums, 0, n_sums * sizeof(double))
         with nogil:
             for i in range(n + 2):
                 if has_any and i < n:
                     self._list_keys(&values[i, 0], i, i, i + 1, &space)
                 if has_any and 0 < i <= n:
                     self._find_rows(i - 1, n_labels, &space)
-                if i > 1:
-                    self._store(i - 2, has_any, scores, more, blocks, &space)
+                if i < 2:
+                    continue
+                if has_any:
+                    self._add_rows(i - 2, n_labels, n_labels, &space, space.sums)
+                for k in range(0 if blocks is None else blocks.shape[0]):
+                    for y in range(n_labels):
+                        space.sums[blocks[k] * n_labels + y] += more[i - 2, k, y]
+                if n_sums:
+                    _move(space.sums, n_sums, &scores[i - 2, 0, 0])
         free(space.keys)
-
-    cdef void _store(
-        self,
-        Py_ssize_t i,
-        bint has_any,
-        float[:, :, :] scores,              # OUT as of `of_words`
-        const double[:, :, ::1] more,
-        const int32_t[::1] blocks,
-        Space* space,
-    ) noexcept nogil:
-        """Sums the weights of the rows of word i, block by block."""
-        cdef Py_ssize_t b, k, y, j = 0, end = 0, n_labels = scores.shape[2]
-        cdef Py_ssize_t n_blocks = self._first.shape[0] - 1, part = i % N_AHEAD
-        cdef const int32_t* rows = space.rows + part * self._seeds.shape[0]
-        cdef double* sums = space.sums
-        cdef float* target
-        for b in range(scores.shape[1]):
-            target = &scores[i, b, 0]
-            if has_any and b < n_blocks:
-                end = space.ends[part * n_blocks + b]
-            if j == end and more is None:
-                memset(target, 0, n_labels * sizeof(float))
-                continue
-            memset(sums, 0, n_labels * sizeof(double))
-            if j < end:  # there may be no weights at all
-                self._add_found(rows + j, end - j, n_labels, space, sums)
-            j = end
-            for k in range(0 if blocks is None else blocks.shape[0]):
-                for y in range(n_labels if blocks[k] == b else 0):
-                    sums[y] += more[i, k, y]
-            for y in range(n_labels):
-                target[y] = <float>sums[y]
 
     cdef void add(
         self,
@@ -239,9 +245,7 @@ cdef class TemplateScores:
         """
         cdef Py_ssize_t i, n = values.shape[0], d = 0, start = 0, end = 0
         cdef Py_ssize_t n_labels = scores.shape[2]
-        cdef Py_ssize_t r, j, n_roles = self._first.shape[0] - 1
-        cdef const int32_t* rows
-        cdef const int32_t* ends
+        cdef Py_ssize_t step = scores.strides[0] // <Py_ssize_t>sizeof(double)
         if n == 0 or not self._begin(values.shape[1], space):
             return
         # Memory is fetched while other tokens are computed: the slots of keys two
@@ -254,16 +258,8 @@ cdef class TemplateScores:
                 self._list_keys(&values[i, 0], i, start, end, space)
             if 0 < i <= n:
                 self._find_rows(i - 1, n_labels, space)
-            if i < 2:
-                continue
-            rows = space.rows + (i - 2) % N_AHEAD * self._seeds.shape[0]
-            ends, j = space.ends + (i - 2) % N_AHEAD * n_roles, 0
-            for r in range(n_roles):
-                if j < ends[r]:
-                    self._add_found(
-                        rows + j, ends[r] - j, n_labels, space, &scores[r, i - 2, 0]
-                    )
-                j = ends[r]
+            if i > 1:
+                self._add_rows(i - 2, n_labels, step, space, &scores[0, i - 2, 0])
 
     cdef bint _begin(self, Py_ssize_t n_columns, Space* space) noexcept nogil:
         """Notes where values of rows of a width stand; returns whether there is
@@ -284,47 +280,36 @@ cdef class TemplateScores:
         Space* space,
     ) noexcept nogil:
         """Lists the keys of templates at a token that may be known."""
-        cdef Py_ssize_t r, t, k, at, part = i % N_AHEAD, n = 0
+        cdef Py_ssize_t r, k, at, part = i % N_AHEAD, n = 0
         cdef uint64_t* keys = space.keys + part * self._seeds.shape[0]
         cdef int32_t* ends = space.ends + part * (self._first.shape[0] - 1)
         cdef const uint64_t* seeds = &self._seeds[0]
-        cdef const int32_t* first_atom = &self._first_atom[0]
-        cdef const int32_t* places = space.places
+        cdef uint64_t* of_atoms = space.values
         cdef const uint64_t* slots = &self._table._slots[0, 0]
         cdef const uint64_t* filter = &self._table._filter[0]
-        cdef uint64_t value, h, mask = self._table._mask
+        cdef uint64_t h, mask = self._table._mask
         cdef int shift = self._table._shift
-        cdef bint is_inside = i - start >= self._reach and end - i > self._reach
+        if i - start >= self._reach and end - i > self._reach:
+            for k in range(self._columns.shape[0]):
+                of_atoms[k] = values[space.places[k]]
+        else:
+            for k in range(self._columns.shape[0]):
+                at = i + self._offsets[k]
+                of_atoms[k] = 1
+                if at >= start:
+                    of_atoms[k] = 2 if at >= end else values[space.places[k]]
+        for k in range(self._sizes.shape[0]):
+            _mix_all(of_atoms, self._sizes[k], seeds, space.every)
+            of_atoms += self._sizes[k]
+            seeds = space.every
         for r in range(self._first.shape[0] - 1):
-            for t in range(self._first[r], self._first[r + 1]):
-                h, k = seeds[t], first_atom[t]
-                if is_inside and k + 1 == first_atom[t + 1]:  # as all of words
-                    value = values[places[k]]
-                    if value == 0:
-                        continue
-                    h = mix(h, value)
-                    if may_have(filter, shift, h):
-                        prefetch(slots + 2 * (h & mask))
-                        keys[n] = h
-                        n += 1
-                    continue
-                for k in range(first_atom[t], first_atom[t + 1]):
-                    if is_inside:
-                        value = values[places[k]]
-                    else:
-                        at = i + self._offsets[k]
-                        value = 1
-                        if at >= start:
-                            value = 2 if at >= end else values[places[k]]
-                    if value == 0:
-                        h = 0
-                        break
-                    h = mix(h, value)
-                if h and may_have(filter, shift, h):
-                    prefetch(slots + 2 * (h & mask))
-                    keys[n] = h
-                    n += 1
+            for k in range(self._first[r], self._first[r + 1]):
+                h = space.every[self._order[k]]
+                keys[n] = h
+                n += may_have(filter, shift, h)
             ends[r] = <int32_t>n
+        for k in range(n):
+            prefetch(slots + 2 * (keys[k] & mask))
 
     cdef void _find_rows(
         self, Py_ssize_t i, Py_ssize_t n_labels, Space* space
@@ -355,30 +340,35 @@ cdef class TemplateScores:
                 n += 1
             ends[r] = <int32_t>n
 
-    cdef void _add_found(
+    cdef void _add_rows(
         self,
-        const int32_t* rows,                # IN  [n] of one role
-        Py_ssize_t n,
+        Py_ssize_t i,
         Py_ssize_t n_labels,
+        Py_ssize_t step,
         Space* space,
-        double* scores,                     # OUT [L] added to
+        double* scores,                     # OUT [roles, L] added to, `step` apart
     ) noexcept nogil:
-        """Adds the weights of rows."""
-        cdef Py_ssize_t k
+        """Adds the weights of the rows of token i."""
+        cdef Py_ssize_t r, j, k = 0, n_roles = self._first.shape[0] - 1
+        cdef const int32_t* rows = space.rows + i % N_AHEAD * self._seeds.shape[0]
+        cdef const int32_t* ends = space.ends + i % N_AHEAD * n_roles
         cdef const float* weights = &self._weights[0]
-        if self._first_weight.shape[0] == 0:
-            for k in range(n):
-                space.weights[k] = weights + rows[k] * n_labels
-            _add_rows(space.weights, n, scores, n_labels)
-            return
-        for k in range(n):
-            _add_some(
-                weights,
-                &self._labels[0],
-                self._first_weight[rows[k]],
-                self._first_weight[rows[k] + 1],
-                scores,
-            )
+        for r in range(n_roles):
+            j = k
+            if self._first_weight.shape[0]:
+                for k in range(j, ends[r]):
+                    _add_some(
+                        weights,
+                        &self._labels[0],
+                        self._first_weight[rows[k]],
+                        self._first_weight[rows[k] + 1],
+                        scores + r * step,
+                    )
+            elif j < ends[r]:
+                for k in range(j, ends[r]):
+                    space.weights[k - j] = weights + rows[k] * n_labels
+                _add_rows(space.weights, ends[r] - j, scores + r * step, n_labels)
+            k = ends[r]
 
 
 cdef _by_role(roles):
@@ -400,14 +390,17 @@ cdef Space _make_space(
         n_rows = blocks._offsets.shape[0]
     if templates is not None:
         n_templates, n_atoms = templates._seeds.shape[0], templates._columns.shape[0]
-        n_rows, n_sums = max(n_rows, n_templates), n_labels
+        n_rows, n_sums = max(n_rows, n_templates), n_roles * n_labels
     cdef size_t n_keys = N_AHEAD * n_templates
+    cdef size_t n_eights = n_keys + n_atoms + n_templates + n_sums + n_rows + 1
     space.keys = <uint64_t*>malloc(
-        8 * (n_keys + n_sums + n_rows) + 4 * (n_keys + N_AHEAD * n_roles + n_atoms) + 8
+        8 * n_eights + 4 * (n_keys + N_AHEAD * n_roles + n_atoms)
     )
     if not space.keys:
         raise MemoryError
-    space.sums = <double*>(space.keys + n_keys)
+    space.values = space.keys + n_keys
+    space.every = space.values + n_atoms
+    space.sums = <double*>(space.every + n_templates)
     space.weights = <const float**>(space.sums + n_sums)
     space.rows = <int32_t*>(space.weights + n_rows)
     space.ends = space.rows + n_keys

@@ -289,8 +289,8 @@ class TokenScores:
             np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
         )
         columns = _NONE if self.subset is None else self.subset[0]
-        row = [("values", "u8", (len(columns),)), ("scores", "f4", shape)]
-        dtype = np.dtype(row, align=True)
+        fields = [("values", "u8", (len(columns),)), ("scores", "f4", shape)]
+        row = np.dtype(fields, align=True)
         read = (
             extractor.lexical_values if self.subset is None else extractor.word_values
         )
@@ -299,18 +299,17 @@ class TokenScores:
         own_blocks = np.array(own, np.int32)
 
         # Without a reference to self: weights are to be freed at once after an update.
-        def make(vocab: Vocab, orths: Keys) -> NDArray[Any]:
-            values, rows = read(vocab, orths), np.empty(len(orths), dtype)
+        def make(vocab: Vocab, orths: Keys, rows: NDArray[Any]) -> None:
+            values = read(vocab, orths)
             rows["values"] = values.take(columns, axis=1)
             more: tuple[Any, ...] = ()
             if of_words is not None:
                 of_roles = of_words(vocab, orths).reshape(-1, len(ROLES), n_labels)
                 more = of_roles, own_blocks
             in_blocks.of_words(values, rows["scores"], *more)
-            return rows
 
         # The scores of blocks of each word, and the attributes of `subset`.
-        self._words = WordCache(make, n_bytes)
+        self._words = WordCache(make, row, n_bytes)
         # The rows that were read last, and their fields.
         self._fields: tuple[Any, Any, Any] = None, None, None
 
