@@ -27,17 +27,12 @@ class Unfit(Exception):
 
 @dataclass(frozen=True)
 class Kind:
-    """What a setting may be.
+    """Says what a setting may be. `read` returns a value as a plain number, text, tuple
+    or dict, and raises Unfit if it is not of this kind."""
 
-    expected (str): The values in words, for messages and the reference of the config.
-    read (Callable[[Any], Any]): Returns a value as a plain number, text, tuple or dict;
-        raises Unfit if it is not of this kind.
-    choices (Optional[Tuple[Any, ...]]): All values, if it is a choice.
-    """
-
-    expected: str
+    expected: str  # the values in words, for messages and the reference of the config
     read: Callable[[Any], Any]
-    choices: tuple[Any, ...] | None = None
+    choices: tuple[Any, ...] | None = None  # all values, if it is a choice
 
 
 def choice(values: tuple[Any, ...]) -> Kind:

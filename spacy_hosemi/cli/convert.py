@@ -233,12 +233,11 @@ def _say_notes(
 ) -> None:
     """Says what happened to spans and records that are no faults."""
     from ..formats.documents import INCORRECT_SPANS
-    from ..formats.splits import count_without
     from ..inspection.findings import count
 
     texts = annotations.texts
     key = f'incorrect_spans_key = "{INCORRECT_SPANS}"'
-    n_ungrouped = 0 if group is None else count_without(texts, group)
+    n_ungrouped = sum(group not in text.meta for text in texts) if group else 0
     n_partial = sum(text.is_partial for text in texts)
     n_cut = summary["spans_inside_tokens"]
     unseen = "invisible characters at the ends of {} were left out"

@@ -45,12 +45,9 @@ Handler = Callable[[str, Any, Sequence[Doc], Exception], None]
 
 class ResultSink(Protocol):
     """Takes the fields of each line, or why it failed. Lines of a chunk come in any
-    order.
+    order."""
 
-    needs_docs (bool): Whether each line must become a document.
-    """
-
-    needs_docs: bool
+    needs_docs: bool  # whether each line must become a document
 
     def add(
         self, line: Line, fields: Sequence[ExtractedField], confidence: float | None

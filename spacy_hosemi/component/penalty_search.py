@@ -133,23 +133,15 @@ class Trial:
 
 
 class PenaltySearch:
-    """A fit that looks for the best l2, and the best decoding, by `Trial.score`.
+    """Looks for the best l2 on a path from strong to weak by a fit for each, and for
+    the best decoding, by `Trial.score`.
 
     It stops where the score has fallen by more than the standard error of that below
     the best one, and takes the value nearest to DEFAULT that is not so far below. The
     decoding is another than that of the component only where that wins SURE standard
     errors. Features and label patterns are those of all training documents in each
-    fold.
-
-    fit (Lbfgs): Minimizes, for each l2.
-    path (Sequence[float]): The values of l2, from strong to weak.
-    seed (int): The same one cuts the same documents into the same folds.
-    has_last_fit (bool): Whether all documents are fitted with the best l2; if not, no
-        weights worth keeping are left, as where configs are compared.
-
-    trials (List[Trial]): After the fit: what was tried. Counts are by document that was
-        judged, in their order, so that those of two configs can be paired.
-    best (Optional[Trial]): Of these; None if nothing could be judged.
+    fold; the same seed cuts the same documents into the same folds. Without a last fit
+    of all documents no weights worth keeping are left, as where configs are compared.
     """
 
     def __init__(
@@ -165,8 +157,10 @@ class PenaltySearch:
         self._docs: Sequence[GoldDoc] = ()
         self._dev: Sequence[GoldDoc] = ()
         self._first_report: FitReport | None = None
+        # What was tried. Counts are by document that was judged, in their order, so
+        # that those of two configs can be paired.
         self.trials: list[Trial] = []
-        self.best: Trial | None = None
+        self.best: Trial | None = None  # None, too, if nothing could be judged
 
     def prepare(
         self,

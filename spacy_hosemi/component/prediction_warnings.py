@@ -29,11 +29,9 @@ SHARE, TIMES = 0.1, 2.0
 
 
 class PredictionWarnings:
-    """The warnings that a component has given, and what was counted for them.
-
-    n_docs, n_tokens, n_taken (int): Documents that were predicted, at most LAST and
-        those of one batch; their tokens, and those that entities had before.
-    """
+    """Gives the warnings of a component, and counts for them documents that were
+    predicted, at most LAST and those of one batch, their tokens, and those of these
+    that entities had before."""
 
     def __init__(self) -> None:
         self._has_warned = False

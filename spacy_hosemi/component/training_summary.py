@@ -26,26 +26,19 @@ FEWEST = 100
 
 @dataclass(frozen=True)
 class TrainingSummary:
-    """Numbers of the documents that a component was initialized with.
-
-    n_preset_tokens (int): Tokens that entities took before the component, set by other
-        components or by people.
-    n_spans (Mapping[str, int]): The annotated spans of each label.
-    trials (Sequence[Mapping[str, Any]]): What l2 = "auto" has tried, see `Trial`.
-    judged_by (str): What the scores of the trials are of.
-    shape (Mapping[str, Sequence[int]]): How many documents have 0, 1, ... spans of a
-        label; and under "" characters, as a power of two. Empty: nobody knows.
-    least_log_share (float): What is less than this is unusual.
-    """
+    """Counts what the documents have that a component was initialized with."""
 
     n_documents: int
     n_tokens: int
-    n_preset_tokens: int
-    n_spans: Mapping[str, int]
+    n_preset_tokens: int  # that entities of other components, or of people, took before
+    n_spans: Mapping[str, int]  # the annotated spans of each label
+    # What l2 = "auto" has tried, see `Trial`, and what the scores of that are of.
     trials: Sequence[Mapping[str, Any]] = field(default_factory=list)
     judged_by: str = ""
+    # How many documents have 0, 1, ... spans of a label; and under "" characters, as a
+    # power of two. Empty: nobody knows.
     shape: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    least_log_share: float = 0.0
+    least_log_share: float = 0.0  # what is less than this is unusual
 
     def is_unusual(self, labels: Iterable[str], text: str) -> bool:
         """Returns whether a text with spans of these labels is no single record as

@@ -193,8 +193,8 @@ def _shares_of_spans(
         for i, j, y in result.gold
     ]
     if seen is not None:
-        known, longest = seen
-        is_new = [not known.issuperset(words) for words, _, _ in spans]
+        vocabulary, longest = seen
+        is_new = [not vocabulary.issuperset(words) for words, _, _ in spans]
         names = "all words in training", "a word that is not in training"
         for k, name in enumerate(names):
             yield _share(name, [x[2] for x, new in zip(spans, is_new) if new == k])

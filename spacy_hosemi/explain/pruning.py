@@ -67,10 +67,10 @@ def try_pruning(
             pipe.prune(below)
             size = size_of(pipe.weights)
             share = size["weights"] / max(n_before, 1)
-            n_features, n_weights = int(size["features"]), int(size["weights"])
-            left = n_features, n_weights, int(size["patterns"]), pipe.automaton.n_states
+            counts = {x: int(size[x]) for x in ("features", "weights", "patterns")}
+            states, mb = pipe.automaton.n_states, _megabytes(pipe)
             f1 = None if data is None else _f1(nlp, data)
-            tried.append(Pruned(below, share, *left, _megabytes(pipe), f1))
+            tried.append(Pruned(below, share, **counts, states=states, mb=mb, f1=f1))
     finally:
         pipe.from_bytes(whole, exclude=["vocab"])
     return tried
@@ -79,9 +79,9 @@ def try_pruning(
 def choose(found: Iterable[Pruned], max_loss: float) -> Pruned:
     """Returns the smallest component that loses at most `max_loss` of F1, 0 to 1, of
     those from `try_pruning` with data; the first is the whole component."""
-    found = list(found)
-    least = (found[0].f1 or 0.0) - max_loss - 1e-9  # up to rounding
-    return min((x for x in found if (x.f1 or 0.0) >= least), key=lambda x: x.mb)
+    components = [*found]
+    least = (components[0].f1 or 0.0) - max_loss - 1e-9  # up to rounding
+    return min((x for x in components if (x.f1 or 0.0) >= least), key=lambda x: x.mb)
 
 
 def _megabytes(pipe: HighOrderSemiCRF) -> float:

@@ -135,11 +135,11 @@ def find_features(
         for of_row, value in zip(by_row, dense[rows].tolist()):
             if value:
                 of_row[name] = value
-    found = []
-    for r, of_row in zip(rows.tolist(), by_row):
-        by_size = dict(sorted(of_row.items(), key=lambda x: -x[1]))
-        found.append(WeightRow(weights.names[r], int(weights.counts[r]), by_size))
-    return found
+    by_size = [dict(sorted(of_row.items(), key=lambda x: -x[1])) for of_row in by_row]
+    return [
+        WeightRow(weights.names[r], int(weights.counts[r]), of_row)
+        for r, of_row in zip(rows.tolist(), by_size)
+    ]
 
 
 def count_features(

@@ -39,11 +39,6 @@ def check_group(texts: Sequence[AnnotatedText], group: str) -> None:
         raise ValueError(Errors.HS167.format(name=group, found=names))
 
 
-def count_without(texts: Sequence[AnnotatedText], group: str) -> int:
-    """Returns how many texts do not have a key."""
-    return sum(group not in text.meta for text in texts)
-
-
 def _groups(texts: Sequence[AnnotatedText], group: str | None) -> list[list[int]]:
     """Returns the indices of texts that belong together, directly or through others."""
     parent = list(range(len(texts)))

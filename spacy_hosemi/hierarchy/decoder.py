@@ -138,11 +138,10 @@ class LevelDecoder(Decoder):
                 part = existing and existing.part(*here)
                 entities.append(part and part.beside(corrections[-1]))
         weights, automaton = self.state.weights, self.state.schema.automaton
-        potentials = [*batch.potentials]
-        limits = batch.constraints
-        best = [path for path, _ in viterbi_many(automaton, potentials, limits)]
+        scored = automaton, [*batch.potentials], batch.constraints
+        best = [path for path, _ in viterbi_many(*scored)]
         threshold, scale = self._settings.threshold, 1.0 / self.options.temperature
-        candidates = top_candidates(automaton, potentials, limits, best, threshold)
+        candidates = top_candidates(*scored, best, threshold)
         tokens = [*batch.tokens]
         rows = read_docs(weights, tokens) if tokens else join_rows([])
         spans = self._required(entities, corrections, best)
@@ -192,9 +191,9 @@ class LevelDecoder(Decoder):
         decode = LEVEL_DECODINGS[self.options.decoding]
         best = paths(solved, decode(solved, self.options.expected_f1), self._tree)
         for of_instance, corrected in zip(best, corrections):
-            kept = {(i, j): name for i, j, name in corrected.required}
+            required = {(i, j): name for i, j, name in corrected.required}
             for k, (span, path) in enumerate(of_instance):
-                if n_sure := self._tree.n_sure(span[2], kept.get(span[:2])):
+                if n_sure := self._tree.n_sure(span[2], required.get(span[:2])):
                     sure = [(name, 1.0) for name, _ in path[:n_sure]]
                     of_instance[k] = span, sure + path[n_sure:]
         return best

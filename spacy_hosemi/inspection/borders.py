@@ -85,8 +85,8 @@ def _unlike(part: CorpusPart) -> Iterator[Finding]:
     it outside, or the reverse. Borders that have no separator near do not count."""
     odd: list[tuple[float, str]] = []
     for side in ("begins", "ends"):
-        found = [(span, _separator(span, side)) for span in part.spans]
-        chosen = [(span, where) for span, where in found if where is not None]
+        pairs = ((span, _separator(span, side)) for span in part.spans)
+        chosen = [(span, where) for span, where in pairs if where is not None]
         totals = Counter(span.label for span, _ in chosen)
         counts = Counter((span.label, is_in) for span, (_, is_in) in chosen)
         for span, (c, is_in) in chosen:

@@ -98,8 +98,8 @@ def cross_entropy(
     for fold in {*folds}:
         # How often each label follows each history of up to MAX_ORDER labels.
         counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-        others = (x for x, number in zip(sequences, folds) if number != fold)
-        for history, label in chain(*map(_steps, others)):
+        rest = (x for x, number in zip(sequences, folds) if number != fold)
+        for history, label in chain(*map(_steps, rest)):
             for k in range(MAX_ORDER + 1):
                 counts[history[MAX_ORDER - k :]][label] += 1
         for k, (labels, number) in enumerate(zip(sequences, folds)):

@@ -92,10 +92,10 @@ def judge_vectors(parts: Iterable[CorpusPart], vocab: Vocab) -> Iterator[Finding
     for doc in (doc for part in parts for doc in part.docs):
         rows = doc.to_array([ORTH, LOWER, IS_ALPHA]).tolist()
         words.update((orth, lower) for orth, lower, is_word in rows if is_word)
-    known, total, n, n_lower = vocab.vectors, words.total(), 0, 0
+    vectors, total, n, n_lower = vocab.vectors, words.total(), 0, 0
     for (orth, lower), k in words.items():
-        n += k * (orth in known or lower in known)
-        n_lower += k * (orth not in known and lower in known)
+        n += k * (orth in vectors or lower in vectors)
+        n_lower += k * (orth not in vectors and lower in vectors)
     text = f"{share(n, total)} words have a vector, {n_lower:,} in lower case"
     if n < FEW * total:
         text += "; are the vectors of another language, or of stems?"

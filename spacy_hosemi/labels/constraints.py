@@ -134,10 +134,8 @@ def _copied(
     allowed, boundary = constraints.allowed, constraints.boundary
     shape = n_tokens, len(inventory.names)
     allowed = np.ones(shape, bool) if allowed is None else allowed.copy()
-    if boundary is None:
-        boundary = np.zeros(n_tokens + 1, np.int8)
-    else:
-        boundary = boundary.copy()
+    none = np.zeros(n_tokens + 1, np.int8)
+    boundary = none if boundary is None else boundary.copy()
     copied = replace(constraints, allowed=allowed, boundary=boundary)
     return copied, allowed, boundary
 

@@ -48,15 +48,15 @@ def exact_names(
 
 def _tags_of(start: int, end: int, encoding: str, is_space: Bools) -> dict[int, str]:
     """Returns the tags that each token of a span may have."""
-    one, first, last, other = _TAGS[encoding]
-    tags = dict.fromkeys(range(start, end), other)
+    single, first, last, inner = _TAGS[encoding]
+    tags = dict.fromkeys(range(start, end), inner)
     tags[start], tags[end - 1] = first, last
     if end == start + 1:
-        tags[start] = one
-    is_marked = encoding != "BIO"  # BIO does not mark the end of a span
+        tags[start] = single
     if start > 0 and is_space[start - 1]:
         tags[start] += "".join(_BEFORE[tag] for tag in tags[start])
-    if end < len(is_space) and is_space[end] and is_marked:
+    # BIO does not mark the end of a span.
+    if end < len(is_space) and is_space[end] and encoding != "BIO":
         tags[end - 1] += "".join(_AFTER[tag] for tag in tags[end - 1])
     return tags
 

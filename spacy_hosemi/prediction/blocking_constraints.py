@@ -62,8 +62,8 @@ def _without_one(batch: Batch, k: int, span: Span) -> Iterator[tuple[str, Batch]
     if existing is not None:
         yield EXISTING, limited(None, matches)
     for label in dict.fromkeys(label for *_, label in matches):
-        others = [x for x in matches if x[2] != label]
-        yield f"a list of {label} in mode hard", limited(existing, others)
+        rest = [x for x in matches if x[2] != label]
+        yield f"a list of {label} in mode hard", limited(existing, rest)
     length = scores.length.shape[1]
     if not inventory.on_tokens and span[1] - span[0] > length:
         free = replace(scores, tail=np.zeros_like(scores.tail))

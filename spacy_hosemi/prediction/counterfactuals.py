@@ -142,18 +142,15 @@ def _rule_changes(
     schema = decoder.state.schema
     if schema.projection.parents:  # rules are for labels without a tree
         return
-    rules = list(dict.fromkeys(schema.rules))
-    tried = [
-        (REMOVE_RULE, rule, [x for x in schema.rules if x != rule]) for rule in rules
-    ]
+    rules = [*dict.fromkeys(schema.rules)]
+    tried = [(REMOVE_RULE, rule, [x for x in rules if x != rule]) for rule in rules]
     more = [f"{label} at most once" for label, n in sorted(counts.items()) if n > 1]
     if not counts[span[2]]:
         more.append(f"{span[2]} at least once")
     if not decoder.inventory.on_tokens:
         tried += [(ADD_RULE, x, [*rules, x]) for x in more if x not in rules]
-    for kind, rule, left in tried:
-        other = with_rules(decoder, left)
-        if other is not None:
+    for kind, rule, changed in tried:
+        if (other := with_rules(decoder, changed)) is not None:
             yield kind, rule, None, other
 
 

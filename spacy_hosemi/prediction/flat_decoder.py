@@ -288,15 +288,15 @@ def path_confidence_steps(
         return (yield from confidence_steps(batch, rows, spans))
     # Nor has every segment its span beside existing entities.
     free = [k for k in rows if not (batch.existing[k] or batch.corrections[k])]
-    known = {k: answers[k] for k in free}
+    of_free = {k: answers[k] for k in free}
     if missing := [k for k in free if answers[k] is None]:
         potentials = [batch.potentials[k] for k in missing]
         limits = [batch.constraints[k] for k in missing]
         args = potentials, [segments[k] for k in missing], limits
-        found = yield from path_steps(batch.source.automaton, *args)
-        known |= zip(missing, found)
+        of_missing = yield from path_steps(batch.source.automaton, *args)
+        of_free |= zip(missing, of_missing)
     probs: dict[int, list[float]] = {}
-    for k, answer in known.items():
+    for k, answer in of_free.items():
         if answer is not None:
             _, of_row, score, log_z = answer
             batch.log_z[k], batch.log_prob[k] = log_z, min(score - log_z, 0.0)

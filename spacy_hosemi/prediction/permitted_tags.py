@@ -90,13 +90,10 @@ class _Trackers:
         n_tokens = len(is_space)
         index = {label: y for y, label in enumerate(inventory.labels, start=1)}
         # Where a span from token i on, or up to i, begins or ends without whitespace.
-        self._first = np.arange(n_tokens + 1)
-        self._last = np.arange(n_tokens + 1)
-        for i in range(n_tokens):
-            if is_space[n_tokens - 1 - i]:
-                self._first[n_tokens - 1 - i] = self._first[n_tokens - i]
-            if is_space[i]:
-                self._last[i + 1] = self._last[i]
+        first = np.append(np.where(is_space, n_tokens, np.arange(n_tokens)), n_tokens)
+        last = np.append(0, np.where(is_space, 0, np.arange(1, n_tokens + 1)))
+        self._first = np.minimum.accumulate(first[::-1])[::-1]
+        self._last = np.maximum.accumulate(last)
         ends: dict[tuple[int, int], set[int]] = {}
         for i, j, name in corrections.excluded:
             if is_space[i] or is_space[j - 1]:
@@ -150,5 +147,5 @@ def _scores_of_groups(potentials: Potentials, automaton: PatternAutomaton) -> Fl
     cells = potentials.cells[potentials.cells["end"] == potentials.cells["start"] + 1]
     np.add.at(columns, (cells["start"], cells["column"]), cells["score"])
     first = automaton.first_column[:-1]
-    found = np.add.reduceat(columns[:, automaton.group_column], first, axis=1)
-    return np.hstack([found, np.zeros((n_tokens, 1))])
+    sums = np.add.reduceat(columns[:, automaton.group_column], first, axis=1)
+    return np.hstack([sums, np.zeros((n_tokens, 1))])

@@ -4,6 +4,7 @@ would have them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from spacy.tokens import Doc
@@ -53,14 +54,14 @@ def ranked(
     segmentations = [_ranked(spans, dict(zip(spans, scores)), whole, shown)]
     if k == 1:
         return segmentations
-    others: dict[tuple[Span, ...], float] = {}
+    alternatives: dict[tuple[Span, ...], float] = {}
     for alternative in most_probable(posterior, k):
         free = tuple(span for span in alternative.spans if existing.is_free(span))
-        others[free] = others.get(free, 0.0) + alternative.probability
-    others.pop(tuple(spans), None)
-    listed = sorted({span for of_other in others for span in of_other})
+        alternatives[free] = alternatives.get(free, 0.0) + alternative.probability
+    alternatives.pop(tuple(spans), None)
+    listed = sorted({*chain(*alternatives)})
     confidences = dict(zip(listed, posterior.confidences(listed)))
-    pairs = others.items()
+    pairs = alternatives.items()
     segmentations += [_ranked(other, confidences, p, shown) for other, p in pairs]
     return segmentations[:k]
 

@@ -161,8 +161,8 @@ class Handler:
         elif current.name == "sequence" and not current.is_exact and not is_within:
             current.add(" ")  # its fields are words, and stand apart
         kind = next((attributes[x] for x in ATTRIBUTES if attributes.get(x)), "")
-        given = attributes.get("label") if current.is_exact else None
-        label = given or (f"{name}:{kind}" if kind else name)
+        label = f"{name}:{kind}" if kind else name
+        label = current.is_exact and attributes.get("label") or label
         counts = current.n_chars, len(current.pieces), current.n_closed
         current.stack.append(("" if is_plain else label, line, *counts))
 
@@ -197,8 +197,7 @@ class Handler:
         skipped = [Skipped(AROUND if self.is_inner else WITHIN)] * n_left
         skipped += [Skipped(EMPTY)] * current.n_empty
         args = (text, tuple(current.spans), self.path, current.line)
-        made = AnnotatedText(*args, has_offsets=False, meta=current.meta)
-        return [made, *skipped]
+        return [AnnotatedText(*args, has_offsets=False, meta=current.meta), *skipped]
 
 
 def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:

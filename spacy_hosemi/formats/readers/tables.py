@@ -248,10 +248,10 @@ def _values(cell: str, text: str) -> list[str]:
 def _rarely_found(placed: list[tuple[int, list[str], Placed]]) -> set[str]:
     """Returns the columns fewer than half of whose values are in their texts, if there
     are others: they are no fields."""
-    found = Counter(span.label for _, _, (spans, *_) in placed for span in spans)
+    counts = Counter(span.label for _, _, (spans, *_) in placed for span in spans)
     missed = Counter(name for _, _, (_, pairs, _) in placed for name, _ in pairs)
-    silent = {name for name, n in missed.items() if found[name] < n}
-    return silent if {*found} - silent else set()
+    silent = {name for name, n in missed.items() if counts[name] < n}
+    return silent if {*counts} - silent else set()
 
 
 def _texts_of_spans(
