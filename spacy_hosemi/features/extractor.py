@@ -66,8 +66,8 @@ class Reading:
     segments (Segments), listed (Tuple[Listed, ...]): Features of segments and of
         functions.
     on_lists (Optional[uint8 [n, 3 lists]]): If attributes of tokens that read lists are
-        read, those of `Matches.on_tokens`; behind them the same of similar segments, if
-        a list has these.
+        read, and one is not absent, those of `Matches.on_tokens`; behind them the same
+        of similar segments, if a list has these.
     """
 
     def __init__(
@@ -217,9 +217,12 @@ class Extractor:
             return NO_SEGMENTS, None
         lists = self.gazetteers
         matches = lists.matches(docs, is_train), lists.similar(docs, is_train)
-        on_lists = self._on_lists(len(values), *matches) if self._of_lists else None
-        if on_lists is not None and values.shape[1] == len(self.columns):
-            values[:, -len(self._of_lists) :] = on_lists[:, self._list_columns]
+        on_lists = None
+        if self._of_lists and any(len(x.start) for x in matches):
+            on_lists = self._on_lists(len(values), *matches)
+        if self._of_lists and values.shape[1] == len(self.columns):
+            of_lists = 0 if on_lists is None else on_lists[:, self._list_columns]
+            values[:, -len(self._of_lists) :] = of_lists
         return self.segments.read(docs, docs.first, values, *matches), on_lists
 
     def subset(self, columns: Ints) -> Subset | None:

@@ -152,10 +152,11 @@ class SegmentReader:
         """Returns the active features of documents that begin at the tokens `first`,
         document by document. values (uint64 [n, A]): attributes of tokens; anything if
         no template reads them."""
-        if not self._plans:
-            return NO_SEGMENTS
         parts = []
         for what, plan in self._plans.items():
+            source = similar if what == SIMILAR else matches
+            if what != WINDOWS and not len(source.start):
+                continue
             if what == MATCHES and plan.reads_match_alone:
                 parts.append(_of_matches(matches, plan))
                 continue
@@ -164,7 +165,6 @@ class SegmentReader:
                 value, strength = np.zeros(len(start), np.uint64), np.ones(len(start))
                 of_list = np.full(len(start), -1, np.int32)
             else:
-                source = similar if what == SIMILAR else matches
                 start, end, match = _around(source)
                 value, strength = source.values[match], source.strength[match]
                 of_list = source.lists[match]
@@ -183,6 +183,8 @@ class SegmentReader:
             parts.append(
                 (start[k], end[k], keys[k, t], plan.templates[t], value[k], strengths)
             )
+        if not parts:
+            return NO_SEGMENTS
         if [*self._plans] == [WINDOWS]:  # in the order of the documents already
             return Segments(*parts[0])
         arrays = [np.concatenate(part) for part in zip(*parts)]

@@ -159,3 +159,9 @@ def test_list_scores(data, is_dense):
     lists = ListScores(columns, seeds, offsets, *args, n_roles, n_labels)
     TokenScoring(first, found, lists=lists, on_lists=values.astype(np.uint8)).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)
+    # Where nothing matches there are borders alone.
+    none, absent = np.zeros_like(found), np.zeros_like(found)
+    TokenScoring(first, none, lists=lists).do()
+    on_lists = np.zeros(values.shape, np.uint8)
+    TokenScoring(first, absent, lists=lists, on_lists=on_lists).do()
+    assert (none == absent).all()

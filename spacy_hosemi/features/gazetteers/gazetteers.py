@@ -26,7 +26,7 @@ from ...values import TEXT, Setting, choice, number, or_null, read_all, shown
 from ..instances import Instances, doc_of
 from ..kernels.trie import SHARED, EntryFinder, Trie
 from .fuzzy import NO_ENTRIES, Fuzzy, FuzzyIndex, make_fuzzy
-from .matches import NO_MATCHES, FuzzyMatches, Ints, Matches, Words
+from .matches import FuzzyMatches, Ints, Matches, Words
 from .words import (
     ATTRIBUTES,
     EMPTY,
@@ -128,6 +128,7 @@ class Gazetteers:
         self._finders: dict[str, tuple[dict[str, Trie], EntryFinder]] = {}
         *places, entry = np.zeros((7, 0), np.int32)
         columns: list[Any] = [*places, np.zeros(0), entry]
+        self._no_matches = Matches(tuple(self.settings), *places)
         self._nothing_similar = FuzzyMatches(tuple(self.settings), *columns)
 
     def __bool__(self) -> bool:
@@ -179,29 +180,31 @@ class Gazetteers:
         """Returns all matches of all lists, sorted by list, start and length, in tokens
         of concatenated documents of one vocabulary. is_train: without entries that come
         from a document alone, and those that `dropout` ignores."""
-        names = tuple(self.settings)
         attrs = [gazetteer.attr for gazetteer in self.settings.values()]
-        if not names:
-            return NO_MATCHES
+        if not any(len(trie.keys) for trie in self.tries.values()):
+            return self._no_matches
         docs = docs if isinstance(docs, Instances) else Instances(docs)
         alnum = alnum_words(docs, self._alnum)
-        before, after = wordless(alnum, docs)
-        parts = []
+        found: list[tuple[DocWords, Ints, Ints, Ints]] = []
         for attr in dict.fromkeys(attrs):
-            numbers = [k for k in range(len(names)) if attrs[k] == attr]
             words = alnum if attr == "ALNUM" else token_words(docs, attr)
             where = words.values, *words.borders, words.docs
             lists, start, end, source = self._finder(attr).find(*where)
-            lists = np.array(numbers, np.int32)[lists]
+            if not len(lists):  # as in most short texts
+                continue
             if is_train:
                 keep = self._seen_in_training(docs, words, lists, start, end, source)
                 lists, start, end = lists[keep], start[keep], end[keep]
-            parts.append(words.locate(lists, start, end, before, after))
+            found.append((words, lists, start, end))
+        if not found:
+            return self._no_matches
+        around = wordless(alnum, docs)
+        parts = [words.locate(i, j, k, *around) for words, i, j, k in found]
         places = parts[0]
         if len(parts) > 1:
             places = np.concatenate(parts, axis=1)
             places = np.take(places, np.argsort(places[0], kind="stable"), axis=1)
-        return Matches(names, *places)
+        return Matches(self._no_matches.names, *places)
 
     def _finder(self, attr: str) -> EntryFinder:
         """Finds the entries of all lists that compare an attribute. Two threads may
@@ -209,8 +212,10 @@ class Gazetteers:
         tries = self.tries
         made_of, finder = self._finders.get(attr, (None, None))
         if finder is None or made_of is not tries:
-            names = [name for name, x in self.settings.items() if x.attr == attr]
-            finder = EntryFinder([tries[name] for name in names])
+            settings = enumerate(self.settings.items())
+            names = {name: k for k, (name, x) in settings if x.attr == attr}
+            numbers = np.array([*names.values()], np.int32)
+            finder = EntryFinder([tries[name] for name in names], numbers)
             self._finders[attr] = tries, finder
         return finder
 

@@ -122,9 +122,6 @@ class FuzzyMatches(Matches):
         return self.where(np.array(best, np.intp))
 
 
-NO_MATCHES = Matches((), *np.zeros((6, 0), np.int32))
-
-
 def size_name(value: int) -> str:
     """Returns the readable form of one of `values`."""
     if value >= _SIMILARITIES:

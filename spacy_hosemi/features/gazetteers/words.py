@@ -17,8 +17,14 @@ from spacy.vocab import Vocab
 from ...text.clean import LINE_END, clean_word
 from ..clean_docs import clean_doc
 from ..instances import Instances
-from ..kernels.alnum_words import N_OF_ROW, find_words, word_rows, words_of_tokens
-from ..kernels.trie import Trie, count_wordless
+from ..kernels.alnum_words import (
+    N_OF_ROW,
+    find_words,
+    word_ends,
+    word_rows,
+    words_of_tokens,
+)
+from ..kernels.trie import Trie, count_wordless, locate
 from ..word_cache import WordCache
 from .matches import Ints, Words
 
@@ -61,10 +67,8 @@ class DocWords:
         self, lists: Ints, start: Ints, end: Ints, before: Ints, after: Ints
     ) -> NDArray[np.int32]:
         """Returns the arrays of `Matches`, int32 [6, K], from matches in words."""
-        i, j = self.first[start], self.last[end - 1] + 1
-        places = np.empty((6, len(lists)), np.int32)  # np.stack takes longer
-        places[0], places[1], places[2], places[3] = lists, i, j, end - start
-        places[4], places[5] = i - before[i], j + after[j]
+        where = lists, start, end, self.first, self.last, before, after
+        places: NDArray[np.int32] = locate(*where)
         return places
 
 
@@ -73,7 +77,7 @@ def alnum_words(docs: Instances, cache: WordCache | None = None) -> DocWords:
     cross borders of tokens: "Don't" is "don" and "t", also if its tokens are "Do" and
     "n't". With an `alnum_cache` there are no texts."""
     strings, orths, first_token = docs[0].vocab.strings, docs.orths, docs.first
-    has_space = _word_ends(docs)
+    has_space = word_ends(docs.spaces, first_token)
     if cache is None:
         texts = [strings[orth] for orth in orths.tolist()]
         words = find_words(texts, has_space, True)
@@ -92,13 +96,6 @@ def alnum_cache() -> WordCache:
 
 def _write_rows(vocab: Vocab, orths: Words, rows: Words) -> None:
     word_rows([vocab.strings[orth] for orth in orths.tolist()], rows)
-
-
-def _word_ends(docs: Instances) -> NDArray[np.uint8]:
-    """Returns uint8 [n]: whether words end with a token, for a space or the end."""
-    is_end = (docs.spaces != 0).view(np.uint8)
-    is_end[docs.first[1:][np.diff(docs.first) > 0] - 1] = True
-    return is_end
 
 
 def words_of_text(text: str) -> list[str]:

@@ -7,6 +7,7 @@ if nothing is between: "Don't" is "don" and "t", also where it is "Do" and "n't"
 import numpy as np
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 from ...core.simd.simd cimport hash_text
@@ -41,7 +42,21 @@ def find_words(
         if has_space[k]:
             words.close()
     words.close()
-    return *(array[:words.n_words].copy() for array in words.arrays), words.words
+    return *map(np.copy, words.arrays()), words.words
+
+
+def word_ends(const uint64_t[::1] spaces, const int32_t[::1] first):
+    """Returns whether words end with a token, for a space or the end of its document:
+    uint8 [n], from SPACY of each and the first token of each document, and n."""
+    is_end = np.empty(spaces.shape[0], np.uint8)
+    cdef uint8_t[::1] is_end_ = is_end
+    cdef Py_ssize_t i
+    for i in range(spaces.shape[0]):
+        is_end_[i] = spaces[i] != 0
+    for i in range(1, first.shape[0]):
+        if first[i] > first[i - 1]:
+            is_end_[first[i] - 1] = True
+    return is_end
 
 
 def word_rows(list texts, uint64_t[:, ::1] rows):
@@ -89,31 +104,41 @@ def words_of_tokens(
         if is_first and not goes_on and not row & MANY:
             for w in range(<Py_ssize_t>(row & COUNT)):
                 words.values[words.n_words] = rows[numbers[k], 1 + w]
-                words.first[words.n_words] = words.last[words.n_words] = <int32_t>k
+                words.places[0, words.n_words] = <int32_t>k
+                words.places[1, words.n_words] = <int32_t>k
                 words.n_words += 1
             continue
         words.read(strings[orths[k]], k)
         if not goes_on:
             words.close()
-    return *(array[:words.n_words].copy() for array in words.arrays), words.words
+    return *words.arrays(), words.words
 
 
 cdef class _Words:
     """Gathers words; the last one may be open."""
 
-    cdef list words, arrays
+    cdef list words
+    cdef object of_words, of_places     # the arrays of the next two
     cdef bint with_words
-    cdef Py_ssize_t n_words, size       # of closed words; bytes of the open one
+    cdef Py_ssize_t n_words, size, room  # of closed words; bytes of the open one
     cdef uint64_t[::1] values
-    cdef int32_t[::1] first, last
-    cdef char[::1] open                 # [>= size] in UTF-8
+    cdef int32_t[:, ::1] places         # [2, most] the texts of their first and last
+    cdef char* open                     # [room] in UTF-8
 
-    def __init__(self, Py_ssize_t most, bint with_words):
+    def __cinit__(self, Py_ssize_t most, bint with_words):
         self.words, self.with_words = [], with_words
-        self.n_words = self.size = 0
-        self.arrays = [np.empty(most, x) for x in (np.uint64, np.int32, np.int32)]
-        self.values, self.first, self.last = self.arrays
-        self.open = np.empty(64, np.int8)
+        self.n_words = self.size = self.room = 0
+        self.values = self.of_words = np.empty(most, np.uint64)
+        self.places = self.of_places = np.empty((2, most), np.int32)
+        self.open = NULL
+
+    def __dealloc__(self):
+        free(self.open)
+
+    cdef arrays(self):
+        """Returns the closed words as `find_words` does."""
+        first, last = self.of_places[:, :self.n_words]
+        return self.of_words[:self.n_words], first, last
 
     cdef read(self, str text, int32_t k):
         """Goes on with text k."""
@@ -142,13 +167,15 @@ cdef class _Words:
         cdef bytes piece = b""
         cdef Py_ssize_t end, at
         cdef uint32_t c
+        cdef char* larger
         if not is_ascii:
             piece = text[i:j].lower().encode()
         end = self.size + (j - i if is_ascii else len(piece))
-        if end > self.open.shape[0]:
-            larger = np.empty(2 * end, np.int8)
-            larger[:self.size] = self.open[:self.size]
-            self.open = larger
+        if end > self.room:
+            larger = <char*>realloc(self.open, 2 * end)
+            if not larger:
+                raise MemoryError
+            self.open, self.room = larger, 2 * end
         if not is_ascii:
             memcpy(&self.open[self.size], <const char*>piece, len(piece))
         else:
@@ -156,17 +183,17 @@ cdef class _Words:
                 c = <Py_UCS4>text[at]
                 self.open[self.size + at - i] = <char>(c + 32 if 65 <= c <= 90 else c)
         if not self.size:
-            self.first[self.n_words] = k
-        self.last[self.n_words] = k
+            self.places[0, self.n_words] = k
+        self.places[1, self.n_words] = k
         self.size = end
 
     cdef close(self):
         """Ends the open word, if there is one."""
         if not self.size:
             return
-        self.values[self.n_words] = hash_text(&self.open[0], self.size)
+        self.values[self.n_words] = hash_text(self.open, self.size)
         if self.with_words:
-            self.words.append((&self.open[0])[:self.size].decode("utf-8"))
+            self.words.append(self.open[:self.size].decode("utf-8"))
         self.n_words += 1
         self.size = 0
 

@@ -74,14 +74,14 @@ class Trie:
 
 cdef class EntryFinder:
     """Finds the entries of several lists at once: a word that begins no entry is looked
-    up once for all of them. Any number of threads may use it."""
+    up once for all of them. Any number of threads may use it. numbers (int32): Of the
+    lists."""
 
     cdef RowTable _nodes                # those of all lists, each once
     cdef const int32_t[::1] _first      # [N + 1] those that end there: _first[n] ..
-    cdef const int32_t[::1] _list       # [E] .. the list
-    cdef const uint64_t[::1] _source    # [E] .. and the source of each
+    cdef object _list, _source          # [E] .. the list and the source of each
 
-    def __init__(self, tries):
+    def __init__(self, tries, numbers):
         keys = np.concatenate([np.zeros(0, np.uint64), *(x.keys for x in tries)])
         order = np.argsort(keys, kind="stable")  # fast where parts are sorted
         keys = keys[order]
@@ -90,10 +90,10 @@ cdef class EntryFinder:
         self._nodes = RowTable(keys[is_new])
         sources = [np.asarray(x.source, np.uint64) for x in tries]
         source = np.concatenate([_NO_SOURCES, *sources])[order]
-        lists = np.repeat(np.arange(len(tries)), [len(x.keys) for x in tries])[order]
+        lists = np.repeat(numbers, [len(x.keys) for x in tries])[order]
         is_entry = source != NO_ENTRY
         node = (np.cumsum(is_new) - 1)[is_entry]
-        self._source, self._list = source[is_entry], lists[is_entry].astype(np.int32)
+        self._source, self._list = source[is_entry], lists[is_entry]
         sizes = np.bincount(node, minlength=np.count_nonzero(is_new))
         self._first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
 
@@ -120,10 +120,10 @@ cdef class EntryFinder:
         if not n:
             return (*_NO_ENTRIES, _NO_SOURCES)
         entry, start, end = places[:, :n]
-        lists = np.take(self._list, entry)
-        order = np.argsort(lists, kind="stable")
-        source = np.take(self._source, entry[order])
-        return lists[order], start[order], end[order], source
+        lists = self._list.take(entry)
+        order = lists.argsort(kind="stable")
+        columns = lists.take(order), start.take(order), end.take(order)
+        return *columns, self._source.take(entry.take(order))
 
     cdef Py_ssize_t _find(
         self,
@@ -159,6 +159,28 @@ cdef class EntryFinder:
                             places[1, n], places[2, n] = <int32_t>i, <int32_t>(j + 1)
                         n += 1
         return n
+
+
+def locate(
+    const int32_t[::1] lists,           # IN  [K] matches by words
+    const int32_t[::1] start,
+    const int32_t[::1] end,
+    const int32_t[::1] first,           # IN  [W] the tokens in which words begin ..
+    const int32_t[::1] last,            # IN  [W] .. and end
+    const int32_t[::1] before,          # IN  [n + 1] from `count_wordless`
+    const int32_t[::1] after,           # IN  [n + 1]
+):
+    """Returns the arrays of `Matches`, int32 [6, K]."""
+    places = np.empty((6, lists.shape[0]), np.int32)
+    cdef int32_t[:, ::1] places_ = places
+    cdef Py_ssize_t k
+    cdef int32_t i, j
+    for k in range(lists.shape[0]):
+        i, j = first[start[k]], last[end[k] - 1] + 1
+        places_[0, k], places_[1, k], places_[2, k] = lists[k], i, j
+        places_[3, k] = end[k] - start[k]
+        places_[4, k], places_[5, k] = i - before[i], j + after[j]
+    return places
 
 
 def count_wordless(

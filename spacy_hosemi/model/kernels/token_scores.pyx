@@ -462,7 +462,7 @@ cdef class ListScores:
 
     cdef void add(
         self,
-        const uint8_t[:, ::1] values,       # IN  [n, columns]; 0: absent
+        const uint8_t[:, ::1] values,       # IN  [n, columns]; 0, or None: absent
         const int32_t[::1] first,           # IN  [D + 1] of each document, and n
         double[:, :, :] scores,             # OUT [roles, n, L] added to
     ) noexcept nogil:
@@ -476,7 +476,7 @@ cdef class ListScores:
             for i in range(min(self._borders.shape[1], end - start)):
                 self._add_border(0, i, start + i, scores)
                 self._add_border(1, i, end - 1 - i, scores)
-            for i in range(start, end):
+            for i in range(start, start if values is None else end):
                 value = &values[i, 0]
                 for c in range(self._n_columns):
                     if not value[c]:
@@ -530,7 +530,7 @@ cdef class TokenScoring(Task):
     cdef const uint64_t[:, ::1] values      # [n, A] see `template_keys`
     cdef Space space
     cdef ListScores lists
-    cdef const uint8_t[:, ::1] on_lists     # [n, columns]
+    cdef const uint8_t[:, ::1] on_lists     # [n, columns], or None
     cdef const int32_t[::1] first           # [D + 1] of each document, and n
     cdef double[:, :, :] scores             # [roles, n, L]
 
