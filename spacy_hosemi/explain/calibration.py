@@ -220,8 +220,6 @@ def _missed(points: Mapping[str, Point], **wanted: float | None) -> Iterator[str
                 yield f"The {figure}{of_what} is at most {value:.4f}, not {least:g}."
 
 
-# pictures
-
 # What a picture can be, by the ending of its file.
 ENDINGS = (".png", ".svg", ".pdf")
 _COLOURS = ("#999999", "#d55e00")

@@ -126,9 +126,6 @@ def _larger(n: int) -> list[int]:
     return [int(np.ceil(n * 1.1**k)) for k in range(1, 49)]
 
 
-# spans
-
-
 @dataclass(frozen=True)
 class _Spans:
     """Spans of records, the most probable ones first."""

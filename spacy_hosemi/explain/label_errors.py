@@ -18,13 +18,12 @@ from spacy.training import Example
 
 from ..component.judging import DocumentResult
 from ..component.pipe import HighOrderSemiCRF
-from ..core import Constraints, log_partition, viterbi
+from ..core import log_partition, viterbi
 from ..errors import Errors
 from ..hierarchy.decoder import segment_decoder
 from ..inspection.corpus import as_examples
 from ..inspection.pipelines import train
 from ..labels.alignment import Characters, read_annotations
-from ..labels.constraints import require
 from ..labels.inventory import Span
 from ..model.tok2vec import keeping_vectors
 from ..prediction.batch import Batch
@@ -158,7 +157,7 @@ def _places(batch: Batch, k: int, gold: list[Span], log_gold: float) -> list[_Pl
     """Returns each gold span, and that one is missing; all spans, if impossible."""
 
     def log_z(required: Sequence[Span]) -> float:
-        limits = _required(required, batch, k)
+        limits = batch.requiring(k, required)
         return log_partition(batch.source.automaton, batch.potentials[k], limits)
 
     if log_gold == -math.inf:
@@ -174,18 +173,13 @@ def _places(batch: Batch, k: int, gold: list[Span], log_gold: float) -> list[_Pl
     return places
 
 
-def _required(spans: Sequence[Span], batch: Batch, k: int) -> Constraints:
-    inventory, limits = batch.source.inventory, batch.constraints[k]
-    return require(spans, inventory, limits, len(batch.tokens[k]))
-
-
 def _changed(batch: Batch, place: _Place) -> tuple[list[Span], list[Span]]:
     """Returns the wrong spans of a place, and the most probable ones there instead."""
     _, k, wrong, right = place
     inventory, instance = batch.source.inventory, batch.instance(k)
     spans = [x for span in wrong for x in below(span, inventory)]
     excluded = [(i, j, inventory.index[y]) for i, j, y in spans if y in inventory.index]
-    limits = _required(right, batch, k)
+    limits = batch.requiring(k, right)
     limits = replace(limits, forbidden=[*limits.forbidden, *excluded])
     segments, _ = viterbi(batch.source.automaton, batch.potentials[k], limits)
     instead = {*batch.spans(k, segments)} - {*right}

@@ -66,9 +66,6 @@ def percent(p: float | None) -> str:
     return f"{100 * p:.3g} %"
 
 
-# spans, and why
-
-
 @dataclass(frozen=True)
 class Card:
     """A span, and why it is an answer or not. The key tells it from all others of the
@@ -266,9 +263,6 @@ def _at(place: int, cards: Sequence[Card]) -> Card | None:
     """Returns the card in which a character is; cards are from left to right."""
     k = bisect_right(cards, place, key=lambda card: card.place[0]) - 1
     return cards[k] if k >= 0 and place < cards[k].place[1] else None
-
-
-# mistakes
 
 
 # Parts of a text, whether each is in a gold span, and in a predicted one; and whether

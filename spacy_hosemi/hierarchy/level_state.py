@@ -170,9 +170,6 @@ def _read(saved: Mapping[str, Any]) -> LevelState:
     return replace(empty, matrix=matrix, pattern=pattern)
 
 
-# automata of levels
-
-
 def connect(state: LevelState, tree: LabelTree, top: PatternAutomaton) -> LevelState:
     """Returns a state with its tree, the automaton of the nodes at the top, and the
     `levels` that follow from them."""

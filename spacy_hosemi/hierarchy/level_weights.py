@@ -92,8 +92,6 @@ class LevelWeights(Shim):
         finally:
             self.state = present
 
-    # persistence
-
     def to_device(self, device_type: str, device_id: int) -> None:
         """Does nothing: the weights stay in main memory."""
 
@@ -203,8 +201,6 @@ class LevelVector:
     def pruned_size(self) -> dict[str, float]:
         """Returns the size of all levels."""
         return self._weights.state.size()
-
-    # online training
 
     @property
     def is_online(self) -> bool:

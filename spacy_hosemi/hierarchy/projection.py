@@ -46,7 +46,7 @@ class TreeProjection(Projection):
         annotation = with_labels(annotation, self._top_of)
         spans = annotation.excluded
         excluded: list[AnySpan] = [span for span in spans if span[2] is None]
-        tree, places = self.tree, self.excluded(_with_label(spans))
+        tree, places = self.tree, self.excluded(spans)
         excluded += [(i, j, tree.names[v]) for i, j, v in places if tree.level[v] == 1]
         required = tuple(self.spans_at_top(annotation.required))
         return replace(annotation, required=required, excluded=tuple(excluded))
@@ -66,7 +66,7 @@ class TreeProjection(Projection):
             forbid += [(i, j, label) for label in names]
         forbid += [
             (i, j, name)
-            for i, j, v in self.excluded(_with_label(forbid))
+            for i, j, v in self.excluded(forbid)
             for name, u in self.tree.path(v)
             if u == v
         ]
@@ -93,10 +93,6 @@ class TreeProjection(Projection):
                 places.add((i, j, above))
                 waiting.append((i, j, above))
         return sorted(places)
-
-
-def _with_label(spans: Iterable[AnySpan]) -> list[Span]:
-    return [(i, j, label) for i, j, label in spans if label is not None]
 
 
 def make_projection(

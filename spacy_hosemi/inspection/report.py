@@ -56,7 +56,7 @@ class Report:
     @property
     def has_faults(self) -> bool:
         """Whether something is wrong in a part."""
-        return bool(self.train.faults or (self.dev is not None and self.dev.faults))
+        return any(part and part.faults for part in (self.train, self.dev))
 
 
 def inspect(

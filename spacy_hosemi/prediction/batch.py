@@ -17,6 +17,7 @@ from ..core import Constraints, Marginals, PatternAutomaton, Potentials, margina
 from ..core.potentials import ManyPotentials
 from ..features.clean_docs import WordPlaces
 from ..features.instances import Instance
+from ..labels.constraints import require
 from ..labels.inventory import Segment, Span
 from ..labels.partial import NOTHING, PartialLabels
 from ..labels.whitespace import trim_whitespace, whitespace
@@ -93,6 +94,11 @@ class Batch:
     def scored(self, k: int) -> tuple[PatternAutomaton, Potentials, Constraints | None]:
         """Returns what the distribution over the segmentations of an instance is of."""
         return self.source.automaton, self.potentials[k], self.constraints[k]
+
+    def requiring(self, k: int, spans: Sequence[Span]) -> Constraints:
+        """Returns the constraints of an instance, and that it has some spans."""
+        limits = self.constraints[k]
+        return require(spans, self.source.inventory, limits, len(self.tokens[k]))
 
     def marginals(self, k: int) -> Marginals:
         return marginals(*self.scored(k))

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from ..core import Constraints, score, viterbi
-from ..labels.constraints import permits, require
+from ..labels.constraints import permits
 from ..labels.inventory import LabelInventory, Segment, Span
 from ..labels.partial import PartialLabels
 from ..labels.whitespace import before_trimming
@@ -22,12 +22,11 @@ def best_with(batch: Batch, k: int, span: Span) -> ScoredSegments:
     """Returns the most probable segmentation of an instance that has a span, if any is
     possible. In a label tree the name of an inner node stands for all labels below
     it."""
-    inventory, limits = batch.source.inventory, batch.constraints[k]
-    on_tokens = inventory.on_tokens
+    on_tokens, limits = batch.source.inventory.on_tokens, batch.constraints[k]
     spans = before_trimming(span, batch.is_space(k)) if on_tokens else [span]
     best = NONE
     for variant in spans:
-        required = require([variant], inventory, limits, len(batch.tokens[k]))
+        required = batch.requiring(k, [variant])
         scored = viterbi(batch.source.automaton, batch.potentials[k], required)
         # What is required may cross the starts of sentences, but this span may not.
         if scored[1] > best[1] and permits(limits, scored[0]):

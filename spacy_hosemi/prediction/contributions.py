@@ -118,9 +118,6 @@ def contributions(
     return sorted(parts, key=lambda x: (-abs(x.score), x.name, x.start or 0))
 
 
-# features
-
-
 def _of_features(between: ScoreDifference) -> Iterator[Contribution]:
     scoring, automaton = between.scoring, between.scoring.automaton
     names, features = scoring.state.names, scoring.state.extractor.features
@@ -240,9 +237,6 @@ def _merged(reads: Iterable[_Read]) -> Iterator[list[_Read]]:
         apart = (read.column, read.sign) if is_transition else None
         pairs.setdefault((*read[:4], apart), []).append(read)
     yield from pairs.values()
-
-
-# other scores
 
 
 def _of_encoder(between: ScoreDifference) -> Iterator[Contribution]:

@@ -21,8 +21,9 @@ from ..labels.partial import PartialLabels
 from ..values import as_lists
 from .records import find_records, text_length
 
-# The attributes of tokens by which entities are read.
+# The attributes of tokens by which entities are read, and those that features read.
 _ENTITIES: Any = ("ENT_IOB", "ENT_TYPE", "LENGTH", "SPACY")
+_READ: Any = ["NORM", "LEMMA", "POS", "TAG", "DEP", "MORPH"]
 
 
 def read_existing(doc: Doc, name: str) -> PartialLabels | None:
@@ -153,10 +154,7 @@ def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
         user_data=doc.user_data,
         sent_starts=None if marked is None else [i in marked for i in range(len(doc))],
     )
-    for token, original in zip(copied, doc):
-        for name in ("norm_", "lemma_", "pos_", "tag_", "dep_"):
-            setattr(token, name, getattr(original, name))
-        if original.has_morph():  # none is not the same as an empty one
-            token.morph = original.morph
+    values: Any = doc.to_array(_READ)
+    copied.from_array(_READ, values)
     copied.tensor = doc.tensor
     return copied

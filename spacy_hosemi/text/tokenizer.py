@@ -232,8 +232,6 @@ class FieldTokenizer:
                 spaces.append(False)
         return words, spaces
 
-    # state
-
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
         """Returns the settings, for `from_bytes`."""
         data: bytes = srsly.msgpack_dumps(self.settings)

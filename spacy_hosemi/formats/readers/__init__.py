@@ -1,5 +1,7 @@
 """Readers of annotated texts, a module for each format; `READERS` has them by name."""
 
+from typing import Any
+
 from . import (
     brat,
     columns,
@@ -13,17 +15,9 @@ from . import (
 )
 from .base import FormatReader, ReaderSettings
 
-_READERS = (
-    jsonl.READER,
-    doccano.READER,
-    prodigy.READER,
-    label_studio.READER,
-    spacy_json.READER,
-    brat.READER,
-    columns.READER,
-    tables.READER,
-    inline.READER,
-)
-READERS: dict[str, FormatReader] = {reader.name: reader for reader in _READERS}
+# In the order in which messages name them.
+_MODULES: Any = (jsonl, doccano, prodigy, label_studio, spacy_json, brat)
+_MODULES += (columns, tables, inline)
+READERS: dict[str, FormatReader] = {x.READER.name: x.READER for x in _MODULES}
 
 __all__ = ["READERS", "FormatReader", "ReaderSettings"]
