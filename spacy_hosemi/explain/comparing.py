@@ -137,14 +137,12 @@ def _counts(
     spans of the first, the same of the second, and the gold spans."""
     number = {label: y for y, label in enumerate(labels)}
     counts = np.zeros((len(labels), len(first), 5))
-    for d, pair in enumerate(zip(first, second)):
-        gold = pair[0].gold
-        for k, result in enumerate(pair):
-            for span in result.predicted:
-                counts[number[span[2]], d, 2 * k] += span in gold
-                counts[number[span[2]], d, 2 * k + 1] += 1
-        for span in gold:
-            counts[number[span[2]], d, 4] += 1
+    for d, (a, b) in enumerate(zip(first, second)):
+        right = a.predicted & a.gold, b.predicted & a.gold
+        columns = right[0], a.predicted, right[1], b.predicted, a.gold
+        for k, spans in enumerate(columns):
+            for *_, label in spans:
+                counts[number[label], d, k] += 1
     return counts
 
 

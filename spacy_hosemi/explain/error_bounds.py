@@ -46,11 +46,8 @@ def check_results(
     of_pipeline = [*labels]
     of_gold = {label for x in results for *_, label in x.gold}
     if of_gold.isdisjoint(of_pipeline):
-        names = {
-            "found": ", ".join(sorted(of_gold)),
-            "expected": ", ".join(of_pipeline),
-        }
-        raise ValueError(Errors.HS354.format(**names))
+        names = ", ".join(sorted(of_gold)), ", ".join(of_pipeline)
+        raise ValueError(Errors.HS354.format(found=names[0], expected=names[1]))
     seen = [x.text for x in results if has_seen is not None and has_seen(x.text)]
     if seen:
         args = {"found": len(seen), "total": len(results), "text": seen[0][:50]}

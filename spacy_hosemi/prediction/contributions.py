@@ -7,11 +7,11 @@ All contributions are those of the scores that decide: divided by the temperatur
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -80,18 +80,9 @@ class Contribution:
         return replace(self, start=start, end=end)
 
 
-class _Read(NamedTuple):
-    """A weight that one of the two segmentations reads; its sign is 1.0 for the first
-    one, else -1.0."""
-
-    row: int
-    role: str
-    start: int
-    end: int
-    column: int
-    sign: float
-    value: float
-    weight: float
+# Feature, role, start, end and column of a weight that one of the two segmentations
+# reads, and its sign, 1.0 for the first one, else -1.0; the value, and the weight.
+_Read = tuple[tuple[int, str, int, int, int, float], float, float]
 
 
 def contributions(
@@ -104,14 +95,8 @@ def contributions(
     0, the largest ones first. Both segmentations of the instance are possible;
     `difference` is that of their scores."""
     between = ScoreDifference(scoring, first, second)
-    parts = [
-        *_of_features(between),
-        *_of_encoder(between),
-        *_of_equal_words(between),
-        *_of_patterns(between),
-        *_of_lengths(between),
-    ]
-    parts = [part for part in parts if part.score]
+    sources = _of_features, _of_encoder, _of_equal_words, _of_patterns, _of_lengths
+    parts = [part for source in sources for part in source(between) if part.score]
     rest = difference - math.fsum(part.score for part in parts)
     if rest:
         parts.append(Contribution("rounding", "single precision", rest, 1.0, rest))
@@ -122,12 +107,20 @@ def _of_features(between: ScoreDifference) -> Iterator[Contribution]:
     scoring, automaton = between.scoring, between.scoring.automaton
     names, features = scoring.state.names, scoring.state.extractor.features
     columns = [*automaton.labels, *(" ".join(z) for z in automaton.observed)]
-    for reads in _merged(_reads(between)):
-        row, _, start, end, _, _, value, _ = reads[0]
+    # A feature that is active several times, as of a bag, has the sum of its values.
+    values, weights = defaultdict[Any, float](float), {}
+    for read, value, weight in _reads(between):
+        values[read] += value
+        weights[read] = weight
+    pairs: dict[Any, list[Any]] = {}  # what both read of a feature at a place
+    for read in values:
+        apart = read[4:] if read[1] in (FIRST, EACH) else None
+        pairs.setdefault((*read[:4], apart), []).append(read)
+    for (row, _, start, end, _), reads in pairs.items():
         role, _, name = names[row].partition(":")
-        weight = math.fsum(x.sign * x.weight for x in reads)
+        value, weight = values[reads[0]], math.fsum(x[5] * weights[x] for x in reads)
         score = value * weight / scoring.temperature
-        by_sign = {x.sign: columns[x.column] for x in reads}
+        by_sign = {x[5]: columns[x[4]] for x in reads}
         labels = by_sign.get(1.0), by_sign.get(-1.0)
         template, place = name.partition("=")[0], (role, start, end)
         is_function = template in features.functions.functions
@@ -220,23 +213,7 @@ def _weights(
     start, end, column = (np.broadcast_to(np.int32(x), rows.shape) for x in place)
     read = rows, start, end, column, values, state.weights_at(rows, column)
     for row, i, j, y, value, weight in zip(*(array.tolist() for array in read)):
-        yield _Read(row, role, i, j, y, sign, value, weight)
-
-
-def _merged(reads: Iterable[_Read]) -> Iterator[list[_Read]]:
-    """Yields what both segmentations read of a feature at a place. A feature that is
-    active several times, as of a bag, has the sum of its values."""
-    merged: dict[Any, _Read] = {}
-    for read in reads:
-        key = read[:6]
-        value = merged[key].value + read.value if key in merged else read.value
-        merged[key] = read._replace(value=value)
-    pairs: dict[Any, list[_Read]] = {}
-    for read in merged.values():
-        is_transition = read.role in (FIRST, EACH)
-        apart = (read.column, read.sign) if is_transition else None
-        pairs.setdefault((*read[:4], apart), []).append(read)
-    yield from pairs.values()
+        yield (row, role, i, j, y, sign), value, weight
 
 
 def _of_encoder(between: ScoreDifference) -> Iterator[Contribution]:
