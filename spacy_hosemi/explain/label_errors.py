@@ -149,7 +149,9 @@ def _judge(decoder: FlatDecoder, doc: Doc, gold: Sequence[Span]) -> LabelError:
         [(doc[i:j].start_char, doc[i:j].end_char, label) for i, j, label in side]
         for side in sides
     )
-    kind = _kind(doc.text, wrong, instead)
+    result = DocumentResult(doc.text, frozenset(instead), frozenset(wrong), True)
+    kinds = [KINDS.get(mistake.kind, BORDER) for mistake in mistakes_of(result)]
+    kind = kinds[0] if kinds else ""
     return LabelError(0, evidence, log_prob, kind, wrong, instead)
 
 
@@ -184,12 +186,6 @@ def _changed(batch: Batch, place: _Place) -> tuple[list[Span], list[Span]]:
     segments, _ = viterbi(batch.source.automaton, batch.potentials[k], limits)
     instead = {*batch.spans(k, segments)} - {*right}
     return instance.to_document(wrong), instance.to_document(sorted(instead))
-
-
-def _kind(text: str, gold: list[Characters], instead: list[Characters]) -> str:
-    result = DocumentResult(text, frozenset(instead), frozenset(gold), True)
-    kinds = [mistake.kind for mistake in mistakes_of(result)]
-    return KINDS.get(kinds[0], BORDER) if kinds else ""
 
 
 def _log_less(log_a: float, log_b: float) -> float:

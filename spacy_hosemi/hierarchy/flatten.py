@@ -99,21 +99,16 @@ def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | Non
     n_weights = len(state.weights.table) * (1 + len(tree.leaf))
     if not levels.levels or not levels.levels[-1].is_own or n_weights > MAX_PAIRS:
         return None
-    automaton = _leaf_automaton(levels, labels, before.automaton if before else None)
+    # That of the last level, with the labels in another order.
+    last = levels.levels[-1].steps.automaton
+    old = None if before is None else before.automaton
+    needed = (OUTSIDE, *labels), last.patterns, last.tied
+    if old is not None and needed == (old.labels, old.patterns, old.tied):
+        automaton = old
+    else:
+        automaton = PatternAutomaton(*needed[:2], tied=last.tied)
     weights = _leaf_weights(state.weights, levels, labels)
     return FlatTree(tree, labels, schema.outside, automaton, weights)
-
-
-def _leaf_automaton(
-    levels: LevelState, labels: Sequence[str], before: PatternAutomaton | None
-) -> PatternAutomaton:
-    """Returns that of the last level, with the labels in another order; the one from
-    before, if it is the same."""
-    last = levels.levels[-1].steps.automaton
-    needed = (OUTSIDE, *labels), last.patterns, last.tied
-    if before is not None and needed == (before.labels, before.patterns, before.tied):
-        return before
-    return PatternAutomaton(*needed[:2], tied=last.tied)
 
 
 def _leaf_weights(

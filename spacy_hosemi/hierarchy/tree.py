@@ -37,8 +37,13 @@ class LabelTree:
 
     def __init__(self, labels: Sequence[str], parents: Mapping[str, str]) -> None:
         children: dict[str | None, list[str]] = {None: []}
-        for label in labels:
-            _place(label, parents, children)
+        for label in labels:  # and all names above it
+            way = way_up(label, parents)
+            for name, above_name in zip(way, [*way[1:], None]):
+                siblings = children.setdefault(above_name, [])
+                if name in siblings:
+                    break
+                siblings.append(name)
         is_label = {*labels}.__contains__
         # Breadth first; a chain of single children becomes one node.
         waiting = [(name, -1) for name in children[None]]
@@ -161,18 +166,6 @@ class LabelTree:
             names = [(name, int(self.level[v])) for name, v in self.path(node)]
             self._levels_of[node] = names
         return self._levels_of[node]
-
-
-def _place(
-    label: str, parents: Mapping[str, str], children: dict[str | None, list[str]]
-) -> None:
-    """Adds a label and all names above it."""
-    way = way_up(label, parents)
-    for name, above in zip(way, [*way[1:], None]):
-        siblings = children.setdefault(above, [])
-        if name in siblings:
-            return
-        siblings.append(name)
 
 
 def way_up(label: str, parents: Mapping[str, str]) -> list[str]:

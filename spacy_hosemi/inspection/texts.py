@@ -38,10 +38,6 @@ def _decomposed(text: str) -> str | None:
     return match[0] if match else text[:30]
 
 
-def _outer_spaces(text: str) -> str | None:
-    return None if text == text.strip() else text
-
-
 # Of a language, 93 to 99 % of the words have vectors; of stems or a mixture fewer.
 FEW = 0.9
 OF_SPACES = ("odd-spaces", "line-breaks", "outer-spaces")
@@ -82,7 +78,10 @@ REMARKS: Checks = {
         _LINE_END,
         "have line breaks; do the texts to come have them, too?",
     ),
-    "outer-spaces": (_outer_spaces, f"begin or end with whitespace; {_CLEAN}"),
+    "outer-spaces": (
+        lambda text: None if text == text.strip() else text,
+        f"begin or end with whitespace; {_CLEAN}",
+    ),
 }
 
 

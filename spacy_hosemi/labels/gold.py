@@ -48,10 +48,13 @@ def make_golds(
     Raises HS044 for an outside token where there is none, HS103 if a span begins or
     ends with whitespace."""
     for partial, doc in zip(annotations, docs):
-        if inventory.outside == "none":
-            _check_covered(partial, doc)
-        else:
+        if inventory.outside != "none":
             check_ends(partial.required, doc)
+            continue
+        for i in np.flatnonzero(~partial.unknown(len(doc))).tolist():
+            is_covered = any(start <= i < end for start, end, _ in partial.required)
+            if not is_covered and not doc[i].is_space:
+                raise ValueError(Errors.HS044.format(index=i, text=doc[i].text))
     if inventory.outside == "none":
         annotations = [replace(partial, blocked=None) for partial in annotations]
     unknown = [partial.unknown(len(doc)) for partial, doc in zip(annotations, docs)]
@@ -97,14 +100,6 @@ def check_known(
         for start, end, label in {*partial.required}.intersection(partial.excluded):
             text = doc[start:end].text
             raise ValueError(Errors.HS094.format(text=text, label=label, name=name))
-
-
-def _check_covered(partial: PartialLabels, doc: Doc) -> None:
-    """Raises HS044 if a token is outside that is no whitespace."""
-    for i in np.flatnonzero(~partial.unknown(len(doc))).tolist():
-        is_covered = any(start <= i < end for start, end, _ in partial.required)
-        if not is_covered and not doc[i].is_space:
-            raise ValueError(Errors.HS044.format(index=i, text=doc[i].text))
 
 
 def label_sequences(golds: Iterable[Gold]) -> list[list[int]]:

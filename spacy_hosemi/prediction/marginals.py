@@ -68,7 +68,12 @@ class DocMarginals:
         of_tokens[:, 0] = 1.0
         for start, end, of_word in zip(words.starts, words.ends, of_words):
             of_tokens[start:end] = of_word
-        ends = self._ends(of_words)[:, : of_tokens.shape[1]]
+        if all(hasattr(part, "gradient") for part in self._parts):
+            ends = self.gradient.end[:, : of_tokens.shape[1]]
+        else:
+            ends = np.zeros_like(of_words)
+            for _, end, label, p in self._segments_above(_LEAST):
+                ends[end - 1, label] += p
         # P(label at a word) - P(a segment of it ends there) = P(it goes on).
         goes_on = np.maximum(of_words - ends, 0.0)
         goes_on[:, 0] = 1.0 - goes_on[:, 1:].sum(axis=1)
@@ -104,15 +109,6 @@ class DocMarginals:
             for low, part in zip(self._starts, self._parts)
             for i, j, label, prob in part.segments_above(p)
         ]
-
-    def _ends(self, of_words: Floats) -> Floats:
-        """Returns P(a segment with the label ends with the word), float64 [W, L]."""
-        if all(hasattr(part, "gradient") for part in self._parts):
-            return self.gradient.end
-        ends = np.zeros_like(of_words)
-        for _, end, label, p in self._segments_above(_LEAST):
-            ends[end - 1, label] += p
-        return ends
 
     def _joined(
         self, arrays: Iterable[NDArray[np.void]], offsets: Sequence[str]

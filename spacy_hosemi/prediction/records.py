@@ -23,7 +23,7 @@ stored then, see `posterior_cache`; if the document was saved before, it is lost
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spacy.tokens import Doc, Span
@@ -110,10 +110,11 @@ def record_confidence(complete: Complete, doc: Doc) -> float | None:
         for name, record in by_name.items():
             if start == 0 and end == text_length(doc):
                 complete(doc, name, record)
-            whole = record.get("whole")
-            if whole is None or not _moved(record["spans"], start) <= shown:
+            keys = (key.split(":", 2) for key in record["spans"])
+            moved = {f"{int(i) + start}:{int(j) + start}:{y}" for i, j, y in keys}
+            if record.get("whole") is None or not moved <= shown:
                 return None
-            total *= whole
+            total *= record["whole"]
     return total
 
 
@@ -139,9 +140,3 @@ def _are_covering(texts: Sequence[TextRecords], text: str) -> bool:
         rest += text[at:start]
         at = end
     return not (rest + text[at:]).strip()
-
-
-def _moved(keys: Iterable[str], by: int) -> set[str]:
-    """Returns keys of spans whose text begins this many characters later."""
-    parts = (key.split(":", 2) for key in keys)
-    return {f"{int(i) + by}:{int(j) + by}:{label}" for i, j, label in parts}
