@@ -89,16 +89,15 @@ def sizes_table(
     args: argparse.Namespace, title: str, models: dict[int, Path]
 ) -> tuple[str, dict[str, Any]]:
     """Time models that take turns on the same documents."""
-    nlp = spacy.load(next(iter(models.values())))
-    warm, texts = ([json.loads(x)["tokens"] for x in lines] for lines in read(args))
-    warm, texts = ([" ".join(words) for words in x] for x in (warm[:N_WARM], texts))
-    n_tokens = sum(len(nlp.make_doc(text)) for text in texts)
+    warm, docs = ([json.loads(x)["tokens"] for x in lines] for lines in read(args))
+    warm, docs = ([(x, [True] * len(x)) for x in y] for y in (warm[:N_WARM], docs))
+    n_tokens = sum(len(words) for words, _ in docs)
     loaders = {
         f"{n:,} {decoding}": partial(pipeline, model, decoding=decoding)
         for n, model in models.items()
         for decoding in DECODINGS
     }
-    seconds = timed(loaders, ["doc-pipe"], warm, texts, args.passes)
+    seconds = timed(loaders, ["doc-pipe"], warm, docs, args.passes)
     us = {
         name: 1e6 * median(first for first, _ in found) / n_tokens
         for (name, _), found in seconds.items()

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +29,31 @@ WAYS = ("text-pipe", "doc-pipe", "text-call", "doc-call", "text-extract")
 WORD = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
 
 Run = Callable[[Any], list[Any]]
+# The words of a document as a model is trained on them, and whether each has a space.
+Given = tuple[list[str], list[bool]]
 
 
 @dataclass
 class Ready:
     """A system that was just loaded: by way, what makes findings of inputs; and what
-    makes, outside of the time, the input of the ways "doc-" of a text."""
+    makes, outside of the time, the input of the ways "doc-" of a document."""
 
     runs: dict[str, Run]
-    to_doc: Callable[[str], Any] = str
+    to_doc: Callable[[Given], Any] = itemgetter(0)
 
-    def inputs(self, way: str, texts: Sequence[str]) -> list[Any]:
-        """What a way is given."""
-        return [*map(self.to_doc, texts)] if way.startswith("doc") else [*texts]
+    def inputs(self, way: str, docs: Sequence[Given]) -> list[Any]:
+        """What a way is given: words as trained, or raw texts."""
+        return [*map(self.to_doc if way.startswith("doc") else text_of, docs)]
+
+
+def given(doc: Doc) -> Given:
+    """Returns what systems are given of a document."""
+    return [token.text for token in doc], [bool(token.whitespace_) for token in doc]
+
+
+def text_of(doc: Given) -> str:
+    """Returns the raw text of a document."""
+    return "".join(word + " " * space for word, space in zip(*doc))
 
 
 def pipeline(path: Path, **settings: Any) -> Ready:
@@ -61,7 +74,7 @@ def pipeline(path: Path, **settings: Any) -> Ready:
     runs: list[Run] = [in_batches, in_batches, one_by_one, one_by_one]
     if any(nlp.get_pipe_meta(name).factory == "hosemi" for name in nlp.pipe_names):
         runs.append(into_table)
-    return Ready(dict(zip(WAYS, runs)), nlp.make_doc)
+    return Ready(dict(zip(WAYS, runs)), lambda words: Doc(nlp.vocab, *words))
 
 
 def spans_of(doc: Doc) -> Any:
@@ -107,7 +120,7 @@ def chain(path: Path, has_marginals: bool = False) -> Ready:
         return [of_words(words) for words in docs]
 
     # It knows neither batches nor Docs.
-    return Ready(dict(zip(WAYS, (of_texts, of_docs) * 2)), WORD.findall)
+    return Ready(dict(zip(WAYS, (of_texts, of_docs) * 2)))
 
 
 def ready_chain(path: Path) -> Ready:
@@ -119,8 +132,8 @@ def ready_chain(path: Path) -> Ready:
     def of_items(docs: Sequence[Any]) -> list[Spans]:
         return [spans_of_tags(tagger.tag(items)) for items in docs]
 
-    def to_items(text: str) -> Any:
-        return pycrfsuite.ItemSequence(plain_features(WORD.findall(text)))
+    def to_items(doc: Given) -> Any:
+        return pycrfsuite.ItemSequence(plain_features(doc[0]))
 
     return Ready({"doc-pipe": of_items, "doc-call": of_items}, to_items)
 

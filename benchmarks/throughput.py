@@ -6,8 +6,8 @@
 few documents of train only, meets each document once, with words as they come. "Again"
 are the same documents directly after that. Ways:
 
-- text-pipe: `nlp.pipe(texts)`;     doc-pipe: the same from Docs without entities;
-- text-call: `nlp(text)`, one by one;     doc-call: `nlp(doc)`;
+- text-pipe: `nlp.pipe(texts)`, raw;     doc-pipe: from Docs, with tokens as trained;
+- text-call: `nlp(text)`, one by one;     doc-call: `nlp(doc)`, with tokens as trained;
 - text-extract: `spacy_hosemi.extract(nlp, texts)`, which always has confidences.
 
 Systems:
@@ -24,8 +24,9 @@ Systems:
 - ner, spancat: what `spacy init config` writes for a CPU, trained a few steps only.
 
 All run in this process and take turns, in an order that changes; figures are medians of
-the passes after a first one, ratios those of the medians; tokens are those of the first
-system, for all. No scores are printed: nothing is learnt of test.
+the passes after a first one, ratios those of the medians. Tokens, for all systems, are
+those as trained, or those of raw text by the first system: the title says how far they
+agree. No scores are printed: nothing is learnt of test.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ import spacy
 import training
 from arguments import number, script, some_of
 from peers import fit_peer
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
 from spacy.util import load_model
 from tqdm import tqdm
@@ -125,11 +126,11 @@ def few_steps(name: str, splits: training.Splits, folder: Path, lang: str) -> Pa
 def timed(
     loaders: Loaders,
     ways: Sequence[str],
-    warm: Sequence[str],
-    texts: Sequence[str],
+    warm: Sequence[predictors.Given],
+    docs: Sequence[predictors.Given],
     n_passes: int,
 ) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """Time all systems in turns; each sees the warm texts before the clock starts.
+    """Time all systems in turns; each sees the warm documents before the clock starts.
     Returns CPU seconds at first sight, and again, of each pass by system and way."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     names = list(loaders)
@@ -140,36 +141,26 @@ def timed(
                 system = loaders[name]()
                 if way not in system.runs:
                     continue
-                seconds = of_one(system, way, warm, texts)
+                run = system.runs[way]
+                run(system.inputs(way, warm))
+                pair = [harness.timed(run, system.inputs(way, docs)) for _ in "12"]
+                assert all(len(result) == len(docs) for _, result in pair)
                 if turn:
-                    found.setdefault((name, way), []).append(seconds)
+                    found.setdefault((name, way), []).append((pair[0][0], pair[1][0]))
     return found
 
 
-def of_one(
-    system: predictors.Ready, way: str, warm: Sequence[str], texts: Sequence[str]
-) -> tuple[float, float]:
-    """CPU seconds of one system at first sight, and again."""
-    run = system.runs[way]
-    run(system.inputs(way, warm))
-    seconds = []
-    for _ in range(2):
-        cpu_s, result = harness.timed(run, system.inputs(way, texts))
-        seconds.append(cpu_s)
-        assert len(result) == len(texts)
-    return seconds[0], seconds[1]
-
-
-def with_other_digits(texts: Sequence[str], n: int) -> list[str]:
-    """Returns n texts: these, and again with other digits at random."""
+def with_other_digits(docs: list[predictors.Given], n: int) -> list[predictors.Given]:
+    """Returns n documents: these, and again with other digits at random."""
     draw = random.Random(harness.SEED)
-    copies = (DIGIT.sub(lambda _: draw.choice("0123456789"), x) for x in cycle(texts))
-    return [*texts[:n], *islice(copies, max(0, n - len(texts)))]
+    other = partial(DIGIT.sub, lambda _: draw.choice("0123456789"))
+    copies = (([*map(other, words)], spaces) for words, spaces in cycle(docs))
+    return [*docs[:n], *islice(copies, max(0, n - len(docs)))]
 
 
 def speed_table(
     seconds: dict[tuple[str, str], list[tuple[float, float]]],
-    n_tokens: int,
+    n_tokens: dict[str, int],
     n_docs: int,
 ) -> str:
     """The speeds, and how they compare with CRFsuite's in the same way."""
@@ -179,8 +170,9 @@ def speed_table(
         peer = seconds.get(("crfsuite", way))
         for k in (0, 1):
             own = [pair[k] for pair in found]
-            slow, fast = n_tokens / max(own), n_tokens / min(own)
-            cells += [n_tokens / median(own), f"{slow:,.0f} - {fast:,.0f}"]
+            n = n_tokens[way.partition("-")[0]]
+            slow, fast = n / max(own), n / min(own)
+            cells += [n / median(own), f"{slow:,.0f} - {fast:,.0f}"]
             cells.append(peer and median(x[k] for x in peer) / median(own))
             cells.append(1e6 * median(own) / n_docs)
         rows.append(cells)
@@ -195,19 +187,24 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     splits = training.read_splits(args, folder, args.config, has_dev=False)
     loaders = make_systems(args, splits, folder)
     nlp = load_model(next(iter(args.models), folder / "hosemi"))
-    texts, warm = (
-        [x.reference.text for x in Corpus(path)(nlp)]
+    docs, warm = (
+        [predictors.given(example.predicted) for example in Corpus(path)(nlp)]
         for path in (splits.test, splits.train)
     )
     if args.other_digits:
-        texts = with_other_digits(texts, args.other_digits)
-    seconds = timed(loaders, args.ways, warm[:N_WARM], texts, args.passes)
-    n_tokens, n_docs = sum(len(nlp.make_doc(text)) for text in texts), len(texts)
+        docs = with_other_digits(docs, args.other_digits)
+    seconds = timed(loaders, args.ways, warm[:N_WARM], docs, args.passes)
+    raw = [nlp.make_doc(predictors.text_of(x)) for x in docs]
+    pairs = [(Doc(nlp.vocab, *x), y) for x, y in zip(docs, raw)]
+    places = [[{(t.idx, len(t)) for t in doc} for doc in pair] for pair in pairs]
+    n_tokens = {"doc": sum(len(x) for x, _ in pairs), "text": sum(map(len, raw))}
+    share = sum(len(x & y) for x, y in places) / n_tokens["doc"]
     harness.report(
         args,
-        f"{args.data.resolve().name}: {n_docs} docs, {n_tokens} tokens; "
+        f"{args.data.resolve().name}: {len(docs)} docs, {n_tokens['doc']} tokens as "
+        f"trained, {n_tokens['text']} of raw text, which has {share:.0%} of those; "
         f"{args.passes} passes; trained on {splits.n_docs['train']} docs",
-        speed_table(seconds, n_tokens, n_docs),
+        speed_table(seconds, n_tokens, len(docs)),
         n_tokens=n_tokens,
         seconds={" / ".join(key): value for key, value in seconds.items()},
     )
