@@ -91,10 +91,7 @@ def record_of(
 
 def word_tokens(doc: Doc) -> list[WordToken]:
     """Returns the places of the tokens of a document, and which have a space behind."""
-    return [
-        WordToken(token.idx, token.idx + len(token), bool(token.whitespace_))
-        for token in doc
-    ]
+    return [(x.idx, x.idx + len(x), bool(x.whitespace_)) for x in doc]
 
 
 def _segmentation(doc: Doc, ranked: RankedSegmentation) -> Segmentation:

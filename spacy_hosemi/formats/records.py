@@ -37,12 +37,9 @@ class Fields(NamedTuple):
             yield [*islice(fields, n_fields)], probability
 
 
-class WordToken(NamedTuple):
-    """A token of a text, in characters."""
-
-    start: int
-    end: int
-    has_space: bool  # whether a space follows, which is no token of its own
+# Start and end of a token of a text, in characters, and whether a space follows, which
+# is no token of its own.
+WordToken = tuple[int, int, bool]
 
 
 @dataclass(frozen=True)

@@ -37,25 +37,23 @@ class LevelBatch:
 
     def __init__(
         self,
-        level: int,
         candidates: Candidates,
         rows: list[ChildRows],
         pattern: Floats,
-        levels: LevelWeights,
         weights: LevelVector,
         gold: PartialNodes,
     ) -> None:
-        self.level, self._levels, self.weights = level, levels, weights
+        self.weights, self._gold = weights, gold
         self._candidates, self._rows, self._pattern = candidates, rows, pattern
-        self._gold, tree = gold, levels.state.tree
+        tree, self.level = weights.levels.state.tree, weights.index + 2
         self.agreed = gold.agrees(candidates, tree)
         self.watch: Watch | None = None
-        self.is_last = level == tree.n_levels
+        self.is_last = self.level == tree.n_levels
 
     def scored(self) -> ScoredLevel:
         """Returns the level with the scores of its present weights."""
         unscored = self._candidates, self._rows, self._pattern
-        return score_level(self._levels.state, self.level, *unscored)
+        return score_level(self.weights.levels.state, self.level, *unscored)
 
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
         """Returns that all weights are free [N]."""
@@ -63,7 +61,7 @@ class LevelBatch:
 
     def identity(self) -> dict[str, str]:
         """Returns what `TrainingSet.identity` does."""
-        pairs, state = self.weights.pairs, self._levels.state
+        pairs, state = self.weights.pairs, self.weights.levels.state
         patterns = state.patterns[self.weights.index]
         return {
             "labels": ", ".join(state.tree.names),
@@ -117,7 +115,7 @@ def train_levels(
     for level in range(2, weights.state.tree.n_levels + 1):
         children, read = children_of(candidates, rows, weights.state, level)
         vector = weights.level(level, top, settings.l2_growth ** (level - 1))
-        batch = LevelBatch(level, children, read, pattern, weights, vector, gold)
+        batch = LevelBatch(children, read, pattern, vector, gold)
         visit(batch)
         if not batch.is_last:
             scored = batch.scored()

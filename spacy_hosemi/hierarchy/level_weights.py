@@ -141,7 +141,7 @@ class LevelVector:
     def __init__(
         self, weights: LevelWeights, top: Weights, index: int, l2_scale: float
     ) -> None:
-        self._weights, self.top, self.index = weights, top, index
+        self.levels, self.top, self.index = weights, top, index
         self._l2_scale = l2_scale
         self._n_docs = 0  # since the last online step
         self._learnt = np.isfinite(self._pattern)
@@ -150,12 +150,12 @@ class LevelVector:
 
     @property
     def _pattern(self) -> Floats:
-        return self._weights.state.pattern[self.index]
+        return self.levels.state.pattern[self.index]
 
     @property
     def pairs(self) -> WeightPairs:
         """Returns for each feature the nodes in which it has a weight."""
-        return self._weights.state.pairs[self.index]
+        return self.levels.state.pairs[self.index]
 
     def _joined(self, matrix: Floats, pattern: Floats) -> Floats:
         """Returns one vector of values of nodes and of patterns."""
@@ -167,7 +167,7 @@ class LevelVector:
 
     def vector(self) -> Floats:
         """Returns the weights in a new array [N]."""
-        return self._joined(self._weights.state.matrix[self.index], self._pattern)
+        return self._joined(self.levels.state.matrix[self.index], self._pattern)
 
     def set_vector(self, vector: Floats, *, copy: bool = True) -> None:
         """Inverts `vector`; without a copy the weights of nodes are a view of it."""
@@ -176,11 +176,11 @@ class LevelVector:
         if len(vector) > split:
             pattern = pattern.copy()
             pattern[self._learnt] = vector[split:]
-        state = self._weights.state
+        state = self.levels.state
         matrices, patterns = [*state.matrix], [*state.pattern]
         matrices[self.index] = matrix.copy() if copy else matrix
         patterns[self.index] = pattern
-        self._weights.state = replace(
+        self.levels.state = replace(
             state, matrix=tuple(matrices), pattern=tuple(patterns)
         )
 
@@ -196,11 +196,11 @@ class LevelVector:
 
     def round(self) -> None:
         """Makes the weights of all levels what they will be in a saved model."""
-        self._weights.state = self._weights.state.rounded()
+        self.levels.state = self.levels.state.rounded()
 
     def pruned_size(self) -> dict[str, float]:
         """Returns the size of all levels."""
-        return self._weights.state.size()
+        return self.levels.state.size()
 
     @property
     def is_online(self) -> bool:

@@ -15,7 +15,6 @@ from spacy_hosemi.formats.records import (
     ExtractedField,
     ExtractedRecord,
     Segmentation,
-    WordToken,
 )
 from spacy_hosemi.formats.sources import SourceText
 from spacy_hosemi.formats.tokenizers import blank_pipeline
@@ -40,7 +39,7 @@ def texts_and_spans(draw):
 
 def record_of(line, text, found):
     fields = [ExtractedField(s, e, label, text[s:e], 0.5) for s, e, label in found]
-    tokens = [WordToken(i, i + 1, False) for i in range(len(text))]
+    tokens = [(i, i + 1, False) for i in range(len(text))]
     others = [Segmentation([], 0.1)]
     return ExtractedRecord(line, text, Segmentation(fields, 0.9), others, tokens)
 
@@ -77,7 +76,7 @@ BESIDE += "हिन्दी 12-15नरेन्द्रが दिल्ल�
 def test_single_spans_beside_combining_characters(tmp_path, name, text):
     """Whatever tokens a span has, its offsets are right, which nothing overrules."""
     doc = blank_pipeline(None, "en").make_doc(text)
-    tokens = [WordToken(x.idx, x.idx + len(x), bool(x.whitespace_)) for x in doc]
+    tokens = [(x.idx, x.idx + len(x), bool(x.whitespace_)) for x in doc]
     for first, last in combinations(range(len(doc) + 1), 2):
         place = doc[first:last].start_char, doc[first:last].end_char, "a"
         record = replace(record_of(1, text, [place]), tokens=tokens)

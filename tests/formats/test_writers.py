@@ -13,7 +13,6 @@ from spacy_hosemi.formats.records import (
     ExtractedField,
     ExtractedRecord,
     Segmentation,
-    WordToken,
 )
 from spacy_hosemi.formats.references.fields import COMMON_LABELS, KEYS
 from spacy_hosemi.formats.writers import WRITERS, WriterOptions, tables
@@ -39,7 +38,7 @@ def records(draw):
     for line in range(1, draw(st.integers(0, 3)) + 1):
         text = draw(ANY)
         several = draw(st.lists(segmentations(text), min_size=1, max_size=3))
-        tokens = [WordToken(i, i + 1, False) for i in range(len(text))]
+        tokens = [(i, i + 1, False) for i in range(len(text))]
         found.append(ExtractedRecord(line, text, several[0], several[1:], tokens))
     return found
 
@@ -194,7 +193,7 @@ def test_runner_ups_in_words():
     longer = frege._replace(end=10, value="Frege 1879")
     others = [Segmentation([longer], 0.25), Segmentation([frege], None)]
     record = ExtractedRecord(1, "Frege 1879", best, others)
-    record.tokens.append(WordToken(0, 5, True))
+    record.tokens.append((0, 5, True))
     said = "0.25: not author 'Frege'; not date '1879'; but author 'Frege 1879'"
     found = {"runner-up 1": said, "runner-up 2": "not date '1879'"}
     assert json.loads(write("doccano", [record])).items() >= found.items()
