@@ -43,7 +43,7 @@ class Mistake:
 
     @property
     def label(self) -> str:
-        """The label of the first gold span, or else of the predicted one."""
+        """Returns the label of the first gold span, or else of the predicted one."""
         return (self.gold or self.found)[0][2]
 
 

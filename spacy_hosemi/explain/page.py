@@ -82,14 +82,14 @@ class Card:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Start and end in characters, the end exclusive."""
+        """Returns start and end in characters, the end exclusive."""
         return self.tokens.start_char, self.tokens.end_char
 
     @cached_property
     def bars(self) -> list[tuple[str, str, str, float, float]]:
-        """What contributes to the span, the largest first: in words, its name, the text
-        that it is read of, what it adds, and its share of the largest one, from 0 to 1.
-        What contributes at several tokens is added up."""
+        """Returns what contributes to the span, the largest first: in words, its name,
+        the text that it is read of, what it adds, and its share of the largest one,
+        from 0 to 1. What contributes at several tokens is added up."""
         doc, scores = self.tokens.doc, dict[tuple[str, str], float]()
         texts = dict[tuple[str, str], list[str]]()
         for part in self.explanation.contributions if self.explanation else ():
@@ -103,7 +103,7 @@ class Card:
 
     @property
     def instead(self) -> list[tuple[str, str]]:
-        """Label and text of what only the best segmentation without it has."""
+        """Returns label and text of what only the best segmentation without it has."""
         spans = self.explanation.instead if self.explanation else ()
         return [(label, self.tokens.doc[i:j].text) for i, j, label in spans]
 

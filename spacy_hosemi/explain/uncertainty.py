@@ -32,7 +32,7 @@ class Uncertain:
 
     @property
     def per_token(self) -> float:
-        """The uncertainty per token."""
+        """Returns the uncertainty per token."""
         return self.uncertainty / max(self.n_tokens, 1)
 
 

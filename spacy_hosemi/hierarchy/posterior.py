@@ -29,8 +29,8 @@ _ROUNDING = 1e-9
 
 
 class LevelPosterior(Posterior):
-    """The distribution at the last level, which is solved for all instances of a batch;
-    these are as they are at the top."""
+    """Answers for the distribution at the last level, which is solved for all instances
+    of a batch; these are as they are at the top."""
 
     def __init__(self, batch: Batch, place: int, solved: ScoredLevel) -> None:
         super().__init__(batch, place)

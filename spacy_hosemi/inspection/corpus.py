@@ -34,7 +34,7 @@ class PlacedSpan(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text of the entity."""
+        """Returns the text of the entity."""
         return self.document[self.start : self.end]
 
 
@@ -56,12 +56,12 @@ class CorpusPart:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The text of each document, which spaCy joins anew whenever it is asked."""
+        """Returns the text of each document, which spaCy joins anew each time."""
         return [doc.text for doc in self.docs]
 
     @cached_property
     def spans(self) -> list[PlacedSpan]:
-        """Entities of all documents."""
+        """Returns entities of all documents."""
         return [
             PlacedSpan(place, text, ent.start_char, ent.end_char, ent.label_)
             for place, text, doc in zip(self.places, self.texts, self.docs)
@@ -73,14 +73,14 @@ class CorpusPart:
         """Tokens, without whitespace."""
         return sum(int((doc.to_array(IS_SPACE) == 0).sum()) for doc in self.docs)
 
-    @cached_property
+    @property
     def n_spans(self) -> int:
-        """Entities of all documents."""
+        """Returns the number of entities of all documents."""
         return len(self.spans)
 
     @cached_property
     def keys(self) -> list[str]:
-        """The text of each document, `squeezed`: equal ones are the same text."""
+        """Returns the texts, `squeezed`: equal ones are the same text."""
         return [squeezed(text) for text in self.texts]
 
 

@@ -42,7 +42,7 @@ class LabelOrder:
 
     @property
     def told(self) -> float:
-        """The share of the entropy of order 0 that labels before take away."""
+        """Returns the share of the entropy of order 0 that labels before take away."""
         best = self.entropy[self.order]
         return 1 - best / self.entropy[0] if self.entropy[0] > 0 else 0.0
 

@@ -36,7 +36,7 @@ class PartReport:
 
     @property
     def faults(self) -> list[Finding]:
-        """What is wrong."""
+        """Returns what is wrong."""
         return [x for x in self.findings if x.is_fault]
 
 
@@ -55,7 +55,7 @@ class Report:
 
     @property
     def has_faults(self) -> bool:
-        """Whether something is wrong in a part."""
+        """Returns whether something is wrong in a part."""
         return any(part and part.faults for part in (self.train, self.dev))
 
 

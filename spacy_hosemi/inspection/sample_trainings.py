@@ -49,7 +49,7 @@ class Minimized:
 
     @property
     def seconds(self) -> float:
-        """CPU seconds, all together."""
+        """Returns CPU seconds, all together."""
         return self.in_evaluations + self.elsewhere
 
 
@@ -77,8 +77,8 @@ class Traced:
 
 
 class SampleTrainings:
-    """Trainings on samples of documents, drawn in one order, so that a larger sample
-    has the smaller one; they change the pipeline. Raises ValueError HS254 if the config
+    """Trains on samples of documents, drawn in one order, so that a larger sample has
+    the smaller one; this changes the pipeline. Raises ValueError HS254 if the config
     does not fit by L-BFGS. `order` has the documents with tokens in this order;
     `n_fits` is what l2 = "auto" takes, in fits with one number."""
 
@@ -118,7 +118,7 @@ class SampleTrainings:
         return [example.predicted for example in as_examples(docs, self.nlp)]
 
     def sample(self, n_tokens: float) -> list[Doc]:
-        """See `first_documents`."""
+        """Returns what `first_documents` does."""
         return first_documents(self.order, n_tokens)
 
     def train(self, docs: Sequence[Doc], is_short: bool = False) -> Sample:

@@ -26,7 +26,7 @@ def document_marginals(parts: Sequence[Any], words: WordPlaces | None) -> Any:
 
 
 class DocMarginals:
-    """The marginals of consecutive, independent instances by the tokens of their
+    """Joins the marginals of consecutive, independent instances by the tokens of their
     document, or by the places of clean words, which the instances have for tokens; with
     labels in a tree there is no gradient. A token between two clean words, such as
     whitespace, is covered by a segment that has both; otherwise it is outside."""

@@ -41,9 +41,9 @@ def max_listed(n_tokens: int) -> int:
 
 
 class Posterior:
-    """The distribution over the segmentations of the document at a place of a batch;
-    spans are in its tokens. Its instances, `rows`, do not depend on each other: their
-    probabilities multiply, their entropies add."""
+    """Answers for the distribution over the segmentations of the document at a place of
+    a batch; spans are in its tokens. Its instances, `rows`, do not depend on each
+    other: their probabilities multiply, their entropies add."""
 
     def __init__(self, batch: Batch, place: int) -> None:
         self.batch, self.place = batch, place
@@ -147,7 +147,7 @@ class Posterior:
         return math.exp(math.fsum(log_probs))
 
     def marginals(self) -> Any:
-        """See `HighOrderSemiCRF.marginals`."""
+        """Returns what `HighOrderSemiCRF.marginals` does."""
         parts = [self.batch.marginals(k) for k in self.rows]
         return document_marginals(parts, self.batch.words.get(self.rows[0]))
 

@@ -40,12 +40,12 @@ class CandidateResult:
 
     @property
     def score(self) -> float:
-        """The mean of F1 and the share of exact documents; -1: it cannot be trained."""
+        """Returns the mean of F1 and the share of exact documents; -1: not trained."""
         return -1.0 if self.trial is None else self.trial.score
 
     @property
     def shown(self) -> tuple[str, str]:
-        """F1 and the share of exact documents, in per cent; "-": there is none."""
+        """Returns F1 and the share of exact documents, in per cent; "-": none."""
         if self.trial is None:
             return "-", "-"
         records = self.trial.record_accuracy
@@ -104,7 +104,7 @@ class Search:
 
     @property
     def best(self) -> CandidateResult:
-        """The best result so far. It is the config as it is unless another one has
+        """Returns the best result so far: the config as it is unless another one has
         gained SURE standard errors, for that is the best of several."""
         first, best = self.results[0], max(self.results, key=lambda x: x.score)
         gain, error = best.gain(first)
