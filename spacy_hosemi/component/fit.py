@@ -39,13 +39,7 @@ from .initialize import (
 )
 from .judging import only_spans, scores_of, watching
 from .parameters import check_sparse
-from .penalty_search import (
-    DEFAULT,
-    MOST_LEARNT,
-    N_ADAPTED,
-    Trial,
-    choose_strengths,
-)
+from .penalty_search import DEFAULT, MOST_LEARNT, N_ADAPTED, Trial, choose_strengths
 from .prediction_warnings import PredictionWarnings
 from .settings import decoding_options
 

@@ -50,9 +50,6 @@ Progress = Callable[[Iterable[Any]], Iterable[Any]]
 Counts = NDArray[np.int64]
 
 
-# pipelines
-
-
 @dataclass(frozen=True)
 class DocumentResult:
     """What a pipeline predicts in a document, and its gold, without spans where
@@ -96,9 +93,6 @@ def judge_pipeline(
         args = doc.text, predicted, gold, is_complete(example), confidences, of_record
         results.append(DocumentResult(*args, key, number))
     return results
-
-
-# one component of a pipeline
 
 
 @dataclass(frozen=True)
@@ -171,9 +165,6 @@ def judge_component(
                 is_right.append(verdict)
     columns = np.array(labels, str), np.array(confidence), np.array(is_right, bool)
     return JudgedSpans(*columns, n_gold)
-
-
-# weights that are being trained
 
 
 def make_dev_corpus(
@@ -257,9 +248,6 @@ def check_patience(patience: int | None, docs: Sequence[GoldDoc]) -> None:
     they have no spans."""
     if patience is not None and not any(gold.labels.required for gold in docs):
         raise ValueError(Errors.HS334.format(found=patience, n_docs=len(docs)))
-
-
-# counts
 
 
 def count_spans(

@@ -135,9 +135,6 @@ def _existing(path: Path) -> Path:
     return path
 
 
-# digests
-
-
 def sealed(cfg: Mapping[str, Any], parts: Parts) -> bytes:
     """Returns cfg as JSON, with the digests of parts and its own."""
     # Not by srsly, which reads 0.7 as 0.7000000000000001.
@@ -191,9 +188,6 @@ def digest_of_file(path: str | Path) -> str:
         while data := file.read(2**20):
             digest.update(data)
     return digest.hexdigest()
-
-
-# writing
 
 
 class _Hashed:

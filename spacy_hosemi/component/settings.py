@@ -178,9 +178,7 @@ class Settings:
         message=Errors.HS342,
     )
     max_length: int | None = _key(
-        or_null(integer(1, MAX_LENGTH)),
-        None,
-        "Longest span in tokens; null: no limit.",
+        or_null(integer(1, MAX_LENGTH)), None, "Longest span in tokens; null: no limit."
     )
     decoding: str = _key(
         choice(tuple(DECODINGS)),

@@ -16,8 +16,8 @@ from . import (
 from .base import FormatReader, ReaderSettings
 
 # In the order in which messages name them.
-_MODULES: Any = (jsonl, doccano, prodigy, label_studio, spacy_json, brat)
-_MODULES += (columns, tables, inline)
+_JSON = jsonl, doccano, prodigy, label_studio, spacy_json
+_MODULES: Any = (*_JSON, brat, columns, tables, inline)
 READERS: dict[str, FormatReader] = {x.READER.name: x.READER for x in _MODULES}
 
 __all__ = ["READERS", "FormatReader", "ReaderSettings"]
