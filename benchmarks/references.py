@@ -163,7 +163,7 @@ def train(seed: int, args: argparse.Namespace) -> tuple[Language, float]:
     pipe = nlp.add_pipe("hosemi", config={**patterns, "model": model})
     lines = grammar.make_lines(args.lines, seed)
     began = time.process_time()
-    settings = {"progress": False, "l2": 0.1, "tolerance": 1e-3}
+    settings = {"progress": False, "l2": 0.1, "tolerance": 1e-3, "prune": 0.0}
     pipe.fit([(x["text"], x["spans"]) for x in lines], nlp=nlp, **settings)
     seconds = time.process_time() - began
     pipe.prune(find_threshold(pipe, args.keep))

@@ -198,8 +198,8 @@ class LevelVector:
         """Makes the weights of all levels what they will be in a saved model."""
         self.levels.state = self.levels.state.rounded()
 
-    def pruned_size(self) -> dict[str, float]:
-        """Returns the size of all levels."""
+    def pruned_size(self, share: float) -> dict[str, float]:
+        """Returns the size of all levels, which are not pruned."""
         return self.levels.state.size()
 
     @property

@@ -19,7 +19,6 @@ from ..core.arguments import MOST_THREADS
 from ..errors import Errors
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.penalty_groups import by_penalty_group
-from ..model.weights.vector import without_least
 from ..values import (
     FILE_PATH,
     FLAG,
@@ -104,8 +103,8 @@ SETTINGS = (
     Setting(
         "prune",
         number(0.0, 1.0),
-        0.0,
-        "At the end the weights of features nearest to 0 are dropped, as many as have "
+        0.002,
+        "At the end the weights of features nearest to 0 become 0, as many as have "
         "this share of the sum of all squares; none with labels in a tree.",
     ),
     Setting("max_iter", integer(1), 1000, "At most this many iterations."),
@@ -177,7 +176,7 @@ def make_lbfgs(
     encoder_factor: float = 30.0,
     threads: int = 1,
     patience: int | None = None,
-    prune: float = 0.0,
+    prune: float = 0.002,
     spark_partitions: Any = None,
 ) -> Lbfgs:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
@@ -290,10 +289,10 @@ class Lbfgs:
         if self.centre is not None and progress.reason == "interrupted":
             raise KeyboardInterrupt
         batch.weights.set_vector(progress.to_weights(progress.best), copy=False)
-        share = 0.0 if self.is_trial else self.settings["prune"]
-        if share and isinstance(batch, TrainingSet) and batch.is_last:
-            batch.weights.replace(without_least(batch.weights.state, share))
         batch.weights.round()  # a saved model predicts the same
+        share = 0.0
+        if isinstance(batch, TrainingSet) and batch.is_last and not self.is_trial:
+            share = batch.share = self.settings["prune"]
         report = FitReport(
             progress.n_steps,
             progress.loss,
@@ -311,7 +310,7 @@ class Lbfgs:
             tqdm.write(
                 f"L-BFGS stopped after {n} iterations, {report.seconds:.1f} CPU s, "
                 f"loss {report.loss:.2f}, {report.n_weights} weights: {report.reason}"
-                f"{kept}\n{size_of(batch.weights)}",
+                f"{kept}\n{size_of(batch.weights, share)}",
                 file=sys.stderr,
             )
         return report
@@ -388,9 +387,9 @@ def _output_path(name: str, path: str) -> Path:
     return where
 
 
-def size_of(weights: Trained) -> str:
-    """How large the model is, without features that have no weight but 0."""
-    size = weights.pruned_size()
+def size_of(weights: Trained, share: float = 0.0) -> str:
+    """How large the model will be, see `Weights.pruned_size`."""
+    size = weights.pruned_size(share)
     return (
         f"{size['features']:,} features, {size['weights']:,} weights, "
         f"{size['patterns']:,} label patterns, {size['mb']:.2f} MB"

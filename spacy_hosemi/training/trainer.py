@@ -25,7 +25,7 @@ from ..model.state import ModelState
 from ..model.tok2vec import Vectors
 from ..model.weights import edits
 from ..model.weights.penalty_groups import PENALTY_GROUPS
-from ..model.weights.vector import by_weight, row_values
+from ..model.weights.vector import by_weight, row_values, without_least
 from ..model.weights.weights import Weights
 from .corpus import Corpus
 from .data_checks import warn_functions, warn_rules
@@ -114,8 +114,10 @@ class Trainer:
         self.model.initialize(X=list(docs[:N_SAMPLES]))
         if fit is not None:
             warn_functions(self.weights.state, corpus.docs)
-            fit(self.batch(corpus, objective))
+            fit(batch := self.batch(corpus, objective))
             self.prune(dict.fromkeys(PENALTY_GROUPS, 0.0), cfg)
+            # Features without weights stay: they are known, so `adapt` holds them.
+            self.weights.replace(without_least(self.weights.state, batch.share))
 
     def _make_weights(
         self, cfg: Mapping[str, Any], corpus: Corpus, n_forbidden: int

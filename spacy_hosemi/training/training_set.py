@@ -57,7 +57,7 @@ class Trained(Protocol):
 
     def round(self) -> None: ...
 
-    def pruned_size(self) -> dict[str, float]: ...
+    def pruned_size(self, share: float) -> dict[str, float]: ...
 
 
 class Trainable(Protocol):
@@ -93,9 +93,11 @@ class TrainingSet:
     watch (Optional[Callable]): Called by a fit with a log or patience, such as for
         scores on other documents.
     team (Team): Threads that share the work; the same bits for any number.
+    share (float): Of the squares of the weights: a fit asks that so much becomes 0 when
+        it is over.
     """
 
-    level = 1
+    level, share = 1, 0.0
 
     def __init__(
         self,

@@ -60,10 +60,11 @@ def test_one_feature(model):
     names = {"inside:LOWER=london", "end:LOWER=london"}
     assert {one["feature"] for one in answer["features"]} == names
     assert answer["matching"] == len(answer["features"]) == 2
-    assert set(answer["features"][0]["weights"]) == {"O", "LOC", "PER"}
+    # Those near 0 are 0.
+    assert {"LOC"} <= set(answer["features"][0]["weights"]) <= {"O", "LOC", "PER"}
     printed = said("weights", model, "--feature", "LOWER=london", "--top", 1)
     assert "1 of 2 features with 'LOWER=london' in their name" in printed
-    assert "LOC +" in printed and "O -" in printed
+    assert "LOC +" in printed and "PER -" in printed
     assert "nothing" in said("weights", model, "--feature", "LOWER=rome")
 
 

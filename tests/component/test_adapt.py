@@ -112,7 +112,8 @@ def test_strong_and_weak():
     pipe = nlp.get_pipe("hosemi")
     pipe.set_weights(0.0 * pipe.get_weights())
     adapt(nlp, strength=0.0)
-    anew.get_pipe("hosemi").fit([*map(parse, NEW)], nlp=anew, progress=False)
+    settings = {"progress": False, "prune": 0.0}
+    anew.get_pipe("hosemi").fit([*map(parse, NEW)], nlp=anew, **settings)
     adapted, expected = named(pipe), named(anew.get_pipe("hosemi"))
     for key, (weight, _) in expected.items():
         assert adapted[key][0] == pytest.approx(weight, abs=0.02)

@@ -81,7 +81,7 @@ SAME = {
 
 
 # With the features, and with l2 = "auto".
-CHOSEN = {"model": None, "decoding": None, "expected_f1": None}
+CHOSEN = dict.fromkeys(("model", "decoding", "expected_f1", "pattern_max"))
 
 
 @pytest.mark.parametrize("kind", SAME)

@@ -54,7 +54,7 @@ def log_zs(nlp) -> list[float]:
 
 @pytest.fixture(scope="module")
 def trained():
-    return make_trained(max_order=3)
+    return make_trained(max_order=3, fit={"prune": 0.0})
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def trained_in_pairs():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
         with pytest.warns(UserWarning, match="HSW03"):
-            return fit_anew(max_order=3)
+            return fit_anew(max_order=3, fit={"prune": 0.0})
 
 
 @pytest.mark.parametrize("name", ["trained", "trained_in_pairs"])
@@ -99,10 +99,14 @@ def test_without_weights_left():
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-4, 0.05, 0.5, 1.0])
-def test_a_fit_drops_weights_by_their_squares(trained, share):
+@pytest.mark.parametrize("fit", [{}, L1], ids=["l2", "l1"])
+def test_a_fit_drops_weights_by_their_squares(fit, share):
     """Against the weights of a fit that keeps all, one after the other."""
-    nlp = fit_anew(fit={"prune": share}, max_order=3)
-    everything = weights_by_name(trained.get_pipe("hosemi"))
+    whole = make_trained(fit={**fit, "prune": 0.0}, max_order=3).get_pipe("hosemi")
+    nlp = fit_anew(fit={**fit, "prune": share}, max_order=3)
+    # All features stay known, but those that L1 has emptied.
+    assert nlp.get_pipe("hosemi").weights.names == whole.weights.names
+    everything = weights_by_name(whole)
     of_features = {k: w for k, w in everything.items() if ":" in k[0]}
     rest, expected = share * sum(w**2 for w in of_features.values()), {**everything}
     for name, weight in sorted(of_features.items(), key=lambda item: abs(item[1])):
@@ -111,7 +115,15 @@ def test_a_fit_drops_weights_by_their_squares(trained, share):
         expected.pop(name)
     found = weights_by_name(nlp.get_pipe("hosemi"))
     assert found == pytest.approx(expected)
-    assert (len(found) < len(everything)) == (share > 0.0)
+    assert share < 0.05 or len(found) < len(everything)
+
+
+def test_a_checkpoint_has_all_weights(trained, tmp_path):
+    for share in (0.5, 0.0):
+        fit = {"prune": share, "checkpoint": str(tmp_path / "fit.npz")}
+        nlp = fit_anew(fit=fit, max_order=3)
+    expected = weights_by_name(trained.get_pipe("hosemi"))
+    assert weights_by_name(nlp.get_pipe("hosemi")) == expected
 
 
 def test_what_is_0_takes_no_place_in_a_file(trained, tmp_path):

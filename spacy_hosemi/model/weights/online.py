@@ -206,13 +206,9 @@ def first_squares(state: WeightState) -> tuple[Floats, Floats]:
     if not state.is_trained:
         return squares, of_dense
     row, column, slot = state.slots(np.arange(len(state.counts), dtype=np.int32))
-    weights = matrix.ravel()[slot]
-    is_trained = np.bincount(row, weights != 0.0, len(state.counts)) > 0
-    n_new = _n_untrained_labels(row, column, weights, n_labels)
+    n_new = _n_untrained_labels(row, column, matrix.ravel()[slot], n_labels)
     is_new = (column >= n_labels - n_new) & (column < n_labels)
-    squares.ravel()[slot] = np.where(
-        is_trained[row] & ~is_new, state.counts[row] / 4, 0
-    )
+    squares.ravel()[slot] = np.where(is_new, 0, state.counts[row] / 4)
     of_dense[:] = state.n_docs / 4
     if n_new:  # see `edits.add_labels`
         lowest = state.pattern.min(initial=0.0, where=np.isfinite(state.pattern))

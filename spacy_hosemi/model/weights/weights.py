@@ -71,10 +71,11 @@ class Weights(Shim):
         """Makes all weights what they will be in a saved model."""
         self.replace(vector.rounded(self.state))
 
-    def pruned_size(self) -> dict[str, float]:
-        """Returns the size without weights of features that are 0: these will go."""
-        state = self.state
-        return storage.size_of(edits.keep(state, state.matrix != 0.0))
+    def pruned_size(self, share: float) -> dict[str, float]:
+        """Returns the size without features whose weights are all 0, and then with a
+        share of the squares less: see `vector.without_least`."""
+        state = edits.keep(self.state, self.state.matrix != 0.0)
+        return storage.size_of(vector.without_least(state, share))
 
     # online training
 
