@@ -50,8 +50,7 @@ def make_doc(
 def _tokenized(text: AnnotatedText, nlp: Language) -> tuple[Doc, int]:
     pieces = nlp.tokenizer(text.text)
     borders = {at for span in text.judged for at in span[:2]}
-    words, spaces = [], []
-    n_before, at = len(pieces), 0
+    words, spaces, at = [], [], 0
     for token in pieces:
         cuts = [k for k in range(1, len(token)) if at + k in borders]
         parts = [token.text[i:j] for i, j in zip([0, *cuts], [*cuts, len(token)])]
@@ -59,8 +58,7 @@ def _tokenized(text: AnnotatedText, nlp: Language) -> tuple[Doc, int]:
         spaces += [False] * (len(parts) - 1) + [bool(token.whitespace_)]
         at += len(token.text_with_ws)
     n_cut = 0
-    if len(words) > n_before:
-        reached = {token.idx for token in pieces}
-        reached |= {token.idx + len(token) for token in pieces}
+    if len(words) > len(pieces):
+        reached = {x for token in pieces for x in (token.idx, token.idx + len(token))}
         n_cut = sum(not reached.issuperset(span[:2]) for span in text.judged)
     return Doc(nlp.vocab, words=words, spaces=spaces), n_cut

@@ -21,13 +21,10 @@ _MOJIBAKE = regex.compile(
     r"|Ã [\x80-\xa9\xac-\xaf\xb1-\xb9\xbc-\xbf]"
     r"|â€[\x80-\xbf\u2018-\u203a˜™œž¢]|â\x80[\x80-\xbf]|ï¬[\x80-\x86]|ï»¿"
 )
-_ENTITY = regex.compile(r"&(?:[a-zA-Z]{2,8}|#\d{2,6}|#x[0-9a-fA-F]{2,5});")
-_CONTROL = regex.compile(r"[\p{Cc}--[\t\n\r\f\v]]", regex.V1)
 _INVISIBLE = regex.compile(
     r"[\p{Default_Ignorable_Code_Point}\p{Cf}--[\ufe0e\ufe0f\u200c\u200d]]", regex.V1
 )
 _SPACES = regex.compile(r"[\p{Zs}\t]{2,}|[\p{Zs}--\x20]", regex.V1)
-_LINE_END = regex.compile(r"[\n\r\v\f\u2028\u2029]")
 
 
 def _decomposed(text: str) -> str | None:
@@ -54,12 +51,12 @@ FAULTS: Checks = {
         "have U+FFFD, which stands for a character that could not be read",
     ),
     "html-entities": (
-        _ENTITY,
+        regex.compile(r"&(?:[a-zA-Z]{2,8}|#\d{2,6}|#x[0-9a-fA-F]{2,5});"),
         "have HTML entities; html.unescape makes characters of them, before spans are "
         "counted",
     ),
     "control-characters": (
-        _CONTROL,
+        regex.compile(r"[\p{Cc}--[\t\n\r\f\v]]", regex.V1),
         "have control characters; texts to come will hardly have them",
     ),
 }
@@ -75,7 +72,7 @@ REMARKS: Checks = {
     ),
     "odd-spaces": (_SPACES, f"have double spaces, tabs or no-break spaces; {_CLEAN}"),
     "line-breaks": (
-        _LINE_END,
+        regex.compile(r"[\n\r\v\f\u2028\u2029]"),
         "have line breaks; do the texts to come have them, too?",
     ),
     "outer-spaces": (

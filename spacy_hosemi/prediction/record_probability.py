@@ -34,18 +34,16 @@ def log_probability(batch: Batch, k: int, spans: Sequence[Span]) -> float:
     automaton, inventory = batch.source.automaton, batch.source.inventory
     n_tokens, existing = len(batch.tokens[k]), batch.existing[k]
     potentials, limits = batch.potentials[k], batch.constraints[k]
-    is_space = batch.is_space(k) if inventory.on_tokens else None
-    has_space = is_space is not None and bool(is_space.any())
+    is_space = batch.is_space(k) if inventory.on_tokens else np.zeros(n_tokens, bool)
     blocked = None if existing is None else existing.blocked
     is_known = inventory.on_tokens or all([x[2] in inventory.index for x in spans])
+    has_space = inventory.on_tokens and is_space.any()
     if blocked is None and is_known and not has_space:
         segments = inventory.encode(spans, n_tokens)
         is_possible = permits(limits, segments)
         total = score(automaton, potentials, segments) if is_possible else -math.inf
     else:
-        none = np.zeros(n_tokens, bool)
-        is_given = none if blocked is None else blocked
-        is_space = none if is_space is None else is_space
+        is_given = np.zeros(n_tokens, bool) if blocked is None else blocked
         names = exact_names(spans, inventory, is_given, is_space)
         total = _log_sum(batch, k, spans, names, is_space)
     if total == -math.inf:
