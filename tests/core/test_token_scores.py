@@ -77,7 +77,7 @@ def test_kept_scores(docs, reads):
 
 @given(st.data(), st.booleans())
 def test_template_scores(data, is_dense):
-    n_labels, n_roles = 3, 2
+    n_labels, n_roles = data.draw(st.sampled_from([3, 4, 7, 8, 21])), 2
     value = st.sampled_from([0, 3, 4])
     docs = st.lists(st.lists(st.tuples(value, value), max_size=5), max_size=3)
     docs = [uint64s(doc).reshape(len(doc), 2) for doc in data.draw(docs)]
@@ -118,9 +118,11 @@ def test_template_scores(data, is_dense):
     expected = np.zeros((n_roles, len(values), n_labels))
     each = int32s(range(len(values) + 1))
     TokenScoring(each, expected, templates=templates, values=values).do()
+    of_words = np.empty((len(values), n_roles, n_labels), np.float32)
+    templates.of_words(values, of_words)
+    assert (of_words == expected.swapaxes(0, 1).astype(np.float32)).all()
     more = rng.normal(size=(len(values), 1, n_labels))
     expected[1] += more[:, 0]
-    of_words = np.empty((len(values), n_roles, n_labels), np.float32)
     templates.of_words(values, of_words, more, int32s([1]))
     assert (of_words == expected.swapaxes(0, 1).astype(np.float32)).all()
 

@@ -20,35 +20,30 @@ from libc.string cimport memset
 from ...core.simd cimport simd as kernels
 from ...core.parallel.tasks cimport Task
 from ...core.simd.simd cimport mix, prefetch
-from ...features.kernels.key_table cimport RowTable, may_have
+from ...features.kernels.key_table cimport RowTable, may_have, mix_all
 
 cdef extern from *:
     """
     #include "simd.h"
 
-    /* Of y[i] .. y[i + 3] and y[j] .. y[j + 3]. */
+    /* Adds rows to the sums of columns i .. i + 3 and j .. j + 3. */
     HOSEMI_INLINE void hosemi_sum_fours(
         const float *const *rows, ptrdiff_t n_rows, ptrdiff_t i, ptrdiff_t j,
-        const double *y, double *sums
+        double *of_i, double *of_j
     ) {
         float x[4], z[4];
-        double of_i[4], of_j[4];
-        memcpy(of_i, y + i, sizeof of_i);
-        memcpy(of_j, y + j, sizeof of_j);
         for (ptrdiff_t k = 0; k < n_rows; k++) {
             memcpy(x, rows[k] + i, sizeof x);
             memcpy(z, rows[k] + j, sizeof z);
             for (int m = 0; m < 4; m++) of_i[m] += x[m];
             for (int m = 0; m < 4; m++) of_j[m] += z[m];
         }
-        memcpy(sums, of_i, sizeof of_i);
-        memcpy(sums + 4, of_j, sizeof of_j);
     }
 
     HOSEMI_KERNEL void hosemi_add_rows(
         const float *const *rows, ptrdiff_t n_rows, double *y, ptrdiff_t n
     ) {
-        double sums[8], last[8];
+        double s[4], t[4], u[4], v[4];
         const ptrdiff_t i = n < 8 ? 0 : n - 8, j = n - 4;
         if (n < 4) {
             for (ptrdiff_t k = 0; k < n_rows; k++)
@@ -56,13 +51,35 @@ cdef extern from *:
             return;
         }
         /* The last ones first: what they share with others must not be added twice. */
-        hosemi_sum_fours(rows, n_rows, i, j, y, last);
+        memcpy(u, y + i, sizeof u);
+        memcpy(v, y + j, sizeof v);
+        hosemi_sum_fours(rows, n_rows, i, j, u, v);
         for (ptrdiff_t k = 0; k + 8 < n; k += 8) {
-            hosemi_sum_fours(rows, n_rows, k, k + 4, y, sums);
-            memcpy(y + k, sums, sizeof sums);
+            memcpy(s, y + k, sizeof s);
+            memcpy(t, y + k + 4, sizeof t);
+            hosemi_sum_fours(rows, n_rows, k, k + 4, s, t);
+            memcpy(y + k, s, sizeof s);
+            memcpy(y + k + 4, t, sizeof t);
         }
-        memcpy(y + i, last, 4 * sizeof *last);
-        memcpy(y + j, last + 4, 4 * sizeof *last);
+        memcpy(y + i, u, sizeof u);
+        memcpy(y + j, v, sizeof v);
+    }
+
+    HOSEMI_KERNEL void hosemi_sum_blocks(
+        const float *const *rows, const int32_t *ends, ptrdiff_t n_blocks, ptrdiff_t n,
+        float *sums
+    ) {
+        for (ptrdiff_t at = 0; at < n; at += 8) {
+            const int is_last = at + 8 >= n;
+            const ptrdiff_t i = !is_last ? at : n < 8 ? 0 : n - 8;
+            const ptrdiff_t j = is_last ? n - 4 : at + 4;
+            for (ptrdiff_t b = 0, k = 0; b < n_blocks; k = ends[b++]) {
+                double s[4] = {0.0}, t[4] = {0.0};
+                hosemi_sum_fours(rows + k, ends[b] - k, i, j, s, t);
+                for (int m = 0; m < 4; m++) sums[b * n + i + m] = (float)s[m];
+                for (int m = 0; m < 4; m++) sums[b * n + j + m] = (float)t[m];
+            }
+        }
     }
 
     HOSEMI_KERNEL void hosemi_move(double *restrict x, ptrdiff_t n, float *restrict y) {
@@ -71,26 +88,17 @@ cdef extern from *:
             x[m] = 0.0;
         }
     }
-
-    /* Without branches, so that keys are computed four at a time. */
-    HOSEMI_KERNEL void hosemi_mix_all(
-        const uint64_t *values, ptrdiff_t n, const uint64_t *seeds, uint64_t *keys
-    ) {
-        for (ptrdiff_t t = 0; t < n; t++) {
-            const uint64_t h = hosemi_mix(seeds[t], values[t]);
-            keys[t] = (seeds[t] != 0) & (values[t] != 0) ? h : 0;
-        }
-    }
     """
     # y[m] += rows[0][m] + rows[1][m] + .., from the left, for n numbers
     void _add_rows "hosemi_add_rows"(
         const float* const* rows, Py_ssize_t n_rows, double* y, Py_ssize_t n
     ) nogil
-    void _move "hosemi_move"(double* x, Py_ssize_t n, float* y) nogil  # 0 is left
-    # keys[t] = mix(seeds[t], values[t]); 0 where one of them is 0
-    void _mix_all "hosemi_mix_all"(
-        const uint64_t* values, Py_ssize_t n, const uint64_t* seeds, uint64_t* keys
+    # the same of each block, from 0 on, of its rows up to its end; n >= 4
+    void _sum_blocks "hosemi_sum_blocks"(
+        const float* const* rows, const int32_t* ends, Py_ssize_t n_blocks,
+        Py_ssize_t n, float* sums
     ) nogil
+    void _move "hosemi_move"(double* x, Py_ssize_t n, float* y) nogil  # 0 is left
 
 cdef enum:
     N_AHEAD = 4  # size of a ring buffer for three tokens: a power of 2
@@ -99,12 +107,13 @@ cdef enum:
 
 cdef struct Space:          # for one thread that sums scores of tokens
     uint64_t* keys          # [N_AHEAD, T] by token: those that may be known
-    int32_t* rows           # [N_AHEAD, T] those that are
+    int32_t* rows           # [N_AHEAD, T] those that are ..
+    const float** found     # [N_AHEAD, T] .. or, if each row has L weights, these
     int32_t* ends           # [N_AHEAD, roles] where those of each role end
     int32_t* places         # [atoms] of a value, seen from those of the token
     uint64_t* values        # [atoms] of one token
     uint64_t* every         # [T] keys of one token, known or not, as atoms are sorted
-    const float** weights   # [T or P] rows of one role
+    const float** weights   # [P] blocks of one role
     double* sums            # [B, L] of a word
 
 
@@ -212,8 +221,11 @@ cdef class TemplateScores:
         is added. Templates read the word itself alone."""
         cdef Py_ssize_t i, k, y, n = values.shape[0], n_labels = scores.shape[2]
         cdef Py_ssize_t n_sums = scores.shape[1] * n_labels
+        cdef Py_ssize_t n_blocks = self._first.shape[0] - 1
         cdef Space space = _make_space(self, None, scores.shape[1], n_labels)
         cdef bint has_any = self._begin(values.shape[1], &space)
+        cdef bint is_dense = has_any and self._first_weight.shape[0] == 0
+        is_dense = is_dense and n_blocks == scores.shape[1] and n_labels >= 4
         memset(space.sums, 0, n_sums * sizeof(double))
         with nogil:
             for i in range(n + 2):
@@ -222,6 +234,13 @@ cdef class TemplateScores:
                 if has_any and 0 < i <= n:
                     self._find_rows(i - 1, n_labels, &space)
                 if i < 2:
+                    continue
+                if is_dense and more is None:
+                    _sum_blocks(
+                        space.found + (i - 2) % N_AHEAD * self._seeds.shape[0],
+                        space.ends + (i - 2) % N_AHEAD * n_blocks,
+                        n_blocks, n_labels, &scores[i - 2, 0, 0],
+                    )
                     continue
                 if has_any:
                     self._add_rows(i - 2, n_labels, n_labels, &space, space.sums)
@@ -299,7 +318,7 @@ cdef class TemplateScores:
                 if at >= start:
                     of_atoms[k] = 2 if at >= end else values[space.places[k]]
         for k in range(self._sizes.shape[0]):
-            _mix_all(of_atoms, self._sizes[k], seeds, space.every)
+            mix_all(of_atoms, self._sizes[k], seeds, space.every)
             of_atoms += self._sizes[k]
             seeds = space.every
         for r in range(self._first.shape[0] - 1):
@@ -315,28 +334,30 @@ cdef class TemplateScores:
         self, Py_ssize_t i, Py_ssize_t n_labels, Space* space
     ) noexcept nogil:
         """Finds the rows of those keys of token i that are known."""
-        cdef Py_ssize_t r, k = 0, part = i % N_AHEAD, n = 0
+        cdef Py_ssize_t r, y, k = 0, part = i % N_AHEAD, n = 0
         cdef const uint64_t* keys = space.keys + part * self._seeds.shape[0]
         cdef int32_t* rows = space.rows + part * self._seeds.shape[0]
+        cdef const float** found = space.found + part * self._seeds.shape[0]
         cdef int32_t* ends = space.ends + part * (self._first.shape[0] - 1)
         cdef const uint64_t* slots = &self._table._slots[0, 0]
         cdef uint64_t mask = self._table._mask
         cdef int32_t row
-        cdef const int32_t* first_weight = NULL
         cdef const float* weights = &self._weights[0]
-        if self._first_weight.shape[0]:
-            first_weight = &self._first_weight[0]
+        cdef bint is_dense = self._first_weight.shape[0] == 0
         for r in range(self._first.shape[0] - 1):
             while k < ends[r]:
                 row = kernels.find(slots, mask, keys[k])
                 k += 1
                 if row < 0:
                     continue
-                if first_weight == NULL:
-                    _fetch(weights + row * n_labels, n_labels)
-                elif first_weight[row] < first_weight[row + 1]:
-                    prefetch(weights + first_weight[row])
-                rows[n] = row
+                if is_dense:
+                    found[n] = weights + row * n_labels
+                    for y in range(0, n_labels, 16):
+                        prefetch(found[n] + y)
+                else:
+                    rows[n] = row
+                    if self._first_weight[row] < self._first_weight[row + 1]:
+                        prefetch(weights + self._first_weight[row])
                 n += 1
             ends[r] = <int32_t>n
 
@@ -351,6 +372,7 @@ cdef class TemplateScores:
         """Adds the weights of the rows of token i."""
         cdef Py_ssize_t r, j, k = 0, n_roles = self._first.shape[0] - 1
         cdef const int32_t* rows = space.rows + i % N_AHEAD * self._seeds.shape[0]
+        cdef const float** found = space.found + i % N_AHEAD * self._seeds.shape[0]
         cdef const int32_t* ends = space.ends + i % N_AHEAD * n_roles
         cdef const float* weights = &self._weights[0]
         for r in range(n_roles):
@@ -365,9 +387,7 @@ cdef class TemplateScores:
                         scores + r * step,
                     )
             elif j < ends[r]:
-                for k in range(j, ends[r]):
-                    space.weights[k - j] = weights + rows[k] * n_labels
-                _add_rows(space.weights, ends[r] - j, scores + r * step, n_labels)
+                _add_rows(found + j, ends[r] - j, scores + r * step, n_labels)
             k = ends[r]
 
 
@@ -390,9 +410,9 @@ cdef Space _make_space(
         n_rows = blocks._offsets.shape[0]
     if templates is not None:
         n_templates, n_atoms = templates._seeds.shape[0], templates._columns.shape[0]
-        n_rows, n_sums = max(n_rows, n_templates), n_roles * n_labels
+        n_sums = n_roles * n_labels
     cdef size_t n_keys = N_AHEAD * n_templates
-    cdef size_t n_eights = n_keys + n_atoms + n_templates + n_sums + n_rows + 1
+    cdef size_t n_eights = 2 * n_keys + n_atoms + n_templates + n_sums + n_rows + 1
     space.keys = <uint64_t*>malloc(
         8 * n_eights + 4 * (n_keys + N_AHEAD * n_roles + n_atoms)
     )
@@ -402,7 +422,8 @@ cdef Space _make_space(
     space.every = space.values + n_atoms
     space.sums = <double*>(space.every + n_templates)
     space.weights = <const float**>(space.sums + n_sums)
-    space.rows = <int32_t*>(space.weights + n_rows)
+    space.found = space.weights + n_rows
+    space.rows = <int32_t*>(space.found + n_keys)
     space.ends = space.rows + n_keys
     space.places = space.ends + N_AHEAD * n_roles
     return space
@@ -568,12 +589,6 @@ cdef class TokenScoring(Task):
             self.templates.add(self.values, self.first, &self.space, self.scores)
         if self.lists is not None:
             self.lists.add(self.on_lists, self.first, self.scores)
-
-
-cdef inline void _fetch(const float* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t k
-    for k in range(0, n, 16):
-        prefetch(x + k)
 
 
 cdef inline void _add_some(
