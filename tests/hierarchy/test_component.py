@@ -97,6 +97,12 @@ def assert_learnt(nlp, lines=MARKED):
     assert spans == gold(nlp, lines)
 
 
+def test_a_fit_prunes_no_weights_of_a_tree(trained):
+    nlp = make_tree_nlp(settings={"fit": lbfgs(max_iter=25, prune=0.5)})
+    pipes = [x.get_pipe("hosemi") for x in (nlp, trained)]
+    assert pipes[0].get_weights().tolist() == pipes[1].get_weights().tolist()
+
+
 PARTIAL = (
     *MARKED,
     "[? Ada met] [PER/last Babbage] [? in London .]",
