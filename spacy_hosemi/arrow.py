@@ -162,7 +162,7 @@ class _Columns(ResultSink):
 
     @property
     def are_full(self) -> bool:
-        """Whether it is time to `take` them."""
+        """Returns whether it is time to `take` them."""
         return len(self._numbers) >= _ROWS or self._n_chars >= _CHARS
 
     def lines(self, texts: Iterable[Any]) -> Iterator[Line]:

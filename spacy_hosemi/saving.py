@@ -130,7 +130,8 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def _is_fixed(path: Path) -> bool:
-    """Whether a folder cannot be renamed, or should not, as processes work in it."""
+    """Returns whether a folder cannot be renamed, or should not, as processes work in
+    it."""
     with suppress(OSError):  # the working folder may be gone
         return os.path.ismount(path) or Path.cwd().is_relative_to(path)
     return False

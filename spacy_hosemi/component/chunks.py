@@ -7,7 +7,7 @@ go on. Memory does not grow with the number of lines.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from threading import RLock
 from typing import Any, Protocol, TypeVar
@@ -135,8 +135,10 @@ class _Chunk:
 
     def read(self, decode: Decode | None) -> None:
         """Reads all lines; what can be decoded as a text is done first."""
-        nlp = self._nlp
-        with _TURNS, _handled_by(nlp, self._handle), _memory_zone(nlp):
+        nlp: Any = self._nlp  # the stubs do not know all of it
+        with _TURNS, _handled_by(nlp, self._handle), ExitStack() as stack:
+            if not nlp.vocab.in_memory_zone:  # zones cannot be nested
+                stack.enter_context(nlp.memory_zone())
             if decode is not None:
                 raw = [k for k, x in enumerate(self._lines) if x.tokens is None]
                 for places, fields in decode([self._lines[k].text for k in raw]):
@@ -193,7 +195,7 @@ class _Chunk:
     def _handle(
         self, name: str, component: Any, docs: Sequence[Doc], error: Exception
     ) -> None:
-        """Of several documents it is not known which one failed."""
+        """Notes an error of one document; of several it is not known which failed."""
         if len(docs) == 1 and docs[0]._context is not None:
             self._messages[docs[0]._context] = _message(name, error)
 
@@ -222,15 +224,9 @@ def _handled_by(nlp: Language, handler: Handler) -> Iterator[None]:
             set_handler(of_component)
 
 
-def _memory_zone(nlp: Language) -> AbstractContextManager[Any]:
-    """Zones cannot be nested: one that is open already serves."""
-    is_open = nlp.vocab.in_memory_zone  # type: ignore[attr-defined]
-    return nullcontext() if is_open else nlp.memory_zone()
-
-
 def _tidy_in_time(nlp: Language, lines: Sequence[Line], is_own: bool) -> None:
-    """Before these lines, if it is time, make the vocabulary anew, see `renew`, and
-    give freed memory back."""
+    """Makes the vocabulary anew before these lines, see `renew`, and gives freed memory
+    back, each if it is time."""
     n_characters = sum(len(line.text) for line in lines)
     share = max(len(lines) / CHUNK, n_characters / CHUNK_CHARS)
     with _TURNS:

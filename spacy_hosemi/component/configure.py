@@ -41,22 +41,22 @@ def change_setting(pipe: HighOrderSemiCRF, name: str, value: Any) -> None:
         weights depend on it. The component is as it was then.
     """
     read("the name of a setting", choice(NAMES), name)
-    settings, old = pipe.settings.changed(name, value), getattr(pipe.settings, name)
+    old, change = getattr(pipe.settings, name), {name: value}
+    settings = replace(pipe.settings, **change)
     check(pipe, settings, pipe.objective)
-    new = getattr(settings, name)
     if pipe.trainer.is_initialized:
         check_learnt(pipe, settings)
-    if pipe.trainer.is_initialized and name == "min_confidence":
-        names = pipe.schema.projection.names()
-        check_labels(settings.min_confidence, names, pipe.name)
-    if pipe.trainer.is_initialized and name == "label_rules":
-        schema = replace(pipe.schema, rules=settings.label_rules)
-        _ = schema.automaton
-        with pipe.published.change():
-            pipe.schema = schema
+        if name == "min_confidence":
+            names = pipe.schema.projection.names()
+            check_labels(settings.min_confidence, names, pipe.name)
+        if name == "label_rules":
+            schema = replace(pipe.schema, rules=settings.label_rules)
+            _ = schema.automaton
+            with pipe.published.change():
+                pipe.schema = schema
     pipe.settings = settings
     pipe.config_blocks.show({name: settings.cfg[name]})
-    if name in LEARNT and new != old:
+    if name in LEARNT and getattr(settings, name) != old:
         choose_features(pipe)
         use_labels(pipe, pipe.labels, pipe.schema.projection.parents)
 
@@ -100,7 +100,7 @@ def change_settings(pipe: HighOrderSemiCRF, cfg: Mapping[str, Any]) -> None:
 
 
 def add_attributes(component: type) -> None:
-    """Make each setting an attribute, which is checked when it is set."""
+    """Makes each setting an attribute, which is checked when it is set."""
     for setting in list_settings():
         get = attrgetter(f"settings.{setting.name}")
 
@@ -111,7 +111,7 @@ def add_attributes(component: type) -> None:
 
 
 def check(pipe: HighOrderSemiCRF, settings: Settings, objective: Objective) -> None:
-    """Raise HS043 for an objective, HS090, HS118 or HS395 for settings that the
+    """Raises HS043 for an objective, HS090, HS118 or HS395 for settings that the
     features or the label tree of a component do not allow."""
     read("objective", _OBJECTIVE, objective)
     if pipe.hierarchy is not None:
@@ -127,7 +127,7 @@ def check(pipe: HighOrderSemiCRF, settings: Settings, objective: Objective) -> N
 
 
 def choose_features(pipe: HighOrderSemiCRF) -> None:
-    """Read features of label patterns if there are such patterns."""
+    """Lets a component read features of label patterns if there are such patterns."""
     features = pipe.configured_features
     if pipe.settings.has_observed:
         features = features.with_transitions()
@@ -135,7 +135,7 @@ def choose_features(pipe: HighOrderSemiCRF) -> None:
 
 
 def read_features(pipe: HighOrderSemiCRF, features: FeatureSet) -> None:
-    """Read these features from now on."""
+    """Lets a component read these features from now on."""
     extractor = pipe.trainer.weights.state.extractor
     if features is not extractor.features:
         pipe.trainer.weights.read_with(extractor.reading(features))
@@ -146,7 +146,7 @@ def use_labels(
     labels: Iterable[str],
     parents: Mapping[str, str] | None = None,
 ) -> None:
-    """Take labels without patterns, or raise HS040 or HS115."""
+    """Gives a component labels without patterns; raises HS040 or HS115."""
     without: dict[str, Any] = {"patterns": [], "observed": [], "label_rules": []}
     cfg = {**pipe.settings.cfg, **without, "labels": [*labels], "tree": parents or {}}
     pipe.schema = make_schema(pipe, cfg)
@@ -159,7 +159,7 @@ def make_schema(pipe: HighOrderSemiCRF, cfg: Mapping[str, Any]) -> LabelSchema:
 
 
 def check_names(pipe: HighOrderSemiCRF) -> None:
-    """Raise HS029 or HS091 if a list or a threshold has an unknown label."""
+    """Raises HS029 or HS091 if a list or a threshold has an unknown label."""
     lists = pipe.trainer.weights.state.extractor.gazetteers.settings
     for name, gazetteer in lists.items():
         if gazetteer.label is not None and gazetteer.label not in pipe.labels:
@@ -171,7 +171,7 @@ def check_names(pipe: HighOrderSemiCRF) -> None:
 
 @contextmanager
 def as_a_whole(pipe: HighOrderSemiCRF) -> Iterator[None]:
-    """Change everything or nothing: after an error labels, weights and settings are as
+    """Changes everything or nothing: after an error labels, weights and settings are as
     they were before, but for the parameters of a tok2vec."""
     with pipe.published.change(is_long=True):
         names = "settings", "facts", "prediction_warnings", "training_texts"

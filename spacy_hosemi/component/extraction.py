@@ -137,7 +137,7 @@ class ReviewMarks:
 
     @property
     def has_drifted(self) -> bool:
-        """Whether texts are unlike those before."""
+        """Returns whether texts are unlike those before."""
         return "drift_line" in self.counts
 
     def mark(

@@ -61,8 +61,8 @@ DEFAULT_CONFIG: dict[str, Any] = {
 
 
 def _with_settings(factory: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a factory a keyword for each setting; which values it takes, the table says,
-    and so its signature says nothing."""
+    """Gives a factory a keyword for each setting; which values it takes, the table
+    says, and so its signature says nothing."""
     taken = signature(factory)
     parameters = [x for x in taken.parameters.values() if x.kind != x.VAR_KEYWORD]
     parameters += [Parameter(name, Parameter.KEYWORD_ONLY) for name in NAMES]

@@ -138,7 +138,7 @@ def check_initialization(
 
 
 def _check_readers(name: str, readers: Any) -> None:
-    """Raise HS233 if these are no functions by name."""
+    """Raises HS233 if these are no functions by name."""
     if not isinstance(readers, Mapping):
         raise _wrong(name, readers)
     for key, value in readers.items():
@@ -177,10 +177,9 @@ def learn(
     *,
     is_from_config: bool = True,
 ) -> list[FitReport] | None:
-    """Learn labels, features and patterns of examples, and if there is a fit weights.
-
+    """Learns labels, features and patterns of examples, and if there is a fit weights.
     Returns what the fit says of each minimization; None if there was no fit.
-    is_from_config: Whether the config says where the examples come from."""
+    is_from_config: whether the config says where the examples come from."""
     if nlp is not None:
         pipe.config_blocks.add(pipe, nlp)
     annotations = read_annotations(examples, pipe.settings.incorrect_spans_key)
@@ -296,7 +295,7 @@ def read_scored(
 
 
 def _use_choice(pipe: HighOrderSemiCRF, search: PenaltySearch) -> None:
-    """Keep what was chosen, and note what was tried."""
+    """Keeps what was chosen, and notes what was tried."""
     best, settings = search.best, pipe.settings
     if best is None or pipe.facts is None:
         return
@@ -317,7 +316,7 @@ def read_sources(
     name: str,
     is_clean: bool,
 ) -> None:
-    """Store the entries of all lists and the rows of all tables, and forget what was
+    """Stores the entries of all lists and the rows of all tables, and forgets what was
     read before. Raises HS035 unless these are exactly those of the model."""
     lists = extractor.gazetteers
     if callable(gazetteers):

@@ -97,6 +97,6 @@ def prune(pipe: HighOrderSemiCRF, below: float | Mapping[str, float] = 0.0) -> N
 
 
 def check_sparse(pipe: HighOrderSemiCRF, method: str) -> None:
-    """Raise HS053 if the model has more than weights of features."""
+    """Raises HS053 if the model has more than weights of features."""
     if pipe.model.layers:
         raise ValueError(Errors.HS053.format(what=method, name=pipe.name))

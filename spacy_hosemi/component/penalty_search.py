@@ -95,7 +95,7 @@ class Trial:
 
     @property
     def f1(self) -> float:
-        """F1 of all spans, 0 to 1."""
+        """Returns F1 of all spans, 0 to 1."""
         return f1_of(self.counts)
 
     @property
@@ -105,21 +105,21 @@ class Trial:
 
     @property
     def score(self) -> float:
-        """The mean of F1 and the share of exact documents, 0 to 1."""
+        """Returns the mean of F1 and the share of exact documents, 0 to 1."""
         exact = self.record_accuracy
         return self.f1 if exact is None else (self.f1 + exact) / 2
 
     @property
     def in_words(self) -> str:
-        """The settings, as they are printed."""
+        """Returns the settings, as they are printed."""
         f1 = "null" if self.expected_f1 is None else self.expected_f1
         reads_f1 = DECODINGS[self.decoding].reads_expected_f1
         return f"l2 {self.value:g}, {self.decoding}" + (f" {f1}" if reads_f1 else "")
 
     @property
     def scores_in_words(self) -> str:
-        """F1 and, if there are such, the share of exact documents and the mean of both,
-        in per cent."""
+        """Returns F1 and, if there are such, the share of exact documents and the mean
+        of both, in per cent."""
         if (exact := self.record_accuracy) is None:
             return f"F1 {100 * self.f1:.2f}"
         values = (100 * x for x in (self.f1, exact, self.score))
@@ -228,7 +228,7 @@ class PenaltySearch:
 
     @property
     def judged_by(self) -> str:
-        """By what is judged, in words, for messages."""
+        """Returns by what is judged, in words, for messages."""
         return f"{len(self._dev)} documents of dev" if self._dev else "folds"
 
     def _follow(self, folds: list[Fold]) -> tuple[Floats, FitReport]:
@@ -268,7 +268,7 @@ class PenaltySearch:
         return f"l2 {self._path[0]:g}" if best is None else best.in_words
 
     def _reason(self) -> str:
-        """Why the best is chosen, in words."""
+        """Returns why the best is chosen, in words."""
         top, best = max(self.trials, key=lambda x: x.score), self.best
         if best is None or best.score == top.score:
             return "the best"
@@ -278,15 +278,15 @@ class PenaltySearch:
         )
 
     def _is_chosen(self, trial: Trial) -> bool:
-        """Whether the last trial is the nearest to DEFAULT of those within chance: the
-        rule of one standard error of Breiman et al. 1984, section 3.4.3."""
+        """Returns whether the last trial is the nearest to DEFAULT of those within
+        chance: the rule of one standard error of Breiman et al. 1984, section 3.4.3."""
         if self.best is None or not self._is_within_chance(self.best):
             return True
         is_nearer = distance(trial.value) < distance(self.best.value)
         return is_nearer and self._is_within_chance(trial)
 
     def _is_within_chance(self, trial: Trial) -> bool:
-        """Whether the best score is at most one standard error higher."""
+        """Returns whether the best score is at most one standard error higher."""
         top = max(self.trials, key=lambda x: x.score)
         return not is_sure(top, trial)
 
@@ -377,6 +377,6 @@ def decodings_of(
 
 
 def is_sure(better: Trial, other: Trial) -> bool:
-    """Whether one score is above another by more than SURE standard errors."""
+    """Returns whether one score is above another by more than SURE standard errors."""
     error = error_of_scores(better.counts, other.counts)
     return better.score - other.score > SURE * error

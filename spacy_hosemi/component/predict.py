@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ def _decoder_with(pipe: HighOrderSemiCRF, confidence: bool | None) -> Decoder:
     decoder, settings = present_decoder(pipe), pipe.settings
     if confidence is None or confidence == settings.confidence:
         return decoder
-    settings = settings.changed("confidence", confidence)
+    settings = replace(settings, confidence=confidence)
     args = pipe.name, pipe.hierarchy, decoder.options.number
     return make_decoder(decoder.state, decoding_options(settings, *args), decoder)
 
@@ -83,9 +84,9 @@ def predictions(
     its prediction did; threads, confidence: instead of the settings of these names."""
     settings = pipe.settings
     if threads is not None:
-        settings = settings.changed("threads", threads)
+        settings = replace(settings, threads=threads)
     if confidence is not None:
-        settings.changed("confidence", confidence)  # checks it
+        replace(settings, confidence=confidence)  # checks it
     # Each batch is predicted with the weights present when the batch begins.
     yield from in_order(
         stream,

@@ -41,11 +41,10 @@ class PredictionWarnings:
     def untrained(
         self, weights: WeightState, name: str, summary: TrainingSummary | None
     ) -> None:
-        """Warn (HSW27) that a component was never trained; not if its initialization
+        """Warns (HSW27) that a component was never trained; not if its initialization
         had no annotated spans, as that which spaCy makes for an optimizer."""
-        if weights.is_trained or summary is None or not summary.n_spans:
-            return
-        if self._has_warned:
+        is_known = weights.is_trained or self._has_warned
+        if is_known or summary is None or not summary.n_spans:
             return
         self._has_warned = True
         message = Warnings.HSW27.format(name=name, found=summary.n_documents)
@@ -58,8 +57,8 @@ class PredictionWarnings:
         schema: LabelSchema,
         summary: TrainingSummary,
     ) -> None:
-        """Count entities that a component would not change, before it writes its own;
-        warn (HSW28) if they take many tokens, and did not in training."""
+        """Counts entities that a component would not change, before it writes its own;
+        warns (HSW28) if they take many tokens, and did not in training."""
         for doc in docs:
             ents = preset_entities(doc, name)
             self.n_taken += sum(map(len, ents))

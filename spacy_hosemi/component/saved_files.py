@@ -144,8 +144,8 @@ def sealed(cfg: Mapping[str, Any], parts: Parts) -> bytes:
 
 
 def unsealed(data: bytes) -> tuple[dict[str, Any], Parts]:
-    """Inverse of `sealed`. Raises ValueError: HS062 if it is not what was saved, HS063
-    if another version saved it."""
+    """Inverts `sealed`. Raises ValueError: HS062 if it is not what was saved, HS063 if
+    another version saved it."""
     cfg = json.loads(data)
     check_format(cfg.get("format"), FORMAT)
     cfg.pop("sha256", None)

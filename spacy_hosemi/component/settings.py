@@ -8,7 +8,7 @@ force.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -278,10 +278,6 @@ class Settings:
         """Whether any label pattern may have weights for features."""
         return bool(self.observed_order or self.observed_patterns)
 
-    def changed(self, name: str, value: Any) -> Settings:
-        """Returns settings with another value of one of them."""
-        return replace(self, **{name: value})
-
     @cached_property
     def cfg(self) -> dict[str, Any]:
         """Returns all settings by name, as JSON and a config can have them; nobody may
@@ -328,7 +324,7 @@ def decoding_options(
 
 
 def _check_encoding(settings: Settings) -> None:
-    """Raise HS046, HS047, HS093, HS099 for settings that need spans to be segments;
+    """Raises HS046, HS047, HS093, HS099 for settings that need spans to be segments;
     HS070 for label_rules."""
     encoding = settings.encoding
     is_tags, key = encoding != "segments", settings.incorrect_spans_key

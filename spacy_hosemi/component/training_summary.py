@@ -54,7 +54,7 @@ class TrainingSummary:
 
     @property
     def preset_share(self) -> float:
-        """The share of tokens that entities took before the component."""
+        """Returns the share of tokens that entities took before the component."""
         return self.n_preset_tokens / max(1, self.n_tokens)
 
 

@@ -87,7 +87,13 @@ def _in_characters(
 ) -> LabeledSpan:
     """Returns a span in characters, from one in tokens if there are starts of them.
     Raises a ValueError that says what is wrong with the span."""
-    _check_label(span.label)
+    if not span.label.strip():
+        raise ValueError("a span has an empty label; expected a name")
+    if span.label != span.label.strip() or not span.label.isprintable():
+        raise ValueError(
+            f"a span has the label {shown(span.label)}; expected printable characters, "
+            "without white space at its ends"
+        )
     raw = f"the span [{span.start}, {span.end}, {shown(span.label)}]"
     mended = offsets.mend(text, span) if text.has_offsets else span
     n = len(text.text) if starts is None else len(starts) - 1
@@ -105,16 +111,6 @@ def _in_characters(
         wanted = f"the file says {shown(span.value)}"
         raise ValueError(f"{raw} is {shown(part)}, {wanted}; correct the offsets")
     return mended
-
-
-def _check_label(label: str) -> None:
-    if not label.strip():
-        raise ValueError("a span has an empty label; expected a name")
-    if label != label.strip() or not label.isprintable():
-        raise ValueError(
-            f"a span has the label {shown(label)}; expected printable characters, "
-            "without white space at its ends"
-        )
 
 
 def trimmed(text: str, span: LabeledSpan) -> LabeledSpan:

@@ -16,7 +16,6 @@ import numpy as np
 from ..arrays import Bools, Floats
 from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
-from ..values import choice, read
 
 OUTSIDE = "O"
 ANY = "*"  # in observed_patterns
@@ -37,8 +36,7 @@ class LabelInventory:
     `names`, as in the automaton, outside first; ENCODINGS, OUTSIDES ("run": outside
     segments are maximal; "token": single tokens; "none": there are none). From a name
     to the labels that it stands for goes `labels_below`: a label, for itself; an inner
-    node of a tree, for all leaves below. Raises HS040 for a reserved label, HS042 for
-    encoding or outside."""
+    node of a tree, for all leaves below. Raises HS040 for a reserved label."""
 
     def __init__(
         self,
@@ -47,8 +45,6 @@ class LabelInventory:
         outside: str = "run",
         labels_below: Callable[[str], Sequence[str]] = _itself,
     ) -> None:
-        read("encoding", choice(ENCODINGS), encoding)
-        read("outside", choice(OUTSIDES), outside)
         self.labels = tuple(labels)
         check_names(self.labels)
         self.encoding, self.outside = encoding, outside

@@ -25,7 +25,7 @@ _COMPILING = RLock()
 class LabelSchema:
     """Has labels, their encoding, and the patterns and rules of segmentations; see
     `LabelInventory`, `PatternAutomaton`, `compile_grammar`. Raises HS040 for a reserved
-    name, HS042 for encoding or outside."""
+    name."""
 
     projection: Projection = Projection(())
     encoding: str = "segments"

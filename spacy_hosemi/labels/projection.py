@@ -10,14 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from .inventory import check_names
 from .partial import PartialLabels
 
 
 class Projection:
     """Relates the labels of documents to those of segments, which are `top`: here the
     same ones. Spans of the names in `required`, such as those of nodes above the
-    labels, may be required (None: of the labels). Raises HS040 for a reserved name."""
+    labels, may be required (None: of the labels)."""
 
     parents: Mapping[str, str] = MappingProxyType({})  # of each name that has one
     takes_labels = True  # whether labels may be added after training
@@ -25,7 +24,6 @@ class Projection:
     def __init__(
         self, labels: Sequence[str], required: Collection[str] | None = None
     ) -> None:
-        check_names(labels)
         self.labels = self.top = tuple(labels)
         self._required = self.top if required is None else required
 

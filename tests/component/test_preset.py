@@ -1,6 +1,7 @@
 """Entities and blocked tokens that a document has before prediction."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -148,7 +149,7 @@ def test_where_nothing_is_outside():
 def test_across_sentences_and_on_whitespace():
     for scope in ("doc", "sents"):
         pipe = make_pipe()
-        pipe.settings = pipe.settings.changed("scope", scope)
+        pipe.settings = replace(pipe.settings, scope=scope)
         starts = [True, False, True, False, False]
         doc = make_doc(NLP, "a", "b", "c", " ", "a", sent_starts=starts)
         write(doc, [(1, 4, "A")], [])

@@ -1,5 +1,7 @@
 """Several batches at a time: the same results, for any number of threads."""
 
+from dataclasses import replace
+
 import pytest
 from spacy.tokens import Doc
 
@@ -81,7 +83,7 @@ def test_one_by_one_equals_batches(decoding, scope):
     """Bit for bit; and what a batch leaves of a document is its own."""
     nlp = make_trained(decoding=decoding)
     pipe = nlp.get_pipe("hosemi")
-    pipe.settings = pipe.settings.changed("scope", scope)
+    pipe.settings = replace(pipe.settings, scope=scope)
     docs = [[nlp.make_doc(text) for text in TEXTS[:40]] for _ in range(2)]
     for doc in [*docs[0], *docs[1]]:
         for token in doc:

@@ -35,7 +35,7 @@ def uncertain(exact_up_to, **config):
 def in_sentences(nlp):
     """The same component, sentence by sentence."""
     pipe = copy.deepcopy(nlp.get_pipe("hosemi"))
-    pipe.settings = pipe.settings.changed("scope", "sents")
+    pipe.settings = replace(pipe.settings, scope="sents")
     return pipe
 
 

@@ -108,13 +108,6 @@ def test_reserved_labels(label):
         LabelInventory(["A", label])
 
 
-def test_choices():
-    with pytest.raises(ValueError, match="HS042.*encoding.*'BIOES'"):
-        LabelInventory(["A"], "BIOES")
-    with pytest.raises(ValueError, match="HS042.*outside.*'all'"):
-        LabelInventory(["A"], outside="all")
-
-
 def all_bigrams(names):
     return {
         pair
