@@ -13,7 +13,35 @@ cdef extern from *:
             keys[t] = (seeds[t] != 0) & (values[t] != 0) ? h : 0;
         }
     }
+
+    /* Returns how many of n keys are in a table, and writes where the weights of their
+       rows begin, which are fetched. */
+    HOSEMI_INLINE ptrdiff_t hosemi_find_weights(
+        const uint64_t *slots, uint64_t mask, const uint64_t *keys, ptrdiff_t n,
+        const float *weights, ptrdiff_t width, const float **found
+    ) {
+        ptrdiff_t n_found = 0;
+        for (ptrdiff_t k = 0; k < n; k++) {
+            const int32_t row = hosemi_find(slots, mask, keys[k]);
+            if (row < 0) continue;
+            found[n_found] = weights + row * width;
+            HOSEMI_PREFETCH(found[n_found]);
+            if (width > 16) HOSEMI_PREFETCH(found[n_found] + 16);
+            for (ptrdiff_t m = 32; m < width; m += 16) HOSEMI_PREFETCH(found[n_found] + m);
+            n_found++;
+        }
+        return n_found;
+    }
     """
+    Py_ssize_t find_weights "hosemi_find_weights"(
+        const uint64_t* slots,
+        uint64_t mask,
+        const uint64_t* keys,
+        Py_ssize_t n,
+        const float* weights,
+        Py_ssize_t width,
+        const float** found,
+    ) nogil
     # keys[t] = mix(seeds[t], values[t]); 0 where one of them is 0
     void mix_all "hosemi_mix_all"(
         const uint64_t* values, Py_ssize_t n, const uint64_t* seeds, uint64_t* keys

@@ -20,7 +20,7 @@ from libc.string cimport memset
 from ...core.simd cimport simd as kernels
 from ...core.parallel.tasks cimport Task
 from ...core.simd.simd cimport mix, prefetch
-from ...features.kernels.key_table cimport RowTable, may_have, mix_all
+from ...features.kernels.key_table cimport RowTable, find_weights, may_have, mix_all
 
 cdef extern from *:
     """
@@ -334,31 +334,27 @@ cdef class TemplateScores:
         self, Py_ssize_t i, Py_ssize_t n_labels, Space* space
     ) noexcept nogil:
         """Finds the rows of those keys of token i that are known."""
-        cdef Py_ssize_t r, y, k = 0, part = i % N_AHEAD, n = 0
+        cdef Py_ssize_t r, end, k = 0, part = i % N_AHEAD, n = 0
         cdef const uint64_t* keys = space.keys + part * self._seeds.shape[0]
         cdef int32_t* rows = space.rows + part * self._seeds.shape[0]
         cdef const float** found = space.found + part * self._seeds.shape[0]
         cdef int32_t* ends = space.ends + part * (self._first.shape[0] - 1)
         cdef const uint64_t* slots = &self._table._slots[0, 0]
         cdef uint64_t mask = self._table._mask
-        cdef int32_t row
         cdef const float* weights = &self._weights[0]
         cdef bint is_dense = self._first_weight.shape[0] == 0
         for r in range(self._first.shape[0] - 1):
-            while k < ends[r]:
-                row = kernels.find(slots, mask, keys[k])
-                k += 1
-                if row < 0:
-                    continue
-                if is_dense:
-                    found[n] = weights + row * n_labels
-                    for y in range(0, n_labels, 16):
-                        prefetch(found[n] + y)
-                else:
-                    rows[n] = row
-                    if self._first_weight[row] < self._first_weight[row + 1]:
-                        prefetch(weights + self._first_weight[row])
-                n += 1
+            end = ends[r]
+            if is_dense:
+                n += find_weights(
+                    slots, mask, keys + k, end - k, weights, n_labels, found + n
+                )
+            for k in range(end if is_dense else k, end):
+                rows[n] = kernels.find(slots, mask, keys[k])
+                if rows[n] >= 0:
+                    prefetch(weights + self._first_weight[rows[n]])
+                    n += 1
+            k = end
             ends[r] = <int32_t>n
 
     cdef void _add_rows(
