@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.core.sweeps import forward_backward
 
 from ..strategies import random_problem
 from .families import cases
@@ -360,16 +359,6 @@ def test_results_have_plain_numbers():
         assert {type(x) for segment in path for x in segment} == {int}
     numbers = score, core.entropy(automaton, potentials), *(x for _, x in listed)
     assert {type(x) for x in numbers} == {float}
-
-
-def test_rows_that_are_not_kept_are_made_again(monkeypatch):
-    monkeypatch.setattr(forward_backward, "KEPT", 0)
-    for case in cases("running"):
-        full = core.marginals(*case.arguments)
-        lean = core.marginals(*case.arguments, counts=False)
-        for segment in all_segments(*full.tokens.shape):
-            assert lean.segment(*segment) == full.segment(*segment)
-        assert lean.n_spans == pytest.approx(full.n_spans, rel=1e-12)
 
 
 def test_weights_of_patterns_that_change_in_place():

@@ -1,4 +1,4 @@
-"""The loops of simd.h, compiled on their own: against numpy, and in each version."""
+"""The loops of simd.h and lanes.h, compiled alone: against numpy, in each version."""
 
 import math
 import os
@@ -16,20 +16,20 @@ from spacy_hosemi import core
 from spacy_hosemi.core.automaton.sum_schedule import SumSchedule
 
 INF = float("inf")
-HEADER = Path(core.__file__).parent / "simd" / "simd.h"
+HEADER = Path(core.__file__).parent / "simd" / "lanes.h"
 OPTIONS = ["-O3", "-ffp-contract=off"]  # as in setup.py
 if os.environ.get("HOSEMI_SANITIZE") == "1":
     OPTIONS += ["-g", "-fsanitize=address,undefined"]
 # The loader chooses the version of a kernel. So there is only the base version:
 BASE = "-Dtarget_clones(...)=unused"
-RESULTS = {"shift": c_double, "settle": c_int, "lane_settle": c_int}
+RESULTS = {"lane_settle": c_int, "lane_product": c_double}
 RESULTS |= {"log_bound": c_double, "count_bad": c_ssize_t}
-NAMES = [*RESULTS, "exp", "pull", "push", "rest", "pair", "push_max", "rest_max", "sum"]
-NAMES += ["max", "bound", "leap_max", "relax_max", "lane_sum", "lane_scores"]
-NAMES += ["lane_keys", "lane_bound", "lane_arrive", "lane_leave"]
+NAMES = [*RESULTS, "exp", "push_max", "rest_max", "max", "leap_max", "relax_max"]
+NAMES += [f"lane_{x}" for x in ("sum", "scores", "keys", "bound", "arrive", "leave")]
+NAMES += [f"lane_{x}" for x in ("leave_counting", "count_arcs", "pair", "add")]
 SOURCE = """
 #include <fenv.h>
-#include "simd.h"
+#include "lanes.h"
 void clear_flags(void) { feclearexcept(FE_ALL_EXCEPT); }
 int flags(void) { return fetestexcept(FE_ALL_EXCEPT & ~FE_INEXACT); }
 """
@@ -87,20 +87,6 @@ def numbers(rng, *shape, forbidden=0.0):
     return np.where(rng.random(shape) < forbidden, -INF, rng.normal(size=shape))
 
 
-def problems(forbidden=0.0):
-    """w [n], in [width] and rows [n, width], which are given as an array that ends with
-    the last of them and their places in it. What lies between them must stay."""
-    rng = np.random.default_rng(0)
-    for width in range(1, 21):
-        for n in range(21):
-            for stride in (width, width + 1, width + 7):
-                flat = np.full(max((n - 1) * stride + width, 0), 12345.0)
-                places = np.arange(n)[:, None] * stride + np.arange(width)
-                flat[places] = numbers(rng, n, width, forbidden=forbidden)
-                w = numbers(rng, n, forbidden=forbidden)
-                yield w, numbers(rng, width, forbidden=forbidden), flat, places, stride
-
-
 def test_exp(call):
     rng = np.random.default_rng(0)
     near = np.arange(-1021, 1023)[:, None] * math.log(2) + [-1e-9, 0.0, 1e-9, 0.3466]
@@ -129,51 +115,6 @@ def test_exp_of_parts(call):
         assert part.tobytes() == whole[:n].tobytes()
 
 
-@pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
-def test_shift_and_settle(call, forbidden):
-    rng = np.random.default_rng(0)
-    for n in [*range(21)] * 10:
-        score, scale, top = numbers(rng, 3, n, forbidden=forbidden)
-        x = np.zeros(n)
-        best = call("shift", score, scale, top, n, x)
-        assert x.tolist() == (score + scale).tolist()
-        assert best == np.max(x + top, initial=-INF)
-        for cut in (-INF, 0.0, *(x + top)[:2].tolist()):  # ties are not kept
-            for level in (0.0, -700.5, 708.5):
-                settled = x.copy()
-                fits = call("settle", settled, top, n, cut, level)
-                expected = np.where(x + top > cut, x - level, -INF)
-                kept = expected[x + top > cut]
-                assert settled.tolist() == expected.tolist()
-                assert fits == np.all((kept >= -708) & (kept <= 700))
-
-
-def one_group(width):
-    return np.array([0, width], np.int32), 1
-
-
-def test_pull(call):
-    for w, out, flat, places, stride in problems():
-        expected = out + w @ flat[places]
-        call("pull", *one_group(len(out)), w, 0, flat, stride, len(w), out)
-        np.testing.assert_allclose(out, expected, atol=1e-13)
-
-
-def test_push(call):
-    for w, given, flat, places, stride in problems():
-        expected = flat.copy()
-        expected[places] += np.outer(w, given)
-        call("push", *one_group(len(given)), w, 0, given, len(w), flat, stride)
-        assert flat.tolist() == expected.tolist()
-
-
-def test_pair(call):
-    for w, given, flat, places, stride in problems():
-        prob = np.full(len(w), math.nan)
-        call("pair", *one_group(len(given)), w, 0, given, len(w), flat, stride, prob)
-        np.testing.assert_allclose(prob, w * (flat[places] @ given), atol=1e-13)
-
-
 def groups(rng):
     """First states [G + 1] of some groups, and the group of each state."""
     for n_groups in range(12):
@@ -182,51 +123,22 @@ def groups(rng):
         yield first, np.repeat(np.arange(n_groups), sizes)
 
 
-def test_sums_of_groups(call):
-    rng = np.random.default_rng(0)
-    for first, group in groups(rng):
-        n, n_groups = len(group), len(first) - 1
-        for k in (0, 1, 3):
-            w, x = rng.normal(size=(n_groups, k + 2)), rng.normal(size=n)
-            rows, used = rng.normal(size=(k, n)), w[:, :k]
-            out = rng.normal(size=n)
-            expected = out + (used[group].T * rows).sum(axis=0)
-            call("pull", first, n_groups, w, k + 2, rows, n, k, out)
-            np.testing.assert_allclose(out, expected, atol=1e-13)
-            prob, expected = np.zeros_like(w), np.zeros_like(w)
-            np.add.at(expected[:, :k], group, used[group] * (rows * x).T)
-            call("pair", first, n_groups, w, k + 2, x, k, rows, n, prob)
-            np.testing.assert_allclose(prob, expected, atol=1e-13)
-            expected = rows + used[group].T * x
-            call("push", first, n_groups, w, k + 2, x, k, rows, n)
-            np.testing.assert_allclose(rows, expected, atol=1e-13)
-        end, keep = rng.normal(size=(2, n_groups))
-        x, after, out = rng.normal(size=(3, n))
-        expected = end[group] * x + keep[group] * after
-        call("rest", first, n_groups, end, keep, x, after, out)
-        np.testing.assert_allclose(out, expected, atol=1e-13)
-
-
-@pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
-def test_push_max(call, forbidden):
-    for w, given, flat, places, stride in problems(forbidden):
-        expected = flat.copy()
-        expected[places] = np.maximum(flat[places], w[:, None] + given)
-        one = one_group(len(given))
-        call("push_max", *one, w, len(w), given, len(w), flat, stride)
-        assert flat.tolist() == expected.tolist()
-
-
 @pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
 def test_max_of_groups(call, forbidden):
     rng = np.random.default_rng(0)
     for first, group in groups(rng):
         n_groups = len(first) - 1
-        end, more, tail, score = numbers(rng, 4, n_groups, forbidden=forbidden)
+        end, more, tail = numbers(rng, 3, n_groups, forbidden=forbidden)
         given, after, rows = numbers(rng, 3, first[-1], forbidden=forbidden)
-        expected = np.maximum(rows, score[group] + given)
-        call("push_max", first, n_groups, score, 1, given, 1, rows, 0)
-        assert rows.tolist() == expected.tolist()
+        for n, step in ((0, 1), (1, 1), (3, 5)):
+            score = numbers(rng, n_groups, step, forbidden=forbidden)
+            flat = numbers(rng, n, len(group) + 2, forbidden=forbidden)
+            expected = flat.copy()  # what lies between the rows stays
+            higher = np.maximum(flat[:, :-2], score[group, :n].T + given)
+            expected[:, :-2] = higher
+            args = score, step, given, n, flat, len(group) + 2
+            call("push_max", first, n_groups, *args)
+            assert flat.tolist() == expected.tolist()
         stops = np.where(tail > -INF, end, -INF)[group] + given
         goes_on = (more + tail)[group] + after
         for has_more in (True, False):
@@ -292,16 +204,6 @@ def of_schedule(schedule, weight, padding, slots):
     return *args, slots
 
 
-def test_sum(call):
-    for schedule, matrix, weight, slots, sums in schedules():
-        expected = slots[:-2].copy()
-        for i in sums:
-            reads = ~np.isnan(matrix[i])
-            expected[i] = matrix[i, reads] @ expected[reads]
-        call("sum", *of_schedule(schedule, weight, 0.0, slots))
-        np.testing.assert_allclose(slots[:-2], expected, rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
 def test_max(call, forbidden):
     for schedule, matrix, weight, slots, sums in schedules(forbidden):
@@ -322,21 +224,6 @@ def test_count_bad(call):
         assert call("count_bad", x, n) == bad.sum()
 
 
-@pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
-def test_bound(call, forbidden):
-    rng = np.random.default_rng(0)
-    for first, group in groups(rng):
-        for share in (0.0, 1e-3, 0.5, 1.0):
-            x = np.exp(numbers(rng, len(group), forbidden=forbidden) * 10)
-            largest, top = np.zeros(len(first) - 1), np.zeros(len(first) - 1)
-            np.maximum.at(largest, group, x)
-            expected = np.where(x >= share * largest[group], x, 0.0)
-            call("bound", first, len(top), share, x, top)
-            assert x.tolist() == expected.tolist()
-            for found, value in zip(top, largest):
-                assert found == (call("log_bound", value) if value else -INF)
-
-
 def test_log_bound(call):
     rng = np.random.default_rng(0)
     powers = 2.0 ** np.arange(-1074, 1024)
@@ -347,88 +234,234 @@ def test_log_bound(call):
         assert -1e-12 < call("log_bound", x) - math.log(x) < math.log(2) + 1e-12
 
 
-# Lanes: what the kernels above do, for four documents.
+# --- lanes --------------------------------------------------------------------------
+
+ONE, FOUR, LOGS = range(3)
+KINDS = (ONE, FOUR, LOGS)
 
 
-def test_lane_sum(call):
-    rng = np.random.default_rng(1)
-    for schedule, _, weight, _, _ in schedules():
-        lanes = rng.normal(size=(int(schedule.output.max(initial=0)) + 20, 4))
-        lanes[-2:] = 0.0
-        args = of_schedule(schedule, weight, 0.0, lanes)
-        columns = [column.copy() for column in lanes.T]
-        call("lane_sum", *args)
-        for column, found in zip(columns, lanes.T):
-            call("sum", *args[:-1], column)
-            assert found.tobytes() == column.tobytes()
+class Numbers:
+    """How a kind adds and multiplies; what it is given and what it finds, in logs or
+    not."""
+
+    def __init__(self, kind):
+        self.n = 4 if kind == FOUR else 1
+        self.plus = np.logaddexp if kind == LOGS else np.add
+        self.times = np.add if kind == LOGS else np.multiply
+        self.nothing = -INF if kind == LOGS else 0.0
+        self.linear = np.exp if kind == LOGS else lambda x: x
+
+    def some(self, rng, *shape):
+        """A lane is the last of the dimensions."""
+        logs = rng.normal(size=(*shape, self.n)) - 1.0
+        return logs if self.nothing else np.exp(logs)
+
+    def total(self, terms, axis=0):
+        return self.plus.reduce(terms, axis=axis, initial=self.nothing)
 
 
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lane_sum(call, kind):
+    rng, lanes = np.random.default_rng(1), Numbers(kind)
+    for schedule, matrix, _, slots, sums in schedules():
+        weight = lanes.some(rng, int((~np.isnan(matrix)).sum()))[:, 0]
+        matrix[~np.isnan(matrix)] = weight
+        x = np.full((len(slots), lanes.n), 0.0)
+        x[:-2] = lanes.some(rng, len(slots) - 2)
+        expected = x[:-2].copy()
+        for i in sums:
+            reads = ~np.isnan(matrix[i])
+            terms = lanes.times(matrix[i, reads, None], expected[reads])
+            expected[i] = lanes.total(terms)
+        padded = np.append(weight, [math.nan, lanes.nothing])[schedule.arc]
+        arrays = schedule.fan, schedule.output, schedule.input, padded
+        call("lane_sum", kind, *arrays, len(schedule.fan), x)
+        close(x[:-2], expected)
+
+
+@pytest.mark.parametrize("kind", [ONE, FOUR])
+@pytest.mark.parametrize("n_lengths", [1, 3])
 @pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
-def test_lane_exponents(call, forbidden):
-    rng = np.random.default_rng(0)
-    for n in range(12):
-        rows = numbers(rng, 4, n, forbidden=forbidden)
-        before, first, more, end = rows
-        length, tail = (np.repeat(numbers(rng, n, forbidden=0.2), 4) for _ in range(2))
-        for start in (0, before):
-            score = numbers(rng, 4, n, 4)
-            expected = np.full((4, n), -INF)
-            expected[0] = first + end + length[::4]
-            expected[1] = more + tail[::4]
-            if n and start is before:
-                expected[2] = before + more + length[::4] + tail[::4]
-            expected[3] = end
-            call("lane_scores", n, start, first, more, end, length, tail, score)
-            assert score[:, :, 0].tolist() == expected.tolist()
-        x = numbers(rng, 4, n, 4, forbidden=forbidden) * 300
-        tops = numbers(rng, 3, n, 4, forbidden=forbidden)
-        scales = np.rint(numbers(rng, 3, 4) * 9)
-        best = np.zeros(4)
-        keys = x + [[scales[0]], [scales[1]], [scales[2]], [np.zeros(4)]]
-        keys[1][tops[2] == -INF] = keys[2][tops[1] == -INF] = -INF
-        bound = np.maximum(keys[1] + tops[2], keys[2] + tops[1])
-        largest = np.maximum(bound + np.maximum(keys[3], 0.0), keys[0] + tops[0])
-        call("lane_keys", n, *scales, *tops, x, best)
-        assert x.tolist() == keys.tolist()
-        assert tops[2].tolist() == bound.tolist()
+def test_lane_exponents(call, kind, n_lengths, forbidden):
+    """Scores of segments that end at a boundary, as exponents relative to scales."""
+    rng, n_lanes = np.random.default_rng(0), Numbers(kind).n
+    for n_groups, n in np.ndindex(12, n_lengths):
+        n += 1
+        first, more, end = numbers(rng, 3, 5, n_groups, forbidden=forbidden)
+        length = np.repeat(numbers(rng, n_groups, n_lengths, 1), n_lanes, axis=2)
+        tail = np.repeat(numbers(rng, n_groups, 1, forbidden=0.2), n_lanes, axis=1)
+        for enters in (0, 1) if n == n_lengths else (0,):
+            here = np.full((n_groups, n_lengths), -INF)
+            for d in range(1, n + 1):
+                further = more[5 - d + 1 :].sum(axis=0)
+                here[:, -d] = first[5 - d] + further + end[4] + length[:, -d, 0]
+            expected = [more[4] + tail[:, 0], np.full(n_groups, -INF), end[4]]
+            if enters:
+                expected[1] = first[4 - n] + more[5 - n :].sum(axis=0)
+                expected[1] += length[:, 0, 0] + tail[:, 0]
+            score = numbers(rng, n_groups * (n_lengths + 3), n_lanes)
+            rows = first[4].ctypes.data, more[4].ctypes.data
+            args = n_groups, n_lengths, n, enters, *rows, end[4].copy(), length, tail
+            call("lane_scores", kind, *args, score)
+            flat = np.concatenate([here.ravel(), *expected])
+            np.testing.assert_allclose(score[:, 0], flat, rtol=1e-13, atol=1e-13)
+        # Any exponents
+        low, n_slots = n_lengths - n, n_groups * n_lengths
+        x = numbers(rng, len(score), n_lanes, forbidden=forbidden) * 300
+        x[:n_slots].reshape(n_groups, n_lengths, n_lanes)[:, :low] = -INF
+        tops = numbers(rng, n, n_groups, n_lanes, forbidden=forbidden)
+        enter_top, running_top = numbers(rng, 2, n_groups, n_lanes, forbidden=forbidden)
+        scales, scale, enter_scale = (
+            np.rint(numbers(rng, *shape, n_lanes) * 9) for shape in ((n,), (), ())
+        )
+        best, group_top = np.zeros(n_lanes), np.zeros((n_groups, n_lanes))
+        here, rest = x[:n_slots].copy(), x[n_slots:].copy()
+        here = here.reshape(n_groups, n_lengths, n_lanes)
+        here[:, low:] += scales
+        keep, enter, at_end = rest.reshape(3, n_groups, n_lanes)
+        keep = np.where(running_top > -INF, keep + scale, -INF)
+        enter = np.where(enter_top > -INF, enter + enter_scale, -INF)
+        bound = np.maximum(keep + running_top, enter + enter_top)
+        of_group = np.max(here[:, low:] + tops.swapaxes(0, 1), axis=1)
+        largest = np.maximum(bound + np.maximum(at_end, 0.0), of_group)
+        of_rows = scales, scale, enter_scale, tops, enter_top, running_top
+        args = n_groups, n_lengths, low, *of_rows, x, group_top, best
+        call("lane_keys", kind, *args)
+        flat = np.concatenate([here.reshape(-1, n_lanes), keep, enter, at_end])
+        assert x.tolist() == flat.tolist()
+        assert running_top.tolist() == bound.tolist()
+        assert group_top.tolist() == of_group.tolist()
         assert best.tolist() == np.max(largest, axis=0, initial=-INF).tolist()
         best[best == -INF] = 0.0
-        settled = keys - [[best], [best], [best], [np.zeros(4)]]
-        settled[0][keys[0] + tops[0] == -INF] = -INF
+        is_kept = here[:, low:] + tops.swapaxes(0, 1) > (of_group - 71.0)[:, None]
+        here[:, low:] = np.where(is_kept, here[:, low:] - best, -INF)
+        settled = [here.reshape(-1, n_lanes), keep - best, enter - best, at_end]
+        settled = np.concatenate(settled)
         finite = settled[settled > -INF]
         is_fit = ((finite >= -708.0) & (finite <= 700.0)).all()
-        assert call("lane_settle", n, 1.0, best, tops[0], x) == is_fit
+        args = n_groups, n_lengths, low, 1.0, best, tops, group_top, x
+        assert call("lane_settle", kind, *args) == is_fit
         assert x.tolist() == settled.tolist()
 
 
-def test_lane_rows(call):
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("kind", [ONE, FOUR])
+@pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
+def test_lane_bound(call, kind, forbidden):
+    rng, n_lanes = np.random.default_rng(0), Numbers(kind).n
     for first, group in groups(rng):
-        n, n_groups = len(group), len(first) - 1
-        for share in (0.0, 0.5):
-            weight, after = np.exp(rng.normal(size=(2, 4, n_groups, 4)))
-            opened, entering, running, rest, beta = np.exp(rng.normal(size=(5, n, 4)))
-            found, top = np.zeros((n, 4)), np.zeros((n_groups, 4))
-            here, keep, enter, at_end = weight[:, group]
-            _, next_keep, next_enter, _ = after[:, group]
-            alone = [np.ascontiguousarray(x) for x in opened.T]
-            call("lane_bound", first, n_groups, share, opened, found, top)
-            tops = np.zeros(n_groups)
-            for lane, x in enumerate(alone):
-                call("bound", first, n_groups, share, x, tops)
-                assert found[:, lane].tolist() == x.tolist()
-                assert top[:, lane].tolist() == tops.tolist()
-            stays = keep * running + enter * entering
-            kept = [np.ascontiguousarray(x) for x in stays.T]
-            arrays = weight, opened, entering, running, top, found
-            call("lane_arrive", first, n_groups, share, *arrays)
-            for lane, x in enumerate(kept):
-                call("bound", first, n_groups, share, x, tops)
-                assert running[:, lane].tolist() == x.tolist()
-                assert top[:, lane].tolist() == tops.tolist()
-            assert found.tolist() == (here * opened + at_end * running).tolist()
-            closing = next_enter * rest + here * beta
-            following = at_end * beta + next_keep * rest
-            call("lane_leave", first, n_groups, weight, after, beta, rest, found)
-            assert found.tolist() == closing.tolist()
-            assert rest.tolist() == following.tolist()
+        for share in (0.0, 1e-3, 0.5, 1.0):
+            x = np.exp(numbers(rng, len(group), n_lanes, forbidden=forbidden) * 10)
+            found, top = np.zeros_like(x), np.zeros((len(first) - 1, n_lanes))
+            largest = np.zeros_like(top)
+            np.maximum.at(largest, group, x)
+            expected = np.where(x >= share * largest[group], x, 0.0)
+            call("lane_bound", kind, first, len(top), share, x, found, top)
+            assert found.tolist() == expected.tolist()
+            for bound, value in zip(top.flat, largest.flat):
+                assert bound == (call("log_bound", value) if value else -INF)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_lengths", [1, 3])
+def test_lane_rows(call, kind, n_lengths):
+    """alpha and R of a boundary; then B, T and what is counted."""
+    rng, lanes = np.random.default_rng(0), Numbers(kind)
+    for first, group in groups(rng):
+        n_groups, n_states = len(first) - 1, len(group)
+        for n in range(1, n_lengths + 1):
+            low, n_slots = n_lengths - n, n_groups * n_lengths
+            rows = lanes.some(rng, n_lengths + 1, n_groups * (n_lengths + 3))
+            here = rows[:, :n_slots].reshape(len(rows), n_groups, n_lengths, lanes.n)
+            keep, enter, at_end = (
+                rows[:, n_slots + k * n_groups :][:, :n_groups][:, group]
+                for k in range(3)
+            )
+            opened, entering = lanes.some(rng, n, n_states), lanes.some(rng, n_states)
+            running, alpha = lanes.some(rng, n_states), lanes.some(rng, n_states)
+            top = lanes.some(rng, n_groups)
+            stays = lanes.times(keep[0], running)
+            stays = lanes.plus(stays, lanes.times(enter[0], entering))
+            terms = lanes.times(here[0, :, low:].swapaxes(0, 1)[:, group], opened)
+            ends = lanes.plus(lanes.total(terms), lanes.times(at_end[0], stays))
+            args = first, n_groups, n_lengths, low, 0.0, rows[0].copy(), opened
+            args = *args, opened[0].size, entering, running, top, alpha
+            call("lane_arrive", kind, *args)
+            close(running, stays)
+            close(alpha, ends)
+
+            beta, rest = lanes.some(rng, n, n_states), lanes.some(rng, n_states)
+            after = lanes.some(rng, n_states)
+            closing = lanes.some(rng, n_states)
+            terms = [lanes.times(enter[n_lengths], rest)]
+            for d in range(1, n + 1):
+                terms.append(lanes.times(here[d - 1, :, -d][group], beta[d - 1]))
+            closed = lanes.total(np.array(terms))
+            left = lanes.times(at_end[0], beta[0])
+            left = lanes.plus(
+                left, lanes.times(keep[1], rest if n_lengths == 1 else after)
+            )
+            counts = np.zeros((3 * n_groups, lanes.n))
+            pairs = (opened[0], closed), (alpha, beta[0]), (running, left)
+            joint = [lanes.linear(lanes.times(*pair)) for pair in pairs]
+            expected = np.zeros((3, n_groups, lanes.n))
+            for count, x in zip(expected, joint):
+                np.add.at(count, group, x)
+            strides = rows[0].size, beta[0].size
+            args = first, n_groups, n_lengths, n, rows, strides[0], beta, strides[1]
+            args = *args, after, rest, closing
+            kept = rest.copy()
+            call("lane_leave", kind, *args)
+            close(closing, closed)
+            close(rest, left)
+            rest[:] = kept
+            args = *args, opened[0].copy(), alpha, running, counts
+            call("lane_leave_counting", kind, *args)
+            close(rest, left)
+            close(counts, expected.reshape(-1, lanes.n))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lane_products(call, kind):
+    rng, lanes = np.random.default_rng(0), Numbers(kind)
+    for first, group in groups(rng):
+        n_groups, n_states = len(first) - 1, len(group)
+        for n, step in ((1, 1), (3, 4)):
+            weight = lanes.some(rng, n_groups, step)
+            rows, given = lanes.some(rng, n, n_states), lanes.some(rng, n_states)
+            for w in (weight, 0):
+                joint = lanes.times(rows, given)
+                if w is weight:
+                    joint = lanes.times(joint, weight[group, :n].swapaxes(0, 1))
+                expected, prob = np.zeros((n_groups, step, lanes.n)), 0.0 * weight
+                np.add.at(
+                    expected, (group, slice(n)), lanes.linear(joint).swapaxes(0, 1)
+                )
+                args = given, n, rows, rows[0].size, prob
+                call("lane_pair", kind, first, n_groups, w, step, *args)
+                close(prob, expected)
+        nodes, to = rng.integers(0, max(n_states, 1), (2, 9)).astype(np.int32)
+        if n_states:
+            x, y, count = (lanes.some(rng, k) for k in (n_states, n_states, 9))
+            weight = lanes.some(rng, 9)[:, 0]
+            for w in (weight, 0) if kind != LOGS else (weight,):
+                joint = lanes.times(x[nodes], y[to])
+                if w is weight:
+                    joint = lanes.times(joint, weight[:, None])
+                expected = count + lanes.linear(joint)
+                call("lane_count_arcs", kind, nodes, to, 9, x, y, w, count)
+                close(count, expected)
+        x, y = lanes.some(rng, n_states), lanes.some(rng, n_states)
+        logs = int(kind == LOGS)
+        joint = lanes.linear(lanes.times(lanes.times(x, y), -0.5))[:, 0].sum()
+        args = n_states, -0.5, x, y, lanes.n
+        assert call("lane_product", logs, *args) == pytest.approx(joint, rel=1e-12)
+        if not logs:
+            expected = y[:, 0] + 2.5 * x[:, 0]
+        else:
+            expected = np.logaddexp(y[:, 0], 2.5 + x[:, 0])
+        call("lane_add", logs, n_states, 2.5, x, lanes.n, y, lanes.n)
+        close(y[:, 0], expected)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.core.chart import dp_tables as tables
+from spacy_hosemi.core.sweeps import lane_tables as tables
 
 from .families import at_starts
 from .problems import (

@@ -1,13 +1,17 @@
 from ..chart.chart cimport Chart
 from ..chart.span_lists cimport SpanLists
 from ..parallel.tasks cimport Task
-from ..simd.simd cimport N_LANES
-from ..sweeps.tables_x4 cimport TablesX4
+from ..simd.lanes cimport N_LANES
+from ..sweeps.lane_tables cimport LaneTables
 from .best_sets cimport BestSet, Candidate
 
 
 cdef class BatchOfFour(Task):
-    cdef TablesX4 tables
+    cdef list charts                    # of the documents
+    cdef LaneTables one                 # a document alone is solved in these
+    cdef LaneTables four
+    cdef LaneTables tables              # those in use, for documents from ..
+    cdef Py_ssize_t begin               # .. this one on
     cdef list numbers                   # of each document
     cdef SpanLists asked                # segments by lane, and how probable they are
     cdef bint are_paths                 # whether those of a lane are a path
@@ -29,11 +33,13 @@ cdef class BatchOfFour(Task):
     cdef ask_for_paths(self)
     cdef ask_for_decisions(self, expected_f1, bint answers=*)
     cdef ask_for_list(self, SpanLists listing)
+    cdef LaneTables use(self, Py_ssize_t begin, Py_ssize_t end)
     cdef Py_ssize_t size(self)
     cdef bint add(self, k, potentials, constraints, segments)
     cdef write_down(self, list found, list log_z)
     cdef object _found(self, Py_ssize_t lane)
     cdef bint set_up(self, Py_ssize_t alone)
+    cdef void _read(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef void answer(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef void _add_asked(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef double _list(

@@ -8,8 +8,10 @@ reads them, while they are in the cache of its core.
 
 from libc.math cimport INFINITY
 
+from ..chart.load cimport load_document
 from ..chart.span_lists cimport Listed
-from ..sweeps cimport scaled_x4
+from ..simd.lanes cimport FOUR, ONE
+from ..sweeps cimport lanes
 from .best_sets cimport first_least, next_least
 from .marginals import check_segment
 
@@ -21,7 +23,9 @@ cdef class BatchOfFour(Task):
     """Up to four documents of one automaton, and what is asked of each."""
 
     def __init__(self, automaton):
-        self.tables = TablesX4(automaton)
+        self.charts = [Chart() for _ in range(N_LANES)]
+        self.one, self.four = LaneTables(automaton, ONE), LaneTables(automaton, FOUR)
+        self.tables, self.begin = self.four, 0
         self.numbers, self.asked, self.probable = [], SpanLists(), SpanLists()
         self.best_set = BestSet()
         self.ask_for_segments()
@@ -52,7 +56,8 @@ cdef class BatchOfFour(Task):
     cdef Py_ssize_t size(self):
         """RETURNS: How many numbers there is room for."""
         return (
-            self.tables.n_numbers()
+            self.one.n_numbers()
+            + self.four.n_numbers()
             + self.asked.room
             + self.probable.room
         )
@@ -60,11 +65,14 @@ cdef class BatchOfFour(Task):
     cdef bint add(self, k, potentials, constraints, segments):
         """Load a document. RETURNS: whether it may be solved with the others."""
         cdef Py_ssize_t lane = len(self.numbers), start, end, label
-        cdef Chart chart
+        cdef Chart chart, first
         if lane == N_LANES:
             return False
-        chart = self.tables.load(lane, potentials, constraints)
-        if chart is None:
+        chart, first = self.charts[lane], self.charts[0]
+        load_document(chart, self.four.automaton, potentials, constraints, defer=True)
+        if chart.edge_weights is not first.edge_weights or (
+            chart.n_lengths != first.n_lengths
+        ):
             return False
         self.first_asked[lane] = self.asked.n
         for start, end, label in segments:
@@ -92,9 +100,11 @@ cdef class BatchOfFour(Task):
                 if not self.trusted:
                     continue
             if log_z is not None:
-                log_z[self.numbers[lane]] = scaled_x4.log_z(self.tables, lane)
+                log_z[self.numbers[lane]] = lanes.log_z(self.tables, lane - self.begin)
             found[self.numbers[lane]] = self._found(lane)
         self.tables.forget()
+        for chart in self.charts:
+            (<Chart>chart).forget()
         self.numbers = []
         self.asked.clear()
 
@@ -135,23 +145,31 @@ cdef class BatchOfFour(Task):
             for k in range(self.first_asked[begin], self.after_asked[end - 1]):
                 lowest = min(lowest, self.asked.rows[k].end)
         self.trusted = False
-        return self.tables.set_up(begin, end, lowest, lists)
+        self.use(begin, end)
+        return self.tables.set_up(self.charts[begin:end], lowest, lists)
+
+    cdef LaneTables use(self, Py_ssize_t begin, Py_ssize_t end):
+        """Returns the tables for documents begin .. end - 1."""
+        self.tables, self.begin = self.one if end == begin + 1 else self.four, begin
+        return self.tables
 
     cdef void run(self) noexcept nogil:
         """Both sweeps, then what they are for."""
         cdef Py_ssize_t a
-        self.trusted = scaled_x4.run(self.tables)
-        for a in range(N_LANES if self.trusted else 0):
-            if not self.tables.n_tokens[a]:
-                continue
-            if self.listing is not None:
-                self._add_asked(<Chart>self.tables.chart[a], a)
-                self._list(<Chart>self.tables.chart[a], a, self.listing.p, self.listing)
-                continue
-            if self.decides:
-                self._decide(<Chart>self.tables.chart[a], a)
-            if self.answers:
-                self.answer(<Chart>self.tables.chart[a], a)
+        self.trusted = lanes.run(self.tables, None)
+        for a in range(self.tables.n_lanes if self.trusted else 0):
+            if self.tables.n_tokens[a]:
+                self._read(<Chart>self.tables.chart[a], self.begin + a)
+
+    cdef void _read(self, Chart chart, Py_ssize_t lane) noexcept nogil:
+        if self.listing is not None:
+            self._add_asked(chart, lane)
+            self._list(chart, lane, self.listing.p, self.listing)
+            return
+        if self.decides:
+            self._decide(chart, lane)
+        if self.answers:
+            self.answer(chart, lane)
 
     cdef void answer(self, Chart chart, Py_ssize_t lane) noexcept nogil:
         """The probabilities asked for of a document; of a path its score, too."""
@@ -171,8 +189,8 @@ cdef class BatchOfFour(Task):
             for g in range(chart.n_groups):
                 if chart.layout.group_label[g] == row.label:
                     score = chart.segment_score(row.start, row.end, g)
-                    total += scaled_x4.probability(
-                        self.tables, lane, row.start, row.end, g, score
+                    total += lanes.probability(
+                        self.tables, lane - self.begin, row.start, row.end, g, score
                     )
             row.score = total
         if self.are_paths:
@@ -197,14 +215,14 @@ cdef class BatchOfFour(Task):
         """List what is at least that probable, as `Marginals.segments_above` does; with
         `decides` spans and probabilities, else segments and scores. Returns how many
         are expected."""
-        cdef Py_ssize_t k = self.number[lane], u, j, g
+        cdef Py_ssize_t k = self.number[lane], a = lane - self.begin, u, j, g
         cdef double open_, prob, more, score, n_expected = 0.0
         cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
         if p == 0.0:
             least = -INFINITY
         for u in range(chart.n_tokens):
             for g in range(self.decides, chart.n_groups):
-                open_ = self.tables.starts[u, g, lane]
+                open_ = self.tables.starts[u, g, a]
                 n_expected += open_
                 if open_ < some:
                     continue
@@ -216,7 +234,7 @@ cdef class BatchOfFour(Task):
                     score += chart.length_score(g, j - u)
                     if chart.cells.n_cells:
                         score += chart.cells_of(u, j, g)
-                    prob = scaled_x4.probability(self.tables, lane, u, j, g, score)
+                    prob = lanes.probability(self.tables, a, u, j, g, score)
                     if prob >= p * (1.0 - 1e-12):
                         score = prob if self.decides else chart.segment_score(u, j, g)
                         listing.add(k, u, j, g, score)

@@ -1,13 +1,13 @@
 from ..chart.layout cimport Layout
 from ..sweeps.backward cimport Backward
-from ..sweeps.nonnegative cimport Ladder
+from ..sweeps.nonnegative cimport SuffixChain
 from ..sweeps.observed.token_sweep cimport TokenSweep
 from ..sweeps.viterbi_bounds cimport ArcTable
 
 
 cdef class BestPath:
     cdef Backward backward
-    cdef Ladder ladder                  # owns `arcs_out`; None: the automaton does
+    cdef SuffixChain chain                  # owns `arcs_out`; None: the automaton does
     cdef ArcTable arc_table             # None: do without bounds
     cdef TokenSweep token_sweep         # its arrays, if there was need of them
     cdef bint by_tokens                 # whether that sweep solves the document

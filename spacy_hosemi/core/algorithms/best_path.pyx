@@ -27,7 +27,7 @@ from ..sweeps.observed.histories cimport (
 )
 from ..sweeps.observed.token_sweep cimport TokenSweep
 from ..parallel.tasks cimport Task
-from ..sweeps.nonnegative cimport ladder_of
+from ..sweeps.nonnegative cimport chain_of
 from ..potentials import check_potentials, without_entries
 
 NO_PATTERNS = np.zeros(0)
@@ -128,7 +128,7 @@ cdef BestPath _ready_for_tokens(automaton, potentials, constraints):
     if not best.by_tokens:
         give_back(best)
         return None
-    best.ladder = best.arc_table = best.backward.arcs = None
+    best.chain = best.arc_table = best.backward.arcs = None
     return best
 
 
@@ -163,7 +163,7 @@ cdef class BestPath:
     cdef set_method(self, potentials, method):
         cdef Backward backward = self.backward
         cdef Chart chart = backward.chart
-        self.ladder = self.arc_table = None
+        self.chain = self.arc_table = None
         self.by_tokens = False
         if method == "bounds" or (method == "auto" and self._may_pay()):
             self.arc_table = arc_table_of(chart)
@@ -175,10 +175,10 @@ cdef class BestPath:
                 n_rows = backward.tables.closing.shape[0]
                 backward.bounds = Bounds(n_rows, chart.n_groups)
         elif method in ("auto", "nonnegative"):
-            self.ladder = ladder_of(chart, potentials, method)
-            if self.ladder is not None:
-                backward.tables.arcs_out = self.ladder.sums
-                backward.tables.out_weight = self.ladder.weight
+            self.chain = chain_of(chart, potentials, method)
+            if self.chain is not None:
+                backward.tables.arcs_out = self.chain.sums
+                backward.tables.out_weight = self.chain.weight
 
     cdef bint _may_pay(self):
         """Whether bounds are likely to save time. Not for a short document with new
@@ -211,7 +211,7 @@ cdef class BestPath:
 
     cdef _forget(self):
         """Let go of the document."""
-        self.ladder = self.arc_table = self.backward.arcs = None
+        self.chain = self.arc_table = self.backward.arcs = None
         if self.token_sweep is not None:
             self.token_sweep.forget()
         self.backward.chart.forget()

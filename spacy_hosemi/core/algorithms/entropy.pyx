@@ -44,7 +44,7 @@ def entropy(automaton, potentials, constraints=None):
     with nogil:
         sweeps.run()
     if sweeps.is_in_range:
-        log_z = sweeps.tables.log_z
+        log_z = sweeps.log_z
         check_sum(log_z)
         if log_z == -INFINITY:
             return -INFINITY

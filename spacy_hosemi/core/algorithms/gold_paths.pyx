@@ -5,7 +5,7 @@ import numpy as np
 from ..chart.chart cimport Chart
 from ..chart.load cimport load_document
 from ..potentials import CELLS, Constraints, Potentials
-from ..simd.simd cimport N_LANES
+from ..simd.lanes cimport N_LANES
 
 # Documents with more numbers in their tables are done alone.
 LARGEST = 4_000_000

@@ -23,10 +23,10 @@ from ..chart.load cimport move_to
 from ..parallel.tasks cimport Task
 from ..potentials import CELLS
 from ..simd cimport simd as kernels
-from ..simd.simd cimport N_LANES
-from ..sweeps cimport scaled_x4
-from ..sweeps.counts_x4 cimport CountsX4, counts_x4
-from ..sweeps.tables_x4 cimport TablesX4
+from ..simd.lanes cimport FOUR, N_LANES
+from ..sweeps cimport lanes
+from ..sweeps.lane_counts cimport LaneCounts, lane_counts
+from ..sweeps.lane_tables cimport LaneTables
 from .partial_gold cimport PartialGold
 from .gold_paths cimport GoldPaths
 
@@ -40,8 +40,8 @@ cdef class Likelihoods(Task):
     cdef GoldPaths gold
     cdef Py_ssize_t which, n_tasks, begin, end
     cdef bint is_fit
-    cdef TablesX4 tables
-    cdef CountsX4 counts
+    cdef LaneTables tables
+    cdef LaneCounts counts
     cdef PartialGold partial_gold            # None: no annotation is partial
     cdef int64_t at                     # the first token of the arrays
     cdef double[:, ::1] first           # start; with inside, while documents are solved
@@ -59,8 +59,8 @@ cdef class Likelihoods(Task):
 
     def __init__(self, GoldPaths gold, which, n_tasks):
         self.gold, self.which, self.n_tasks = gold, which, n_tasks
-        self.tables = TablesX4(gold.automaton)
-        self.counts = counts_x4(self.tables)
+        self.tables = LaneTables(gold.automaton, FOUR)
+        self.counts = lane_counts(self.tables)
         self.counts.reserve_cells(gold.room.n_cells)
         if gold.longest_partial:
             self.partial_gold = PartialGold(gold)
@@ -98,7 +98,7 @@ cdef class Likelihoods(Task):
             self._reserve(self.gold)
 
     cdef _reserve(self, GoldPaths gold):
-        self.is_fit = self.tables.reserve(gold.chart, gold.longest, True)
+        self.is_fit = self.tables.reserve(gold.chart, gold.longest, False, True)
         if gold.room.n_cells:
             self.shared = gold.rows(self.first, self.inside, self.last)
             self.tables.take_shared(self.shared, gold.room)
@@ -145,13 +145,13 @@ cdef class Likelihoods(Task):
         self.counts.clear()
         if self.shared is not None:
             self.tables.place_cells()
-        if not self.counts.run(self.tables):
+        if not lanes.run(self.tables, self.counts):
             return
         self.counts.add_patterns(self.tables, self.pattern[block])
         for a in range(N_LANES):
             if self.tables.n_tokens[a]:
                 d = self.gold.order[i + a]
-                self.loss[d] = scaled_x4.log_z(self.tables, a) - score[a]
+                self.loss[d] = lanes.log_z(self.tables, a) - score[a]
                 self.is_done[d] = True
                 self._finish(block, d, a)
 
@@ -184,7 +184,7 @@ cdef class Likelihoods(Task):
             return False
         for a in range(N_LANES):
             if self.tables.n_tokens[a]:
-                score[a] = scaled_x4.log_z(self.tables, a)
+                score[a] = lanes.log_z(self.tables, a)
         return True
 
     cdef void _place(self, Py_ssize_t a, Py_ssize_t d) noexcept nogil:

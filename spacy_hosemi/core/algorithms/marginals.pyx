@@ -15,14 +15,11 @@ from ..arguments import (
     shown,
 )
 from ..chart.chart cimport Chart
-from ..chart.checks cimport check_sum
 from ..chart.columns import columns_of_groups
-from ..chart.dp_tables cimport DPTables
 from ..chart.span_lists cimport Listed, SpanLists
 from ..parallel.tasks cimport Task
 from ..potentials import Potentials, as_array, check_document, check_shape
-from ..sweeps.expectations cimport start_probabilities
-from ..sweeps.forward_backward cimport ForwardBackward, chart_for_sums, forward
+from ..sweeps.forward_backward cimport ForwardBackward, chart_for_sums, sum_of
 from .path_counts cimport add_path
 from .viterbi import check_segments
 
@@ -42,18 +39,7 @@ def log_partition(automaton, potentials, constraints=None):
     RAISES (TypeError): HS012 potentials; HS019 automaton.
     """
     check_document(automaton, potentials)
-    cdef Chart chart = chart_for_sums(automaton, potentials, constraints)
-    cdef DPTables tables = DPTables()
-    cdef bint is_in_range
-    tables.allocate(chart, in_logs=False, forward=True, backward=False)
-    with nogil:
-        is_in_range = forward(chart, tables)
-    if not is_in_range:
-        tables.allocate(chart, in_logs=True, forward=True, backward=False)
-        with nogil:
-            forward(chart, tables)
-    check_sum(tables.log_z)
-    return tables.log_z
+    return sum_of(chart_for_sums(automaton, potentials, constraints))
 
 
 def marginals(automaton, potentials, constraints=None, counts=True):
@@ -136,7 +122,7 @@ cdef class Marginals:
         """What the sweeps have found."""
         sweeps.finish()
         cdef Chart chart = sweeps.chart
-        self._sweeps, self._chart, self.log_z = sweeps, chart, sweeps.tables.log_z
+        self._sweeps, self._chart, self.log_z = sweeps, chart, sweeps.log_z
         if sweeps.expected is None:
             return
         self.gradient = sweeps.expected.gradient(chart, sweeps.tables, potentials)
@@ -242,7 +228,7 @@ cdef class Marginals:
         for k in range(sweeps.first_span, sweeps.end_span):
             row = known.rows[k]
             found.add(row.doc, row.start, row.end, row.label, row.score)
-        return float(np.asarray(sweeps.start_prob)[:, 1:].sum())
+        return float(sweeps.starts()[:, 1:].sum())
 
     @property
     def n_spans(self):
@@ -254,9 +240,8 @@ cdef class Marginals:
         cdef Chart chart = self._chart
         if self.gradient is not None:
             return self.gradient.start[:, : chart.n_labels]
-        found = np.zeros((chart.n_tokens, chart.n_groups))
-        start_probabilities(chart, self._sweeps.tables, found)
-        return columns_of_groups(chart.automaton, found.T, chart.n_labels)
+        starts = self._sweeps.starts()
+        return columns_of_groups(chart.automaton, starts.T, chart.n_labels)
 
     def scores_of(self, segments):
         """The score of each segment in a segmentation, without patterns.
@@ -310,8 +295,7 @@ cdef class MarginalsOfEach(Task):
         self.sweeps = []
         for given, limits, first in zip(potentials, constraints, first_end):
             one = ForwardBackward()
-            one.load(automaton, given, limits, counts=False)
-            one.first = first
+            one.load(automaton, given, limits, False, first)
             if spans is not None:
                 one.list_spans(spans)
             one.next, self.last = self.last, one

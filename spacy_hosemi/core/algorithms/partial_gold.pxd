@@ -1,13 +1,13 @@
 from ..chart.cells cimport Cell
 from ..chart.chart cimport Chart
-from ..sweeps.counts_x4 cimport CountsX4
-from ..sweeps.tables_x4 cimport TablesX4
+from ..sweeps.lane_counts cimport LaneCounts
+from ..sweeps.lane_tables cimport LaneTables
 from .gold_paths cimport GoldPaths
 
 
 cdef class PartialGold:
     cdef GoldPaths gold
-    cdef CountsX4 counts
+    cdef LaneCounts counts
     cdef double[:, :, ::1] token        # [4, 4 n, L] scores, then counts, by role
     cdef Cell[::1] cells                # of each document, its own and forbidden ones
     cdef double[::1] pattern            # [M] counts of all four documents
@@ -16,7 +16,7 @@ cdef class PartialGold:
     cdef set_weights(self)
     cdef void place(
         self,
-        TablesX4 tables,
+        LaneTables tables,
         Py_ssize_t a,
         Py_ssize_t d,
         const double* first,
@@ -24,8 +24,8 @@ cdef class PartialGold:
         const double* last,
         const Cell[::1] cells,
     ) noexcept nogil
-    cdef bint run(self, TablesX4 tables) noexcept nogil
-    cdef void _take_cells(self, TablesX4 tables) noexcept nogil
+    cdef bint run(self, LaneTables tables) noexcept nogil
+    cdef void _take_cells(self, LaneTables tables) noexcept nogil
     cdef void subtract(
-        self, Py_ssize_t a, Py_ssize_t n, CountsX4 counts, Cell[::1] cells
+        self, Py_ssize_t a, Py_ssize_t n, LaneCounts counts, Cell[::1] cells
     ) noexcept nogil

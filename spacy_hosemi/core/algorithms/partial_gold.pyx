@@ -9,9 +9,10 @@ from ..chart.cells cimport Cell
 from ..chart.chart cimport Chart
 from ..chart.load cimport move_to
 from ..potentials import CELLS
-from ..simd.simd cimport N_LANES
-from ..sweeps.counts_x4 cimport CountsX4, counts_x4
-from ..sweeps.tables_x4 cimport TablesX4
+from ..simd.lanes cimport FOUR, N_LANES
+from ..sweeps cimport lanes
+from ..sweeps.lane_counts cimport LaneCounts, lane_counts
+from ..sweeps.lane_tables cimport LaneTables
 from .gold_paths cimport GoldPaths
 
 
@@ -21,7 +22,7 @@ cdef class PartialGold:
     def __init__(self, GoldPaths gold):
         n_labels = gold.automaton.n_labels
         self.gold = gold
-        self.counts = counts_x4(TablesX4(gold.automaton))
+        self.counts = lane_counts(LaneTables(gold.automaton, FOUR))
         self.pattern = np.zeros(len(gold.automaton.patterns))
         self.token = np.zeros((4, N_LANES * gold.longest_partial, n_labels))
         self.cells = np.zeros(N_LANES * gold.room.n_cells, CELLS)
@@ -36,7 +37,7 @@ cdef class PartialGold:
 
     cdef void place(
         self,
-        TablesX4 tables,
+        LaneTables tables,
         Py_ssize_t a,
         Py_ssize_t d,
         const double* first,            # [n, L] scores as of `Chart`
@@ -72,19 +73,19 @@ cdef class PartialGold:
         self.counts.lane[a].end = end
         self.counts.lane[a].within = &self.token[3, at, 0]
 
-    cdef bint run(self, TablesX4 tables) noexcept nogil:
+    cdef bint run(self, LaneTables tables) noexcept nogil:
         """Both sweeps. RETURNS: whether they can be trusted."""
         self.counts.clear()
         if self.shared is not None:
             tables.place_cells()
-        if not self.counts.run(tables):
+        if not lanes.run(tables, self.counts):
             return False
         self.pattern[:] = 0.0
         self.counts.add_patterns(tables, self.pattern)
         self._take_cells(tables)
         return True
 
-    cdef void _take_cells(self, TablesX4 tables) noexcept nogil:
+    cdef void _take_cells(self, LaneTables tables) noexcept nogil:
         """Counts of cells as they were given, before others are placed."""
         cdef Py_ssize_t a, i, k
         for a in range(N_LANES):
@@ -101,7 +102,7 @@ cdef class PartialGold:
         self,
         Py_ssize_t a,
         Py_ssize_t n,
-        CountsX4 counts,                # of the same document without constraints
+        LaneCounts counts,                # of the same document without constraints
         Cell[::1] cells,                # its cells, whose scores are counts, too
     ) noexcept nogil:
         """Subtract the counts of a lane."""

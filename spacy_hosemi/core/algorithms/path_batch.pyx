@@ -15,9 +15,8 @@ from ..chart.chart cimport Chart
 from ..chart.load cimport Room, add_room, finish_loading, move_to, read_together
 from ..chart.span_lists cimport Listed
 from ..parallel.tasks cimport Task
-from ..simd.simd cimport N_LANES
-from ..sweeps cimport scaled_x4
-from ..sweeps.tables_x4 cimport TablesX4
+from ..sweeps cimport lanes
+from ..sweeps.lane_tables cimport LaneTables
 from .batch_of_four cimport BatchOfFour
 from .best_path cimport BestPath, give_back, spare_path
 
@@ -34,7 +33,7 @@ cdef class PathBatch(Task):
     cdef Chart shared
     cdef BestPath best
     cdef BatchOfFour batch
-    cdef TablesX4 tables                # its tables
+    cdef LaneTables tables                # its tables
     cdef bint is_found, has_cells
     cdef const Cell[::1] cells          # [K] of all documents
     cdef int32_t[::1] first_cell        # [D + 1]
@@ -51,7 +50,7 @@ cdef class PathBatch(Task):
         cdef Py_ssize_t n_docs = len(borders) - 1, n = borders[n_docs]
         cdef Room room
         self.is_ready = self.is_found = False
-        self.batch, self.tables = batch, None if batch is None else batch.tables
+        self.batch, self.tables = batch, None if batch is None else batch.use(0, n_docs)
         # One array: a view of an array takes longer than to solve a short document.
         self.path = np.empty((n + n_docs + 1, 3), np.int32)
         cdef int32_t[::1] rest = <int32_t[: 3 * self.path.shape[0]]>&self.path[0, 0]
@@ -99,8 +98,8 @@ cdef class PathBatch(Task):
     cdef bint _reserve(self, Room room):
         """RETURNS: Whether the weights permit it."""
         cdef Chart chart = self.best.backward.chart
-        cdef bint found = self.tables.reserve(chart, room.n_tokens, False)
-        self.tables.finds_starts = self.batch.decides
+        cdef bint found
+        found = self.tables.reserve(chart, room.n_tokens, self.batch.decides, False)
         self.tables.take_shared(self.shared, room)
         return found
 
@@ -136,22 +135,22 @@ cdef class PathBatch(Task):
         """RETURNS: whether all can be trusted."""
         cdef Py_ssize_t i = 0, a, n = self.order.shape[0]
         while i < n:
-            if self._place(i, min(i + N_LANES, n)):
+            if self._place(i, min(i + self.tables.n_lanes, n)):
                 self.batch.run()
                 if not self.batch.trusted:
                     return False
-                for a in range(min(N_LANES, n - i)):
+                for a in range(min(self.tables.n_lanes, n - i)):
                     if self.tables.n_tokens[a]:
                         if not self._read(self.order[i + a], a):
                             return False
-            i += N_LANES
+            i += self.tables.n_lanes
         return True
 
     cdef Py_ssize_t _place(self, Py_ssize_t i, Py_ssize_t end) noexcept nogil:
         """Place documents and what is asked of them; returns tokens of the longest."""
         cdef Py_ssize_t a, d, at, lowest = self.probability.shape[0]
         self.batch.asked.clear()
-        for a in range(N_LANES):
+        for a in range(self.tables.n_lanes):
             d = self.order[min(i + a, end - 1)]
             at = self.borders[d]
             if i + a >= end or self.borders[d + 1] == at:
@@ -172,7 +171,7 @@ cdef class PathBatch(Task):
             self.tables.place_cells()
         if self.batch.decides:
             lowest = 1
-        self.tables.lowest = min(lowest, self.tables.longest)
+        self.tables.lowest = max(1, min(lowest, self.tables.longest))
         return self.tables.longest
 
     cdef void _ask(self, Py_ssize_t d, Py_ssize_t lane) noexcept nogil:
@@ -208,7 +207,7 @@ cdef class PathBatch(Task):
             row += 1
         if self.batch.answers:
             score = self.batch.path_score[lane]
-            score -= scaled_x4.log_z(self.tables, lane)
+            score -= lanes.log_z(self.tables, lane)
             self.whole[d] = exp(min(score, 0.0))
         return self.n_segments[d] > 0
 

@@ -13,7 +13,7 @@ from ..arguments import is_whole
 from ..chart.layout cimport Layout
 from ..chart.span_lists cimport SpanLists
 from ..parallel.coroutines import finish
-from ..simd.simd cimport N_LANES
+from ..simd.lanes cimport N_LANES
 from .batch_of_four cimport BatchOfFour
 from .path_batch import PathBatch
 from .marginals import log_partition, marginal_steps, marginals

@@ -22,19 +22,19 @@ cdef class VaryingArcs:
     cdef ObservedArcs entries
     cdef double[::1] score          # [F] of the entries, in the domain of the weights
     cdef bint representable
-    cdef double[::1] arcs_in        # as of ArcWeights, at ..
-    cdef Py_ssize_t place_in        # .. this boundary; -1: none yet
-    cdef double[::1] arcs_out
-    cdef Py_ssize_t place_out
+    # as of ArcWeights, and the boundary at which they hold; -1: they are those
+    cdef double[::1] arc, arcs_in, arcs_out
+    cdef Py_ssize_t at_arc, at_in, at_out
 
-    cdef bint _has_entries(self, Py_ssize_t j) noexcept nogil
+    cdef bint vary_arcs(self, Py_ssize_t j) noexcept nogil
     cdef bint vary_in(self, Py_ssize_t j) noexcept nogil
     cdef bint vary_out(self, Py_ssize_t j) noexcept nogil
-    cdef void add(
-        self, Py_ssize_t j, double* weight, const int32_t[::1] place, Py_ssize_t step
-    ) noexcept nogil
-    cdef void _remove(
-        self, Py_ssize_t j, double[::1] weight, const int32_t[::1] place
+    cdef bint _vary(
+        self,
+        Py_ssize_t j,
+        Py_ssize_t* at,
+        double[::1] weight,
+        const int32_t[::1] place,
     ) noexcept nogil
 
 

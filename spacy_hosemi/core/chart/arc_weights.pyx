@@ -112,63 +112,47 @@ cdef class VaryingArcs:
                      are suffixes of its edge
     """
 
-    cdef bint _has_entries(self, Py_ssize_t j) noexcept nogil:
-        """Whether the token behind boundary j has entries: behind n there is none."""
-        cdef const int32_t[::1] first = self.entries.first
-        return j + 1 < first.shape[0] and first[j] < first[j + 1]
+    cdef bint vary_arcs(self, Py_ssize_t j) noexcept nogil:
+        """Set `arc` for boundary j. RETURNS: whether anything differs there."""
+        return self._vary(j, &self.at_arc, self.arc, self.entries.arcs.arc)
 
     cdef bint vary_in(self, Py_ssize_t j) noexcept nogil:
-        """Set `arcs_in` for boundary j. RETURNS: whether anything differs there."""
-        if not self._has_entries(j):
-            return False
-        if self.place_in != j:
-            self._remove(self.place_in, self.arcs_in, self.entries.arcs.in_place)
-            self.add(j, &self.arcs_in[0], self.entries.arcs.in_place, 1)
-            self.place_in = j
-        return True
+        """The same for `arcs_in`."""
+        return self._vary(j, &self.at_in, self.arcs_in, self.entries.arcs.in_place)
 
     cdef bint vary_out(self, Py_ssize_t j) noexcept nogil:
         """The same for `arcs_out`."""
-        if not self._has_entries(j):
-            return False
-        if self.place_out != j:
-            self._remove(self.place_out, self.arcs_out, self.entries.arcs.out_place)
-            self.add(j, &self.arcs_out[0], self.entries.arcs.out_place, 1)
-            self.place_out = j
-        return True
+        return self._vary(j, &self.at_out, self.arcs_out, self.entries.arcs.out_place)
 
-    cdef void add(
+    cdef bint _vary(
         self,
         Py_ssize_t j,
-        double* weight,             # of arcs, which lie `step` apart
-        const int32_t[::1] place,   # of those that entries change
-        Py_ssize_t step,
+        Py_ssize_t* at,             # the boundary for which weights are set
+        double[::1] weight,
+        const int32_t[::1] place,   # where it has the arcs that entries change
     ) noexcept nogil:
-        """Multiply by, or in logs add, what the entries at token j say."""
-        cdef const int32_t[::1] first = self.entries.arcs.first
+        """Multiply by, or in logs add, what the entries at token j say; behind boundary
+        n there is none."""
+        cdef const int32_t[::1] first = self.entries.arcs.first, begin
         cdef Py_ssize_t t, e, i
-        cdef bint in_logs = self.weights.in_logs
-        cdef double more
-        for t in range(self.entries.first[j], self.entries.first[j + 1]):
-            e, more = self.entries.edge[t], self.score[t]
-            for i in range(first[e], first[e + 1]):
-                if in_logs:
-                    weight[place[i] * step] += more
-                else:
-                    weight[place[i] * step] *= more
-
-    cdef void _remove(
-        self, Py_ssize_t j, double[::1] weight, const int32_t[::1] place
-    ) noexcept nogil:
-        cdef const int32_t[::1] first = self.entries.arcs.first
-        cdef const int32_t[::1] arc = self.entries.arcs.arc
-        cdef Py_ssize_t t, e, i
-        if j < 0:  # nothing was varied yet
-            return
-        for t in range(self.entries.first[j], self.entries.first[j + 1]):
+        begin = self.entries.first
+        if j + 1 >= begin.shape[0] or begin[j] == begin[j + 1]:
+            return False
+        if at[0] == j:
+            return True
+        for t in range(begin[at[0]] if at[0] >= 0 else 0, begin[at[0] + 1]):
             e = self.entries.edge[t]
             for i in range(first[e], first[e + 1]):
-                weight[place[i]] = self.weights.arc[arc[i]]
+                weight[place[i]] = self.weights.arc[self.entries.arcs.arc[i]]
+        for t in range(begin[j], begin[j + 1]):
+            e = self.entries.edge[t]
+            for i in range(first[e], first[e + 1]):
+                if self.weights.in_logs:
+                    weight[place[i]] += self.score[t]
+                else:
+                    weight[place[i]] *= self.score[t]
+        at[0] = j
+        return True
 
 
 cdef VaryingArcs varying_arcs(Chart chart, ArcWeights weights):
@@ -180,7 +164,8 @@ cdef VaryingArcs varying_arcs(Chart chart, ArcWeights weights):
         return None
     made = VaryingArcs()
     made.weights, made.entries = weights, entries
-    made.place_in = made.place_out = -1
+    made.at_arc = made.at_in = made.at_out = -1
+    made.arc = weights.arc.copy()
     made.arcs_in, made.arcs_out = weights.arcs_in.copy(), weights.arcs_out.copy()
     made.score = np.array(entries.score)
     made.representable = True

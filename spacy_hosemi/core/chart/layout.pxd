@@ -48,7 +48,7 @@ cdef class Layout:
     cdef list spare                             # BestPath
     cdef list spare_batches                     # BatchOfFour
     cdef object arc_table                       # ArcTable
-    cdef object ladder                          # Ladder
+    cdef object chain                          # SuffixChain
 
 
 cdef Layout layout_of(automaton)

@@ -73,8 +73,7 @@ cdef class Backward:
         # Where segments have one explicit end, a walk needs beta at their ends only.
         if self.keep_beta or (is_small and reach > 2):
             n_betas = n_tokens + 1
-        self.tables.allocate(self.chart, True, False, True, n_rests + n_betas)
-        self.tables.clear()
+        self.tables.allocate(self.chart, n_rests + n_betas)
         self.rests = self.tables.take_rows(n_rests)
         self.betas = self.tables.take_rows(n_betas)
         cdef double[::1] scores = np.empty(reach + 1 + 2 * n_labels)

@@ -2,7 +2,7 @@ from ..chart.layout cimport EdgeWeights, Sums
 from ..chart.chart cimport Chart
 
 
-cdef class Ladder:
+cdef class SuffixChain:
     cdef EdgeWeights edge_weights       # those for which the others were made
     cdef double[::1] weight             # of the terms of `sums`
     cdef Sums sums                      # like `arcs_out`, with fewer terms
@@ -12,4 +12,4 @@ cdef class Ladder:
     cdef bint pays                      # whether it has fewer terms
 
 
-cdef Ladder ladder_of(Chart chart, potentials, method)
+cdef SuffixChain chain_of(Chart chart, potentials, method)

@@ -38,34 +38,34 @@ from ..potentials import ROLES
 from ..automaton.sum_schedule import SumSchedule
 
 
-cdef class Ladder:
+cdef class SuffixChain:
     """For each state the edges that it owns, and the step to its longest suffix."""
 
 
-cdef Ladder ladder_of(Chart chart, potentials, method):
-    """Returns the last document's ladder if the weights are the same; None where "auto"
+cdef SuffixChain chain_of(Chart chart, potentials, method):
+    """Returns the last document's chain if the weights are the same; None where "auto"
     finds it invalid or too dear. Raises HS104 where it is not valid, for
     "nonnegative"."""
     cdef Layout layout = chart.layout
-    cdef Ladder ladder = layout.ladder
-    if ladder is None or ladder.edge_weights is not chart.edge_weights:
-        layout.ladder = ladder = _make_ladder(chart, ladder)
+    cdef SuffixChain chain = layout.chain
+    if chain is None or chain.edge_weights is not chart.edge_weights:
+        layout.chain = chain = _make_chain(chart, chain)
     if method == "nonnegative":
-        _check(chart.automaton, potentials, ladder)
-    elif not ladder.pays or ladder.negative is not None:
+        _check(chart.automaton, potentials, chain)
+    elif not chain.pays or chain.negative is not None:
         return None
-    elif next(_negative_columns(potentials, ladder.columns), None) is not None:
+    elif next(_negative_columns(potentials, chain.columns), None) is not None:
         return None
-    if ladder.weight is None:
-        # Another thread may read the present ladder without the GIL, so it is not
+    if chain.weight is None:
+        # Another thread may read the present chain without the GIL, so it is not
         # completed in place but replaced by a complete one.
-        layout.ladder = ladder = _with_weights(chart, ladder)
-    return ladder
+        layout.chain = chain = _with_weights(chart, chain)
+    return chain
 
 
-cdef Ladder _make_ladder(Chart chart, Ladder known):
+cdef SuffixChain _make_chain(Chart chart, SuffixChain known):
     """Of new weights; the schedule is the same for all."""
-    cdef Ladder made = Ladder()
+    cdef SuffixChain made = SuffixChain()
     automaton = chart.automaton
     made.weight = None
     made.edge_weights = chart.edge_weights
@@ -83,9 +83,9 @@ cdef Ladder _make_ladder(Chart chart, Ladder known):
     return made
 
 
-cdef Ladder _with_weights(Chart chart, Ladder known):
-    """The same ladder with its schedule and weights."""
-    cdef Ladder made = Ladder()
+cdef SuffixChain _with_weights(Chart chart, SuffixChain known):
+    """The same chain with its schedule and weights."""
+    cdef SuffixChain made = SuffixChain()
     made.edge_weights, made.negative = known.edge_weights, known.negative
     made.pays, made.columns = known.pays, known.columns
     made.schedule = known.schedule or _make_schedule(chart)
@@ -146,13 +146,13 @@ cdef _add_terms(Chart chart, Py_ssize_t q, list slots, list edges):
             return
 
 
-def _check(automaton, potentials, Ladder ladder):
+def _check(automaton, potentials, SuffixChain chain):
     """RAISES (ValueError): HS104 for the first negative weight or score."""
-    if ladder.negative is not None:
-        name, pattern = "pattern", automaton.patterns[ladder.negative]
-        found = ladder.edge_weights.pattern[<Py_ssize_t>ladder.negative]
+    if chain.negative is not None:
+        name, pattern = "pattern", automaton.patterns[chain.negative]
+        found = chain.edge_weights.pattern[<Py_ssize_t>chain.negative]
     else:
-        bad = next(_negative_columns(potentials, ladder.columns), None)
+        bad = next(_negative_columns(potentials, chain.columns), None)
         if bad is None:
             return
         name, column, found = bad

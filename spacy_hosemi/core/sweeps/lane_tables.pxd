@@ -1,54 +1,66 @@
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t
 
-from ..chart.arc_weights cimport ArcWeights
+from ..chart.arc_weights cimport ArcWeights, VaryingArcs
 from ..chart.cells cimport CellLists
 from ..chart.chart cimport Chart
 from ..chart.layout cimport Layout
 from ..chart.load cimport Room
-from ..simd.simd cimport N_LANES
+from ..simd.lanes cimport N_LANES
 
 
-cdef class TablesX4:
+cdef class LaneTables:
     cdef object automaton
     cdef Layout layout
+    cdef int kind                       # of the kernels, see there
+    cdef bint in_logs
+    cdef Py_ssize_t n_lanes             # 1 or 4
     cdef list charts                    # of documents, by lane
     cdef ArcWeights weights             # the same for all
-    cdef Py_ssize_t n_groups, n_states, n_rows
+    cdef VaryingArcs varying            # None: they are the same at all boundaries
+    cdef Py_ssize_t n_groups, n_states, n_lengths, n_rows
     # by lane; NULL and 0 where there is no document, or it has to wait
     cdef PyObject* chart[N_LANES]
     cdef const double* first[N_LANES]
     cdef const double* more[N_LANES]
     cdef const double* end[N_LANES]
     cdef Py_ssize_t n_tokens[N_LANES]
-    cdef double z_rest[N_LANES]         # as of DPTables
+    cdef double z_rest[N_LANES]         # log Z without the scale of the last row
     cdef Py_ssize_t longest, lowest     # boundaries: the last one, the first with beta
+    cdef bint goes_back                 # whether there is a backward sweep
     cdef bint finds_starts              # whether `starts` are found
-    cdef double share
-    cdef double[::1] room               # all that follow
+    cdef bint keeps_counts              # whether rows are kept for counts
+    cdef double share                   # of the largest of a group is negligible
+    cdef object _pool                   # owns all that follow
     # Row j + 1 is that of boundary j: before a start there is always one
     cdef double[:, :, ::1] opened       # [n + 2, P, lanes] A
-    cdef double[:, :, ::1] beta         # [n + 2, P, lanes], row j
-    cdef double[:, :, ::1] weight       # [n + 2, 4 G, lanes] here, keep, enter, at_end
+    cdef double[:, :, ::1] beta         # [n + 2, P, lanes], row j; or no rows
     cdef double[:, :, ::1] top          # [n + 2, G, lanes] bounds on A
     cdef double[:, :, ::1] starts       # [n + 2, G, lanes] how probable starts at u are
     cdef double[:, ::1] scale           # [n + 2, lanes] of alpha and R
     cdef double[:, ::1] opened_scale    # [n + 2, lanes]
+    # Rows of one block of boundaries, base .. base + n_block: row j - base
+    cdef Py_ssize_t base, n_block
+    cdef double[:, :, ::1] weight       # [n_block + D + 1, W, lanes] see lanes.h
+    cdef Py_ssize_t at_keep, at_enter, at_end  # in a row of it
+    cdef double[:, :, ::1] saved        # [blocks, P, lanes] R at the base of each block
+    cdef double[:, :, ::1] nodes        # [n_block + 1, N, lanes] alpha and suffix sums
+    cdef double[:, :, ::1] runs         # [n_block + 1, P, lanes] R
     # One row
-    cdef double[:, ::1] node            # [N + P + 2, lanes] as of DPTables
-    cdef double[:, ::1] back_node       # [N + P + 2, lanes]
+    cdef double[:, ::1] node            # [N + P + 2, lanes] alpha, suffix sums and A
+    cdef double[:, ::1] back_node       # [N + P + 2, lanes] B, beta and suffix sums
     cdef double[:, ::1] running         # [P, lanes] R
-    cdef double[:, ::1] rest            # [P, lanes] T
+    cdef double[:, :, ::1] rest         # [D, P, lanes] T, row j % D
     cdef double[:, ::1] running_top     # [G, lanes]
-    cdef double[:, ::1] length          # [G, lanes]
+    cdef double[:, ::1] group_top       # [G, lanes] bounds on what ends explicitly
+    cdef double[:, ::1] length          # [G D, lanes]
     cdef double[:, ::1] tail            # [G, lanes]
     cdef double[:, ::1] never           # [G, lanes] -inf
     # Long cells; NULL where there are none
     cdef bint has_cells                 # whether a document has cells
-    cdef double* long_weight[N_LANES]   # as of DPTables
-    cdef double* late_weight[N_LANES]
-    cdef double[::1] cell_room          # all of them
-    cdef double[:, ::1] cell_top        # [G, lanes] of one row
+    cdef double* long_weight[N_LANES]   # [number of long segments]
+    cdef double* late_weight[N_LANES]   # [number of late segments]
+    cdef double[::1] cell_room          # all of them; None: there never were any
     cdef unsigned char[::1] is_begun    # [G] whether alpha is being made anew
     # what late segments add to B, for the states of their group, and one more row
     cdef double* late_closing[N_LANES]  # [late + 1, n_most]
@@ -57,19 +69,24 @@ cdef class TablesX4:
     cdef const int32_t* placed[N_LANES]
     cdef int32_t[::1] place_room        # all of them
 
-    # What expected counts are made of, see `counts_x4`; row j is that of boundary j
-    cdef bint keeps_counts              # whether the forward sweep keeps it
-    cdef double[:, :, ::1] nodes        # [n + 1, N, lanes] alpha and suffix sums
-    cdef double[:, :, ::1] runs         # [n + 1, P, lanes] R
-
-    cdef Chart load(self, Py_ssize_t lane, potentials, constraints)
+    cdef bint set_up(
+        self,
+        list charts,
+        Py_ssize_t lowest,
+        bint finds_starts,
+        bint keeps_counts=*,
+        bint goes_back=*,
+    )
+    cdef bint reserve(
+        self,
+        Chart chart,
+        Py_ssize_t longest,
+        bint finds_starts,
+        bint keeps_counts,
+    )
+    cdef take_shared(self, Chart shared, Room room)
     cdef forget(self)
     cdef Py_ssize_t n_numbers(self)
-    cdef bint set_up(
-        self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint finds_starts
-    )
-    cdef bint reserve(self, Chart chart, Py_ssize_t longest, bint keeps_counts)
-    cdef take_shared(self, Chart shared, Room room)
     cdef void place(
         self,
         Py_ssize_t lane,
@@ -78,8 +95,10 @@ cdef class TablesX4:
         const double* end,
         Py_ssize_t n_tokens,
     ) noexcept nogil
+    cdef bint _set_weights(self, Chart chart)
     cdef void _set_lengths(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef _make_room(self)
+    cdef bint _has_room(self, Py_ssize_t n_lengths) noexcept nogil
     cdef _make_room_for_cells(self)
     cdef _reserve_cells(self, Py_ssize_t n, Py_ssize_t n_ints)
     cdef void place_cells(self) noexcept nogil

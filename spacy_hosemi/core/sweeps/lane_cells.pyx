@@ -1,9 +1,9 @@
-"""Cells of documents that stand side by side, see `scaled_x4`.
+"""Cells of documents in lanes, see `lanes`.
 
-A cell of one token is added to the score of its segment. A longer one makes all
+A cell of up to D tokens is added to the score of its segment. A longer one makes all
 segments from its start explicit up to its own length, and others enter the running sum
-behind that, as in `scaled`: each is added to the rows of its lane, in the order in
-which it would be added alone.
+behind that: each is added to the rows of its lane, in the order in which it would be
+added alone.
 
     alpha[j, q] += long A[u, q]                  R[j, q] += late A[u, q]
     B[u, q]     += long beta[j, q] + late T[j, q]
@@ -11,119 +11,118 @@ which it would be added alone.
 
 from libc.math cimport INFINITY
 
-from ..simd cimport simd as kernels
+from ..simd cimport lanes as kernels
+from ..simd cimport simd
 from ..chart.cells cimport CellLists
 from ..chart.chart cimport Chart
-from ..simd.simd cimport N_LANES
-from .tables_x4 cimport TablesX4
+from .lane_tables cimport LaneTables
 
 
 cdef void read(
-    TablesX4 tables, Py_ssize_t j, Py_ssize_t a, double* score
+    LaneTables tables, Py_ssize_t j, Py_ssize_t a, double* score
 ) noexcept nogil:
     """Add short cells to the scores of a lane; what enters later does not do so
     here."""
-    _read(tables.n_groups, (<Chart>tables.chart[a]).cells, j, score)
+    _read(tables, (<Chart>tables.chart[a]).cells, j, score)
 
 
 cdef void _read(
-    Py_ssize_t n_groups, CellLists cells, Py_ssize_t j, double* score
+    LaneTables tables, CellLists cells, Py_ssize_t j, double* score
 ) noexcept nogil:
-    cdef Py_ssize_t g, i
+    cdef Py_ssize_t g, i, u = j - tables.n_lengths - 1
     for i in range(cells.first_short[j], cells.first_short[j + 1]):
-        score[cells.short_slot[i] * N_LANES] += cells.short_score[i]
-    if j > 1 and cells.late_horizon.shape[0]:
-        for g in range(n_groups):
-            if cells.late_horizon[j - 2, g]:
-                score[(2 * n_groups + g) * N_LANES] = -INFINITY
+        score[cells.short_slot[i] * tables.n_lanes] += cells.short_score[i]
+    if u >= 0 and cells.late_horizon.shape[0]:
+        for g in range(tables.n_groups):
+            if cells.late_horizon[u, g]:
+                score[(tables.at_enter + g) * tables.n_lanes] = -INFINITY
 
 
-cdef void add_keys(TablesX4 tables, Py_ssize_t j, double* best) noexcept nogil:
-    """Exponents of what is added at j; best[a] becomes a bound on these, too, and
-    cell_top one on all segments of a group that end here."""
+cdef void add_keys(LaneTables tables, Py_ssize_t j, double* best) noexcept nogil:
+    """Exponents of what is added at j; best[a] becomes a bound on these, too."""
     cdef Py_ssize_t a
-    for a in range(N_LANES):
+    for a in range(tables.n_lanes):
         if j <= tables.n_tokens[a]:
             _keys_of(tables, (<Chart>tables.chart[a]).cells, j, a, best)
 
 
 cdef void _keys_of(
-    TablesX4 tables, CellLists cells, Py_ssize_t j, Py_ssize_t a, double* best
+    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a, double* best
 ) noexcept nogil:
     cdef Py_ssize_t g, t, u
     cdef double key, at_end
     for t in range(cells.first_long[j], cells.first_long[j + 1]):
-        g = cells.long_group[t]
-        tables.cell_top[g, a] = tables.weight[j, g, a] + tables.top[j, g, a]
-    for t in range(cells.first_long[j], cells.first_long[j + 1]):
         u, g = cells.long_start[t], cells.long_group[t]
         key = cells.long_score[t] + tables.opened_scale[u + 1, a]
         tables.long_weight[a][t] = key
+        if tables.in_logs:
+            continue
         key += tables.top[u + 1, g, a]
-        tables.cell_top[g, a] = max(tables.cell_top[g, a], key)
+        tables.group_top[g, a] = max(tables.group_top[g, a], key)
         best[a] = max(best[a], key)
     for t in range(cells.first_late[j], cells.first_late[j + 1]):
         u, g = cells.late_start[t], cells.late_group[t]
         key = cells.late_score[t] + tables.opened_scale[u + 1, a]
         tables.late_weight[a][t] = key
+        if tables.in_logs:
+            continue
         key += tables.top[u + 1, g, a]
         tables.running_top[g, a] = max(tables.running_top[g, a], key)
-        at_end = tables.weight[j, 3 * tables.n_groups + g, a]
+        at_end = tables.weight[j - tables.base, tables.at_end + g, a]
         best[a] = max(best[a], tables.running_top[g, a] + max(at_end, 0.0))
 
 
-cdef bint settle(TablesX4 tables, Py_ssize_t j) noexcept nogil:
+cdef bint settle(LaneTables tables, Py_ssize_t j) noexcept nogil:
     """From exponents to weights without negligible ones. Returns if all are in
     range."""
     cdef Py_ssize_t a
     cdef bint settled = True
-    for a in range(N_LANES):
+    for a in range(tables.n_lanes):
         if j <= tables.n_tokens[a]:
-            settled &= _settle_one(tables, (<Chart>tables.chart[a]).cells, j, a)
+            settled &= _settle_lane(tables, (<Chart>tables.chart[a]).cells, j, a)
     return settled
 
 
-cdef bint _settle_one(
-    TablesX4 tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
+cdef bint _settle_lane(
+    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
 ) noexcept nogil:
     cdef Py_ssize_t g, t, first = cells.first_long[j]
     cdef double scale = tables.scale[j + 1, a], cut
+    cdef double* weight = tables.long_weight[a]
     cdef bint settled = True
     for t in range(first, cells.first_long[j + 1]):
         g = cells.long_group[t]
-        cut = tables.cell_top[g, a] - 70.0 - tables.weights.gap
-        settled &= kernels.settle(
-            &tables.long_weight[a][t],
-            &tables.top[cells.long_start[t] + 1, g, a],
-            1,
-            cut,
-            scale,
-        )
-    kernels.exp_all(&tables.long_weight[a][first], cells.first_long[j + 1] - first)
-    first = cells.first_late[j]
+        cut = tables.group_top[g, a] - 70.0 - tables.weights.gap
+        if weight[t] + tables.top[cells.long_start[t] + 1, g, a] > cut:
+            settled &= _settle_one(&weight[t], scale)
+        else:
+            weight[t] = -INFINITY
+    simd.exp_all(&weight[first], cells.first_long[j + 1] - first)
+    first, weight = cells.first_late[j], tables.late_weight[a]
     for t in range(first, cells.first_late[j + 1]):
-        tables.late_weight[a][t] -= scale
-        settled &= tables.late_weight[a][t] == -INFINITY or (
-            tables.late_weight[a][t] >= kernels.HOSEMI_LOWEST
-            and tables.late_weight[a][t] <= kernels.HOSEMI_HIGHEST
-        )
-    kernels.exp_all(&tables.late_weight[a][first], cells.first_late[j + 1] - first)
+        settled &= _settle_one(&weight[t], scale)
+    simd.exp_all(&weight[first], cells.first_late[j + 1] - first)
     return settled
 
 
-cdef void arrive(TablesX4 tables, Py_ssize_t j) noexcept nogil:
+cdef inline bint _settle_one(double* x, double scale) noexcept nogil:
+    x[0] -= scale
+    return x[0] == -INFINITY or simd.HOSEMI_LOWEST <= x[0] <= simd.HOSEMI_HIGHEST
+
+
+cdef void arrive(LaneTables tables, Py_ssize_t j) noexcept nogil:
     """Add what cells of all lanes bring to alpha[j] and R[j]."""
     cdef Py_ssize_t a
-    for a in range(N_LANES):
+    for a in range(tables.n_lanes):
         if j <= tables.n_tokens[a]:
             _arrive(tables, (<Chart>tables.chart[a]).cells, j, a)
 
 
 cdef void _arrive(
-    TablesX4 tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
+    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
 ) noexcept nogil:
-    """R[j], and alpha[j] made anew in the groups that have cells: terms are added in
-    the order of `scaled`, explicit segments first."""
+    """R[j], and alpha[j] made anew in the groups that have cells: explicit segments are
+    added first."""
     cdef Py_ssize_t g, t, u
     for t in range(cells.first_late[j], cells.first_late[j + 1]):
         _add_late(tables, cells, j, a, t)
@@ -132,8 +131,6 @@ cdef void _arrive(
         _begin_alpha(tables, j, a, cells.long_group[t])
     for t in range(cells.first_long[j], cells.first_long[j + 1]):
         u, g = cells.long_start[t], cells.long_group[t]
-        if tables.long_weight[a][t] == 0.0:
-            continue
         _add(
             tables,
             g,
@@ -148,9 +145,9 @@ cdef void _arrive(
 
 
 cdef void _add_late(
-    TablesX4 tables, CellLists cells, Py_ssize_t j, Py_ssize_t a, Py_ssize_t t
+    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a, Py_ssize_t t
 ) noexcept nogil:
-    """R[j], as `hosemi_bound` leaves it."""
+    """R[j], as `lane_bound` leaves it."""
     cdef Py_ssize_t q, g = cells.late_group[t], u = cells.late_start[t]
     cdef double largest = 0.0, least
     _add(
@@ -160,70 +157,87 @@ cdef void _add_late(
         &tables.opened[u + 1, 0, a],
         &tables.running[0, a],
     )
+    if tables.in_logs:
+        return
     for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
         largest = max(largest, tables.running[q, a])
     least = largest * tables.share
     for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
         if tables.running[q, a] < least:
             tables.running[q, a] = 0.0
-    tables.running_top[g, a] = kernels.top_of(largest)
+    tables.running_top[g, a] = simd.top_of(largest)
 
 
 cdef void _begin_alpha(
-    TablesX4 tables, Py_ssize_t j, Py_ssize_t a, Py_ssize_t g
+    LaneTables tables, Py_ssize_t j, Py_ssize_t a, Py_ssize_t g
 ) noexcept nogil:
-    """alpha[j] of a group from segments of one token, once."""
-    cdef Py_ssize_t q
+    """alpha[j] of a group from segments of up to D tokens, once."""
+    cdef Py_ssize_t q, i, n_lengths = tables.n_lengths
     if tables.is_begun[g]:
         return
     for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
-        tables.node[q, a] = tables.weight[j, g, a] * tables.opened[j, q, a]
+        tables.node[q, a] = -INFINITY if tables.in_logs else 0.0
+    for i in range(max(n_lengths - j, 0), n_lengths):
+        _add(
+            tables,
+            g,
+            tables.weight[j - tables.base, g * n_lengths + i, a],
+            &tables.opened[j + 1 - n_lengths + i, 0, a],
+            &tables.node[0, a],
+        )
     tables.is_begun[g] = True
 
 
 cdef void _end_alpha(
-    TablesX4 tables, Py_ssize_t j, Py_ssize_t a, Py_ssize_t g
+    LaneTables tables, Py_ssize_t j, Py_ssize_t a, Py_ssize_t g
 ) noexcept nogil:
     """Add to alpha[j] of a group what R[j] brings, once."""
-    cdef double at_end = tables.weight[j, 3 * tables.n_groups + g, a]
+    cdef double at_end = tables.weight[j - tables.base, tables.at_end + g, a]
     if tables.is_begun[g]:
         _add(tables, g, at_end, &tables.running[0, a], &tables.node[0, a])
     tables.is_begun[g] = False
 
 
-cdef void leave(TablesX4 tables, Py_ssize_t j) noexcept nogil:
+cdef void leave(LaneTables tables, Py_ssize_t j) noexcept nogil:
     """Complete B[j - 1], which stands in the first nodes, by what ends behind j, and
     keep what enters at j for B of other starts."""
     cdef Py_ssize_t a
-    for a in range(N_LANES):
+    for a in range(tables.n_lanes):
         if j <= tables.n_tokens[a]:
             _keep_late(tables, (<Chart>tables.chart[a]).cells, j, a)
             _pull(tables, (<Chart>tables.chart[a]).cells, j - 1, a)
 
 
 cdef void _keep_late(
-    TablesX4 tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
+    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
 ) noexcept nogil:
     """late T[j, q], of segments that enter at j."""
-    cdef Py_ssize_t g, t, q, first
+    cdef Py_ssize_t g, t, q, first, n, row = j % tables.n_lengths
     cdef double* closing
     for t in range(cells.first_late[j], cells.first_late[j + 1]):
         g = cells.late_group[t]
         first = tables.layout.first_state[g]
+        n = tables.layout.first_state[g + 1] - first
         closing = tables.late_closing[a] + t * tables.n_most
-        for q in range(first, tables.layout.first_state[g + 1]):
-            closing[q - first] = tables.late_weight[a][t] * tables.rest[q, a]
+        for q in range(n):
+            closing[q] = -INFINITY if tables.in_logs else 0.0
+        kernels.lane_add(
+            tables.in_logs,
+            n,
+            tables.late_weight[a][t],
+            &tables.rest[row, first, a],
+            tables.n_lanes,
+            closing,
+            1,
+        )
 
 
 cdef void _pull(
-    TablesX4 tables, CellLists cells, Py_ssize_t u, Py_ssize_t a
+    LaneTables tables, CellLists cells, Py_ssize_t u, Py_ssize_t a
 ) noexcept nogil:
     """Add to B[u] what long cells from u bring, from the longest segment on."""
     cdef Py_ssize_t i, k, p, q, g, j, t, n, first
-    cdef const double* beta
-    cdef double* closing
     cdef double* more
-    cdef double weight
     for i in range(tables.first_place[a][u], tables.first_place[a][u + 1]):
         p = tables.placed[a][i]
         g, t = cells.place_group[p], cells.place_late[p]
@@ -233,25 +247,41 @@ cdef void _pull(
             t = cells.late_start.shape[0]
             more = tables.late_closing[a] + t * tables.n_most
             for q in range(n):
-                more[q] = 0.0
+                more[q] = -INFINITY if tables.in_logs else 0.0
         more = tables.late_closing[a] + t * tables.n_most
         for k in range(cells.place_first[p + 1] - 1, cells.place_first[p] - 1, -1):
-            weight = tables.long_weight[a][cells.place_long[k]]
-            if weight == 0.0:
-                continue
             j = u + cells.n_lengths + 1 + k - cells.place_first[p]
-            beta = &tables.beta[j, first, a]
-            for q in range(n):
-                more[q] += weight * beta[q * N_LANES]
-        closing = &tables.back_node[first, a]
-        for q in range(n):
-            closing[q * N_LANES] += more[q]
+            kernels.lane_add(
+                tables.in_logs,
+                n,
+                tables.long_weight[a][cells.place_long[k]],
+                &tables.beta[j, first, a],
+                tables.n_lanes,
+                more,
+                1,
+            )
+        kernels.lane_add(
+            tables.in_logs,
+            n,
+            0.0 if tables.in_logs else 1.0,
+            more,
+            1,
+            &tables.back_node[first, a],
+            tables.n_lanes,
+        )
 
 
 cdef void _add(
-    TablesX4 tables, Py_ssize_t g, double weight, const double* x, double* y
+    LaneTables tables, Py_ssize_t g, double weight, const double* x, double* y
 ) noexcept nogil:
     """y += weight * x, for the states of a group in one lane."""
-    cdef Py_ssize_t q
-    for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
-        y[q * N_LANES] += weight * x[q * N_LANES]
+    cdef Py_ssize_t first = tables.layout.first_state[g], step = tables.n_lanes
+    kernels.lane_add(
+        tables.in_logs,
+        tables.layout.first_state[g + 1] - first,
+        weight,
+        x + first * step,
+        step,
+        y + first * step,
+        step,
+    )
