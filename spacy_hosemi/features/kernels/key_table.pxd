@@ -24,11 +24,11 @@ cdef extern from *:
         for (ptrdiff_t k = 0; k < n; k++) {
             const int32_t row = hosemi_find(slots, mask, keys[k]);
             if (row < 0) continue;
-            found[n_found] = weights + row * width;
-            HOSEMI_PREFETCH(found[n_found]);
-            if (width > 16) HOSEMI_PREFETCH(found[n_found] + 16);
-            for (ptrdiff_t m = 32; m < width; m += 16) HOSEMI_PREFETCH(found[n_found] + m);
-            n_found++;
+            const float *const x = weights + row * width;
+            HOSEMI_PREFETCH(x);
+            if (width > 16) HOSEMI_PREFETCH(x + 16);
+            for (ptrdiff_t m = 32; m < width; m += 16) HOSEMI_PREFETCH(x + m);
+            found[n_found++] = x;
         }
         return n_found;
     }

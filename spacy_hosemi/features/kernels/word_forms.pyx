@@ -17,15 +17,25 @@ from libc.string cimport memcpy, strlen
 
 from ...core.simd.simd cimport hash_text
 
-cdef extern from "Python.h" nogil:
-    bint is_alnum "Py_UNICODE_ISALNUM"(Py_UCS4 c)
-    bint is_decimal "Py_UNICODE_ISDECIMAL"(Py_UCS4 c)
-    bint is_digit "Py_UNICODE_ISDIGIT"(Py_UCS4 c)
-    bint is_letter "Py_UNICODE_ISALPHA"(Py_UCS4 c)
-    bint is_lower "Py_UNICODE_ISLOWER"(Py_UCS4 c)
-    bint is_space "Py_UNICODE_ISSPACE"(Py_UCS4 c)
-    bint is_title "Py_UNICODE_ISTITLE"(Py_UCS4 c)
-    bint is_upper "Py_UNICODE_ISUPPER"(Py_UCS4 c)
+cdef extern from *:
+    """
+    /* Most characters are ASCII, and Python's functions are calls for these, too. */
+    #define HOSEMI_IS(c, first, n, PYTHON) ((c) < 128 ? (c) - (first) < (n) : PYTHON(c))
+    #define HOSEMI_IS_DECIMAL(c) HOSEMI_IS(c, 48u, 10u, Py_UNICODE_ISDECIMAL)
+    #define HOSEMI_IS_DIGIT(c) HOSEMI_IS(c, 48u, 10u, Py_UNICODE_ISDIGIT)
+    #define HOSEMI_IS_LOWER(c) HOSEMI_IS(c, 97u, 26u, Py_UNICODE_ISLOWER)
+    #define HOSEMI_IS_UPPER(c) HOSEMI_IS(c, 65u, 26u, Py_UNICODE_ISUPPER)
+    #define HOSEMI_IS_LETTER(c) \
+        ((c) < 128 ? ((c) | 32u) - 97u < 26u : Py_UNICODE_ISALPHA(c))
+    """
+    bint is_alnum "Py_UNICODE_ISALNUM"(Py_UCS4 c) nogil
+    bint is_decimal "HOSEMI_IS_DECIMAL"(Py_UCS4 c) nogil
+    bint is_digit "HOSEMI_IS_DIGIT"(Py_UCS4 c) nogil
+    bint is_letter "HOSEMI_IS_LETTER"(Py_UCS4 c) nogil
+    bint is_lower "HOSEMI_IS_LOWER"(Py_UCS4 c) nogil
+    bint is_space "Py_UNICODE_ISSPACE"(Py_UCS4 c) nogil
+    bint is_title "Py_UNICODE_ISTITLE"(Py_UCS4 c) nogil
+    bint is_upper "HOSEMI_IS_UPPER"(Py_UCS4 c) nogil
 
 # BIAS        "1".
 # LENGTH      The number of characters.
