@@ -22,11 +22,10 @@ if os.environ.get("HOSEMI_SANITIZE") == "1":
     OPTIONS += ["-g", "-fsanitize=address,undefined"]
 # The loader chooses the version of a kernel. So there is only the base version:
 BASE = "-Dtarget_clones(...)=unused"
-RESULTS = {"lane_settle": c_int, "lane_product": c_double}
-RESULTS |= {"log_bound": c_double, "count_bad": c_ssize_t}
+RESULTS = {"lane_settle": c_int, "log_bound": c_double, "count_bad": c_ssize_t}
 NAMES = [*RESULTS, "exp", "push_max", "rest_max", "max", "leap_max", "relax_max"]
 NAMES += [f"lane_{x}" for x in ("sum", "scores", "keys", "bound", "arrive", "leave")]
-NAMES += [f"lane_{x}" for x in ("leave_counting", "count_arcs", "pair", "add")]
+NAMES += [f"lane_{x}" for x in ("leave_counting", "count_arcs", "pair")]
 SOURCE = """
 #include <fenv.h>
 #include "lanes.h"
@@ -454,14 +453,3 @@ def test_lane_products(call, kind):
                 expected = count + lanes.linear(joint)
                 call("lane_count_arcs", kind, nodes, to, 9, x, y, w, count)
                 close(count, expected)
-        x, y = lanes.some(rng, n_states), lanes.some(rng, n_states)
-        logs = int(kind == LOGS)
-        joint = lanes.linear(lanes.times(lanes.times(x, y), -0.5))[:, 0].sum()
-        args = n_states, -0.5, x, y, lanes.n
-        assert call("lane_product", logs, *args) == pytest.approx(joint, rel=1e-12)
-        if not logs:
-            expected = y[:, 0] + 2.5 * x[:, 0]
-        else:
-            expected = np.logaddexp(y[:, 0], 2.5 + x[:, 0])
-        call("lane_add", logs, n_states, 2.5, x, lanes.n, y, lanes.n)
-        close(y[:, 0], expected)

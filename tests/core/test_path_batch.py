@@ -134,7 +134,7 @@ def test_decisions_are_those_of_each_alone():
 
 
 def test_the_longest_segments_may_be_explicit():
-    """Where D is above 1, without probabilities."""
+    """Where D is above 1."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         made, _ = problems(seed, rng.integers(1, 6, 8).tolist())
@@ -142,13 +142,19 @@ def test_the_longest_segments_may_be_explicit():
         made = with_cells([x._replace(length=length) for x in made], rng)
         automaton, many = joined(made)
         found = finish(best_path_steps(automaton, many, has_probabilities=False))
-        expected = [oracles.best(oracles.scored(problem)) for problem in made]
+        scored = [oracles.scored(problem) for problem in made]
+        expected = [oracles.best(scores) for scores in scored]
         if any(score == -INF for _, score in expected):
             assert found is None
             continue
         paths = [oracles.spans(path) for path, _ in expected]
         assert [*map(tuple, found[1].tolist())] == [x for path in paths for x in path]
-        assert finish(best_path_steps(automaton, many)) is None
+        found = by_document(finish(best_path_steps(automaton, many)))
+        for scores, (path, _), (spans, probs, whole) in zip(scored, expected, found):
+            of_path = oracles.probabilities(scores)
+            assert whole == pytest.approx(of_path[path], rel=1e-9)
+            totals = [sum(p for x, p in of_path.items() if y in x) for y in spans]
+            assert probs == pytest.approx(totals, rel=1e-9)
 
 
 def test_cells_that_are_not_sound_are_left_to_others():

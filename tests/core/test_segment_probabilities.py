@@ -30,8 +30,8 @@ OBSERVED = ((0, 1), ("^", 1), (2, 0, 1))
 
 
 def problem_of_lanes(rng, n_tokens, kinds, observed=()):
-    """Segments of one explicit token; with cells, and something forbidden, in half of
-    the documents."""
+    """With cells, and something forbidden, in half of the documents; half of them have
+    segments of one explicit token."""
     problem = random_problem(
         rng,
         kinds=kinds,
@@ -40,7 +40,7 @@ def problem_of_lanes(rng, n_tokens, kinds, observed=()):
         patterns=PATTERNS,
         observed=observed,
     )
-    given = {"length": problem.length[:, :1]}
+    given = {"length": problem.length[:, : None if rng.random() < 0.5 else 1]}
     if rng.random() < 0.5:
         given |= {"cells": [], "forbidden": ()}
     return problem._replace(**given)
@@ -101,8 +101,8 @@ def test_documents_are_as_alone_and_as_marginals(kinds, observed):
 
 
 def test_documents_that_stand_alone():
-    """With longer explicit segments, other weights of patterns, or without anything to
-    tell; those with cells and forbidden segments stand beside others."""
+    """With another D, other weights of patterns, or without anything to tell; those
+    with cells and forbidden segments stand beside others."""
     automaton, potentials, segments, limits = documents(3, [6] * 9)
     potentials[1].cells = make_cells([(0, 2, 1, 1.5)])
     potentials[2].length = np.ones((3, 2))
@@ -119,6 +119,7 @@ def test_documents_that_stand_alone():
 def test_cells_need_nothing_else():
     """A few documents with cells are one task."""
     automaton, potentials, segments, limits = documents(3, [6] * 4)
+    potentials = [replace(x, length=potentials[0].length) for x in potentials]
     potentials[1].cells = make_cells([(0, 2, 1, 1.5), (0, 1, 1, 0.5), (2, 6, 2, -INF)])
     limits[3] = core.Constraints(forbidden=[(1, 3, 2)])
     steps = probability_steps(automaton, potentials, [[(0, 2, 1)]] * 4, limits)

@@ -1,8 +1,7 @@
 """Probabilities of segments of many documents, four documents at a time.
 
 If a number leaves the range of float64, each document is done again alone, and where
-that fails, by `marginals`; so are all others: those with longer explicit segments, and
-very long ones.
+that fails, by `marginals`; so are very long ones.
 """
 
 from functools import partial
@@ -112,7 +111,7 @@ def best_path_steps(automaton, potentials, *, bint has_probabilities=True):
     `PathBatch.found`, the same bits as `viterbi` and `path_steps`; None if at least one
     has to be done alone. Yields tasks."""
     cdef BatchOfFour batch = None
-    if not _are_small(automaton, potentials, has_probabilities):
+    if not _are_small(automaton, potentials):
         return None
     if has_probabilities:
         batch = _batch(automaton)
@@ -125,7 +124,7 @@ def best_decision_steps(
 ):
     """Returns the same for the highest expected F1: the bits of `mbr`, `path_steps`."""
     cdef BatchOfFour batch
-    if not _are_small(automaton, potentials, True):
+    if not _are_small(automaton, potentials):
         return None
     batch = _batch(automaton)
     batch.ask_for_decisions(expected_f1, has_probabilities)
@@ -142,15 +141,13 @@ def _found_together(automaton, potentials, BatchOfFour batch):
     return found
 
 
-cdef bint _are_small(automaton, potentials, bint stand_side_by_side):
-    """Whether tables for all documents are small, and permit that."""
+cdef bint _are_small(automaton, potentials):
+    """Whether tables for all documents are small."""
     cdef list borders = potentials.borders
     cdef Py_ssize_t d, longest = 0
     for d in range(len(borders) - 1):
         longest = max(longest, <Py_ssize_t>borders[d + 1] - <Py_ssize_t>borders[d])
-    if stand_side_by_side and potentials.length.shape[1] != 1:
-        return False
-    return longest * _n_of_row(automaton) <= LARGE
+    return longest * _n_of_row(automaton, potentials) <= LARGE
 
 
 def decision_steps(automaton, potentials, constraints, expected_f1):
@@ -203,23 +200,24 @@ def _side_by_side(
 cdef list _sizes(automaton, potentials, asked):
     """RETURNS (List[Tuple[int, int]]): Of each document that is asked for the tokens,
     if it may stand beside others, else 0; and its number."""
-    cdef Py_ssize_t n, largest = LARGE // _n_of_row(automaton)
-    cdef list found = []
+    cdef Py_ssize_t n
+    cdef list sizes = []
     for k in asked:
         one = potentials[k]
         n = _n_tokens(one)
-        is_short = getattr(one.length, "shape", ())[1:] == (1,) and n <= largest
-        found.append((n if is_short else 0, k))
-    return found
+        sizes.append((n if n * _n_of_row(automaton, one) <= LARGE else 0, k))
+    return sizes
 
 
 cdef Py_ssize_t _n_tokens(potentials):
     return getattr(potentials.inside, "shape", (0,))[0]
 
 
-cdef Py_ssize_t _n_of_row(automaton):
+cdef Py_ssize_t _n_of_row(automaton, potentials):
     """Numbers for each boundary."""
-    return N_LANES * (4 * automaton.n_states + 5 * automaton.n_groups + 2)
+    shape = getattr(potentials.length, "shape", ())
+    cdef Py_ssize_t n_lengths = shape[1] if len(shape) == 2 else 1
+    return N_LANES * (4 * automaton.n_states + (4 + n_lengths) * automaton.n_groups + 2)
 
 
 cdef BatchOfFour _batch(automaton):
