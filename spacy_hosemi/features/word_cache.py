@@ -57,16 +57,16 @@ class WordCache:
         numbers, n_unknown = rows.numbering.find(orths)
         if n_unknown or rows.table is None:
             with self._lock:
-                rows = self._add(vocab, orths, n_unknown)
+                rows = self._add(vocab, orths)
             numbers, _ = rows.numbering.find(orths)
         # Read the table after the numbers: another thread may just have added words.
         assert rows.table is not None
         return numbers, rows.table
 
-    def _add(self, vocab: Vocab, orths: Keys, n_unknown: int) -> _WordRows:
-        """Makes rows of all these words, of which at most so many are new."""
+    def _add(self, vocab: Vocab, orths: Keys) -> _WordRows:
+        """Makes rows of all these words."""
         young, most = self._young, self._most
-        words = young.numbering.unknown(orths, n_unknown)
+        words = young.numbering.unknown(orths)
         n_free = most - len(young.numbering)
         if len(words) <= n_free:
             self._write(self._old, vocab, words, young.free(len(words), most))

@@ -33,6 +33,8 @@ def test_numbering_is_a_dictionary(parts, asked):
         numbering.add(uint64s(keys))
         for key in keys:
             number_of.setdefault(key, len(number_of))
+        new = [key for key in dict.fromkeys(asked) if key not in number_of]
+        assert numbering.unknown(uint64s(asked)).tolist() == new
         numbers, n_unknown = numbering.find(uint64s(asked))
         assert numbers.tolist() == [number_of.get(key, -1) for key in asked]
         assert n_unknown == sum(key not in number_of for key in asked)

@@ -5,6 +5,8 @@ import numpy as np
 
 from cython cimport view
 from libc.stdint cimport int32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 
 def unwritten(Py_ssize_t n_bytes):
@@ -70,15 +72,28 @@ cdef class Numbering:
             n_unknown += numbers_[k] < 0
         return numbers, n_unknown
 
-    def unknown(self, const uint64_t[::1] keys, Py_ssize_t most):
-        """Returns the keys without a number, at most so many, each once, in order."""
-        cdef Py_ssize_t k
-        cdef Numbering unknown = Numbering()
-        unknown._resize(1 << int(most).bit_length())
+    def unknown(self, const uint64_t[::1] keys):
+        """Returns the keys that have no number, each once, in order."""
+        cdef Py_ssize_t k, n = 0
+        cdef uint64_t slot, mask = (2 << int(keys.shape[0]).bit_length()) - 1
+        # Without a Numbering, whose arrays take longer than a few words.
+        cdef int32_t* slots = <int32_t*>malloc((mask + 1) * sizeof(int32_t))
+        unknown = np.empty(keys.shape[0], np.uint64)
+        cdef uint64_t[::1] unknown_ = unknown
+        if not slots:
+            raise MemoryError
+        memset(slots, -1, (mask + 1) * sizeof(int32_t))
         for k in range(keys.shape[0]):
-            if self._find(keys[k]) < 0:
-                unknown._add(keys[k])
-        return np.array(unknown._keys[:unknown._n])
+            if self._find(keys[k]) >= 0:
+                continue
+            slot = keys[k] & mask
+            while slots[slot] >= 0 and unknown_[slots[slot]] != keys[k]:
+                slot = (slot + 1) & mask
+            if slots[slot] < 0:
+                slots[slot], unknown_[n] = <int32_t>n, keys[k]
+                n += 1
+        free(slots)
+        return unknown[:n]
 
     cdef _resize(self, Py_ssize_t size):
         """Makes room for `size` keys, a power of 2."""
