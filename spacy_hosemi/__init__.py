@@ -13,7 +13,7 @@ __all__ = [
     "from_word2features",
     "use_field_tokenizer",
 ]
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 if TYPE_CHECKING:
     from .arrow import extract as extract
