@@ -35,11 +35,11 @@ def folder(request):
 
 @pytest.fixture(scope="module")
 def nlp(folder):
-    has_vectors = (folder / "model" / "vocab").exists()
-    return spacy.load(folder / "model", exclude=left_out(has_vectors))
+    model = folder / "model"
+    return spacy.load(model, exclude=excluded((model / "vocab").exists()))
 
 
-def left_out(has_vectors: bool) -> list[str]:
+def excluded(has_vectors: bool) -> list[str]:
     """What is spaCy's, large, and of no matter to given words."""
     return ["tokenizer"] if has_vectors else ["tokenizer", "vocab"]
 
