@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..arrays import Counts, Floats, Ints
 from ..core.potentials import ROLES
 from ..features import TRANSITION_ROLES, Listed, Segments
 from ..features.instances import doc_of
@@ -27,53 +28,35 @@ FIRST, EACH = TRANSITION_ROLES
 # What the entries of each role add to.
 ADDS_TO = {FIRST: ROLES.index("start"), EACH: ROLES.index("inside")}
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-
 
 class RoleRows(NamedTuple):
-    """Known features of tokens in one role.
+    """Holds the known features of n tokens in one role."""
 
-    first (int32 [n + 1]), row (int32 [K]): Those of token i are
-        row[first[i]:first[i + 1]].
-    strength (Optional[float64 [K]]): The value of each; None: all 1.0, as features of
-        templates have.
-    """
-
-    first: Ints
-    row: Ints
-    strength: Floats | None = None
+    first: Ints  # [n + 1]: those of token i are row[first[i]:first[i + 1]]
+    row: Ints  # [K]
+    strength: Floats | None = None  # [K]; None: all 1.0, as those of templates
 
 
 @dataclass(frozen=True)
 class SegmentRows:
-    """Known features of whole segments of D documents.
+    """Holds the K known features of whole segments of D documents."""
 
-    first (int64 [D + 1]): Those of document d are first[d] to first[d + 1] - 1.
-    start, end, row (int32 [K]), strength (float64 [K]): The segment, in tokens of its
-        document, the row and the value of each.
-    """
-
-    first: NDArray[np.int64]
-    start: Ints
+    first: Counts  # [D + 1]: those of document d are first[d] to first[d + 1] - 1
+    start: Ints  # in tokens of its document
     end: Ints
     row: Ints
-    strength: Floats
+    strength: Floats  # the values
 
 
 @dataclass(frozen=True)
 class PlaceRows:
-    """Known features of D documents that speak for label patterns, token by token.
+    """Holds the K known features of D documents that speak for label patterns, token
+    by token."""
 
-    first (int64 [D + 1]): As of `SegmentRows`.
-    position, row (int32 [K]), role (uint8 [K]): The token in its document and the row
-        of each, and the role of its entries.
-    """
-
-    first: NDArray[np.int64]
-    position: Ints
+    first: Counts  # [D + 1], as of `SegmentRows`
+    position: Ints  # the token in its document
     row: Ints
-    role: NDArray[np.uint8]
+    role: NDArray[np.uint8]  # of its entries
 
 
 AnyRows = TypeVar("AnyRows", SegmentRows, PlaceRows)

@@ -17,18 +17,12 @@ from .weights.state import Cached, WeightState
 
 @dataclass(frozen=True, eq=False)
 class ModelState(Cached):
-    """Labels and weights of one component. Training never changes it, but replaces it.
-
-    schema (LabelSchema): Labels, label patterns and rules, with their automaton.
-    weights (WeightState): Of the labels that segments have.
-    encoder (Optional[Tuple[Model, Model]]): The tok2vec and the layer behind it.
-    levels (Optional[LevelState]): Of the names below the top of a label tree.
-    """
+    """Labels and weights of one component. Training never changes it, but replaces it."""
 
     schema: LabelSchema
-    weights: WeightState
+    weights: WeightState  # of the labels that segments have
     encoder: Encoder | None = None
-    levels: Any = None
+    levels: Any = None  # the LevelState, of the names below the top of a label tree
 
 
 class StateSource(Protocol):
@@ -54,18 +48,15 @@ class Published:
     where that was never asked for, wait until it ends. So every reader gets a state
     that was the present one at some time during the call, and as long as nobody reads
     while training goes on, no state is made: nothing is copied.
-
-    made (Tuple): The decoder that the component has made last, behind its settings and
-        its name then. Neither is copied with the component.
-    making (RLock): Held while that is made.
-    owner (Optional[int]): The thread of the change that goes on.
     """
 
     def __init__(self, source: StateSource) -> None:
         self._source = source
+        # The decoder that the component has made last, behind its settings and its name
+        # then, and what is held while it is made; not copied with the component.
         self.made: tuple[Any, Any, Any] = None, None, None
         self.making = RLock()
-        self.owner: int | None = None
+        self.owner: int | None = None  # the thread of the change that goes on
         self._state: ModelState | None = None
         self._changing = RLock()
         self._news = Condition(RLock())

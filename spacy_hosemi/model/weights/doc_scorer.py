@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ...arrays import Floats, Ints, Keys
 from ...core import Potentials
 from ...core.parallel.coroutines import Steps
 from ...core.potentials import ManyPotentials
@@ -37,16 +38,13 @@ from ..tok2vec import ROLES
 from .packing import to_single
 from .pairs import WeightPairs
 from .potentials import add_scores, dense_rows, pair_arrays, score_rows, split, zeros
-from .state import Ints, WeightState
+from .state import WeightState
 
 # Whether predictions sum the weights of a word once; tests compare with and without.
 CACHES_WORDS = True
 
 # The most memory that the scores of words take.
 CACHE_BYTES = 64_000_000
-
-Floats = NDArray[np.float64]
-Keys = NDArray[np.uint64]
 
 _NONE = np.zeros(0, np.int32)
 

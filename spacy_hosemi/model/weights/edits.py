@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Bools, Counts, Floats, Ints
 from ...features import Extractor
 from .packing import Names
-from .pairs import Counts, Selection, WeightPairs, pairs_of
+from .pairs import Selection, WeightPairs, pairs_of
 from .penalty_groups import TRANSITIONS
-from .state import Floats, Ints, WeightState, n_whole_rows, with_rows
+from .state import WeightState, n_whole_rows, with_rows
 
 
 def allocate(
@@ -73,7 +73,7 @@ def with_labels(
 
 
 def add_labels(
-    state: WeightState, is_forbidden: NDArray[np.bool_], length: Floats, tail: Floats
+    state: WeightState, is_forbidden: Bools, length: Floats, tail: Floats
 ) -> WeightState:
     """Returns weights for more labels, which come last: as low as the lowest of the
     others. The lengths [L, D] and tails [L] are of all labels, `is_forbidden` of the
@@ -101,7 +101,7 @@ def add_labels(
     )
 
 
-def keep(state: WeightState, is_kept: NDArray[np.bool_]) -> WeightState:
+def keep(state: WeightState, is_kept: Bools) -> WeightState:
     """Returns a state without the other weights of `matrix`, and without features that
     have none left. Rows with weights in all columns keep them, some of them 0: that is
     faster than a part of the columns, and these weights may be trained again."""

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Counts, Floats, Keys, Places
 from ...core import Potentials
 from ..active_features import Rows
 from ..kernels.sparse_steps import adagrad_rows, average_rows
 from .packing import Names
-from .pairs import Counts
 from .penalty_groups import penalty_groups_of
 from .potentials import add_gradients
-from .state import Floats, Keys, WeightState, n_whole_rows
+from .state import WeightState, n_whole_rows
 from .vector import by_slot, dense, dense_values, is_learnt, row_values, with_dense
 
 # As Thinc's update_averages: decay after t updates is (1 + t) / (10 + t), at most this.
@@ -30,12 +30,10 @@ _OF_ROWS = ("weights", "gradient", "_squares", "_averages", "_last")
 
 
 class SparseAdagrad:
-    """AdaGrad on the rows of a matrix, with exponential averages updated lazily.
-
-    weights (float64 [R, L]): Changed in place, unless they are read-only, because a
-        prediction has seen them: then a copy.
-    squares (float64 [R, L]): What the sums of squared gradients begin with.
-    """
+    """Makes AdaGrad steps on the rows of a matrix [R, L], with exponential averages
+    updated lazily. Weights change in place, unless they are read-only, because a
+    prediction has seen them: then a copy; sums of squared gradients begin with
+    `squares` [R, L]."""
 
     def __init__(self, weights: Floats, squares: Floats) -> None:
         self.gradient = np.zeros_like(weights)
@@ -90,7 +88,7 @@ class SparseAdagrad:
             setattr(self, name, room[: n_old + n_rows])
         return self.weights
 
-    def insert(self, at: NDArray[np.intp]) -> None:
+    def insert(self, at: Places) -> None:
         """Inserts rows of zeros, as `grow` does, before these of the present ones."""
         for name in _OF_ROWS:
             setattr(self, name, np.insert(getattr(self, name), at, 0.0, axis=0))
@@ -162,12 +160,8 @@ class OnlineSteps:
     def add_features(
         self, state: WeightState, keys: Keys, names: list[str], counts: Counts
     ) -> WeightState:
-        """Returns the state with weights of 0 for more features, which come last.
-
-        keys (uint64 [K]): Not known yet; none is a transition.
-        names (List[str]): "role:TEMPLATE=value" of each.
-        counts (int64 [K]): Documents in which each occurs.
-        """
+        """Returns the state with weights of 0 for K more features, which come last and
+        are no transitions; each occurs in so many documents."""
         n_labels, n_new, pairs = len(state.tail), len(names), state.pairs
         group = np.concatenate([state.group, penalty_groups_of(names)])
         if pairs is not None:

@@ -37,9 +37,6 @@ def to_single(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values.astype(np.float32).astype(np.float64)
 
 
-# arrays
-
-
 def pack_floats(values: NDArray[Any]) -> dict[str, Any]:
     """Returns an array, of any shape, as it is stored; -inf stays -inf."""
     single = values.astype("<f4").ravel()
@@ -118,9 +115,6 @@ def pack_counts(counts: NDArray[Any]) -> NDArray[Any]:
     return counts.astype(np.min_scalar_type(counts.max(initial=0)))
 
 
-# names
-
-
 def pack_names(names: Sequence[str]) -> bytes:
     """Returns names as they are stored; no name may have a line end."""
     return zlib.compress("\n".join(names).encode("utf8", "surrogatepass"))
@@ -133,12 +127,9 @@ def unpack_names(packed: bytes) -> list[str]:
 
 
 class Names(Sequence[str]):
-    """The names of R features. Nobody reads them to predict, so they stay as they were
-    saved until somebody does. Any number of threads may read what nobody extends.
-
-    names (Union[List[str], bytes]): A list, which is not copied, or packed.
-    size (Optional[int]): R, which packed names must have.
-    """
+    """The names of R features: a list, which is not copied, or packed ones, whose
+    `size` must be R. Nobody reads them to predict, so they stay as they were saved
+    until somebody does. Any number of threads may read what nobody extends."""
 
     def __init__(self, names: list[str] | bytes, size: int | None = None) -> None:
         self._names = names
@@ -187,9 +178,6 @@ class Names(Sequence[str]):
                 raise truncated(f"{len(names)} names of {self._size} features")
             self._names = names
         return names
-
-
-# checks
 
 
 def check_finite(name: str, values: NDArray[Any], *, may_forbid: bool = False) -> None:

@@ -8,24 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_PAIRS = 30_000_000
+from ...arrays import Bools, Counts, Floats, Ints, Keys, Places
 
-Ints = NDArray[np.int32]
-Places = NDArray[np.intp]
-Keys = NDArray[np.uint64]
-Counts = NDArray[np.int64]
+MAX_PAIRS = 30_000_000
 
 
 @dataclass(frozen=True)
 class WeightPairs:
-    """Columns in which rows have weights, row by row.
+    """Holds the columns in which rows have weights, row by row."""
 
-    first (int32 [R + 1]): Row r has columns[first[r]:first[r + 1]].
-    columns (int32 [N]): Ascending within a row.
-    """
-
-    first: Ints
-    columns: Ints
+    first: Ints  # [R + 1]: row r has columns[first[r]:first[r + 1]]
+    columns: Ints  # [N], ascending within a row
 
     @property
     def sizes(self) -> Ints:
@@ -46,12 +39,8 @@ class WeightPairs:
         return self.first[rows + 1] - self.first[rows]
 
     def with_columns(
-        self,
-        weights: NDArray[np.float64],
-        at: int,
-        n_new: int,
-        is_wanted: NDArray[np.bool_],
-    ) -> tuple[WeightPairs, NDArray[np.float64]]:
+        self, weights: Floats, at: int, n_new: int, is_wanted: Bools
+    ) -> tuple[WeightPairs, Floats]:
         """Returns the pairs, and weights [N], with more columns before column `at` in
         the rows that want them [R]; their weights are the least of the row, or 0."""
         row = np.repeat(np.arange(len(self.sizes)), self.sizes)
@@ -90,7 +79,7 @@ class WeightPairs:
         row, column = np.divmod(np.insert(old, at, new), n_columns)
         return pairs_of(row, column, len(other.sizes)), at
 
-    def _keys(self, n_columns: int) -> NDArray[np.int64]:
+    def _keys(self, n_columns: int) -> Counts:
         row = np.repeat(np.arange(len(self.sizes), dtype=np.int64), self.sizes)
         return row * n_columns + self.columns
 
@@ -129,20 +118,11 @@ def pairs_of(row: NDArray[Any], column: NDArray[Any], n_rows: int) -> WeightPair
 
 @dataclass(frozen=True)
 class Selection:
-    """What gets weights.
+    """Names what gets weights."""
 
-    keys (uint64 [R]): Distinct feature keys, those of transitions last, sorted: the
-        same documents give the same.
-    names (List[str]): "role:TEMPLATE=value" of each.
-    counts (int64 [R]): Training documents in which each occurs.
-    n_docs (int): Training documents.
-    pairs (Optional[WeightPairs]): None: each row has a weight in every column.
-    is_limited (bool): Whether frequent features were left out, as there were too many.
-    """
-
-    keys: Keys
-    names: list[str]
-    counts: Counts
-    n_docs: int
-    pairs: WeightPairs | None
-    is_limited: bool = False
+    keys: Keys  # [R], distinct; sorted, but those of transitions last
+    names: list[str]  # "role:TEMPLATE=value" of each
+    counts: Counts  # [R], training documents in which each occurs
+    n_docs: int  # training documents
+    pairs: WeightPairs | None  # None: each row has a weight in every column
+    is_limited: bool = False  # whether frequent ones were left out, as too many

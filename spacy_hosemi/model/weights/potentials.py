@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Counts, Floats, Ints
 from ...core import CELLS, Potentials
 from ..active_features import PlaceRows, RoleRows, Rows, SegmentRows
 from ..kernels.gather import (
@@ -24,7 +25,7 @@ from ..kernels.gather import (
     scatter_strengths,
 )
 from .packing import to_single
-from .state import Floats, Ints, WeightState
+from .state import WeightState
 
 _NO_CELLS = np.zeros(0, CELLS)
 _NO_INTS = np.zeros(0, np.int32)
@@ -67,9 +68,7 @@ def _by_document(
     return [records[i:j] for i, j in pairwise(borders)]
 
 
-def n_weights_before(
-    state: WeightState, rows: SegmentRows | PlaceRows
-) -> NDArray[np.int64]:
+def n_weights_before(state: WeightState, rows: SegmentRows | PlaceRows) -> Counts:
     """Returns how many weights the first k of K features have, int64 [K + 1]."""
     if state.pairs is None:
         return np.arange(len(rows.row) + 1) * len(state.tail)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Counts, Floats, Ints, Keys
 from ...features import Extractor
 from ...features.kernels.key_table import RowTable
 from ..tok2vec import VectorWeights
@@ -25,9 +26,6 @@ from .packing import Names
 from .pairs import WeightPairs
 from .penalty_groups import TRANSITIONS, penalty_groups_of
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
-Keys = NDArray[np.uint64]
 T = TypeVar("T")
 
 # One lock for all objects, because a lock in an object could not be pickled.
@@ -59,47 +57,29 @@ class WeightState(Cached):
 
     Training replaces a state by another one. It changes arrays in place only until a
     prediction has seen them; from then on they are read-only, see `freeze`.
-
-    extractor (Extractor): Reads features from documents.
-    table (RowTable): The row of each feature key.
-    names (Names): "role:TEMPLATE=value" of each feature.
-    group (uint8 [R]): Of each feature, an index of `PENALTY_GROUPS`.
-    counts (int64 [R]): Training documents in which each feature occurs.
-    n_docs (int): Training documents.
-    pairs (Optional[WeightPairs]): Which (row, column) pairs have a weight; None: all.
-    of_features (float64 or float32 [R, L]): Weights of features; with `pairs` [N, 1].
-        Single precision where they were saved: the file may be mapped, so that all
-        processes share it.
-    pattern (float64 [M]): Weights of label patterns; -inf: forbidden, never trained.
-    length (float64 [L, D]): Weights of lengths up to D.
-    tail (float64 [L]): Weight of each further token; fixed.
-    learn_length (bool): Whether `length` is trained.
-    n_observed (int): Columns of `pairs` beyond L, which only transitions have.
-    is_trained (bool): Whether any weight was ever trained or set.
-    grows (bool): Whether updates may add features.
-    n_whole (int): The first rows that have all L weights in order, if all other rows
-        are those of transitions; else 0. Only with `pairs`.
-    of_vectors (Optional[VectorWeights]): Those of frozen vectors, while a fit finds
-        them; no file has them.
     """
 
     extractor: Extractor
-    table: RowTable
-    names: Names
-    group: NDArray[np.uint8]
-    counts: NDArray[np.int64]
-    n_docs: int
-    pairs: WeightPairs | None
+    table: RowTable  # the row of each feature key
+    names: Names  # "role:TEMPLATE=value" of each feature
+    group: NDArray[np.uint8]  # [R], an index of `PENALTY_GROUPS`
+    counts: Counts  # [R], training documents in which each feature occurs
+    n_docs: int  # training documents
+    pairs: WeightPairs | None  # which (row, column) pairs have a weight; None: all
+    # [R, L], with `pairs` [N, 1]. Single precision where they were saved: the file may
+    # be mapped, so that all processes share it.
     of_features: Floats | NDArray[np.float32]
-    pattern: Floats
-    length: Floats
-    tail: Floats
-    learn_length: bool = False
-    n_observed: int = 0
-    is_trained: bool = False
-    grows: bool = True
+    pattern: Floats  # [M]; -inf: forbidden, never trained
+    length: Floats  # [L, D], of lengths up to D
+    tail: Floats  # [L], of each further token; fixed
+    learn_length: bool = False  # whether `length` is trained
+    n_observed: int = 0  # columns of `pairs` beyond L, which only transitions have
+    is_trained: bool = False  # whether any weight was ever trained or set
+    grows: bool = True  # whether updates may add features
+    # The first rows that have all L weights in order, if all other rows are those of
+    # transitions; else 0. Only with `pairs`.
     n_whole: int = 0
-    of_vectors: VectorWeights | None = None
+    of_vectors: VectorWeights | None = None  # while a fit finds them; in no file
 
     @property
     def matrix(self) -> Floats:
@@ -113,7 +93,7 @@ class WeightState(Cached):
         order."""
         return rows if self.pairs is None else self.pairs.slots(rows)
 
-    def slots(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.int64]]:
+    def slots(self, rows: Ints) -> tuple[Ints, Ints, Counts]:
         """Returns for each weight of some rows the index of the row in `rows`, its
         column, and its place in `matrix.ravel()`."""
         index = np.arange(len(rows), dtype=np.int32)

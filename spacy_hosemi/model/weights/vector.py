@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Bools, Floats
 from ...core import PatternAutomaton
 from ...errors import Errors
 from ..tok2vec import UNIT
 from .packing import to_single
 from .penalty_groups import PENALTY_GROUPS
-from .state import Floats, WeightState
+from .state import WeightState
 
 
-def is_learnt(state: WeightState) -> NDArray[np.bool_]:
+def is_learnt(state: WeightState) -> Bools:
     """Returns which weights of patterns and lengths are trained [M + L * D]."""
     lengths = np.isfinite(state.length) & state.learn_length
     return np.concatenate([np.isfinite(state.pattern), lengths.ravel()])
@@ -96,11 +97,9 @@ def without_least(state: WeightState, share: float) -> WeightState:
     return replace(state, of_features=np.where(size > below, state.matrix, 0.0))
 
 
-# patterns and lengths, 0 where nothing is trained
-
-
 def dense(state: WeightState) -> Floats:
-    """Returns the weights of patterns and lengths [M + L * D]."""
+    """Returns the weights of patterns and lengths [M + L * D], 0 where none is
+    trained."""
     values = np.concatenate([state.pattern, state.length.ravel()])
     return np.where(is_learnt(state), values, 0.0)
 
@@ -120,9 +119,6 @@ def dense_values(state: WeightState, values: Mapping[str, float]) -> Floats:
     """Returns for each weight of `dense` the value of its penalty group."""
     sizes = [state.pattern.size, state.length.size]
     return np.repeat([values["pattern"], values["length"]], sizes)
-
-
-# one value for each weight
 
 
 def row_values(state: WeightState, values: Mapping[str, float]) -> Floats:
@@ -149,9 +145,7 @@ def vector_values(state: WeightState, values: Mapping[str, float]) -> Floats:
     return np.concatenate([rows, of_dense, of_vectors])
 
 
-def of_long_patterns(
-    state: WeightState, automaton: PatternAutomaton
-) -> NDArray[np.bool_]:
+def of_long_patterns(state: WeightState, automaton: PatternAutomaton) -> Bools:
     """Returns which weights [N] belong to label patterns of three or more names, or to
     features of such patterns: `core.viterbi` is faster where none of them is negative.
     The automaton has the same patterns."""
@@ -164,9 +158,6 @@ def of_long_patterns(
     of_dense = np.concatenate([automaton.pattern_length > 2, of_length])
     of_vectors = np.zeros(size_of_vectors(state), bool)
     return np.concatenate([is_long, of_dense[is_learnt(state)], of_vectors])
-
-
-# gradients
 
 
 def empty_gradient(state: WeightState) -> tuple[Floats, Floats]:

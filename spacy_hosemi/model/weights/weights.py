@@ -10,24 +10,21 @@ from typing import Any
 import numpy as np
 from thinc.api import Optimizer, Shim
 
+from ...arrays import Counts, Floats, Keys
 from ...core import Potentials
 from ...features import Extractor
 from ..active_features import Rows
 from . import edits, storage, vector
 from .online import OnlineSteps
-from .pairs import Counts
-from .state import Floats, Keys, WeightState, empty_state, freeze
+from .state import WeightState, empty_state, freeze
 
 
 class Weights(Shim):
     """The weights of a span scorer while they are trained.
 
-    extractor (Extractor): Reads features.
-    l2 (Dict[str, float]): By penalty group, for online training.
-    learn_rate_scale (float): Multiplies the optimizer's learn rate.
-
-    state (WeightState): The present weights. Steps and fits may change its arrays in
-        place, see `publish`.
+    The extractor reads features; `l2`, by penalty group, and the scale of the learn
+    rate are for online training. `state` is the present one: steps and fits may change
+    its arrays in place, see `publish`.
     """
 
     def __init__(
@@ -52,8 +49,6 @@ class Weights(Shim):
         with a copy of the arrays that it changes."""
         return freeze(self.state)
 
-    # what a fit needs
-
     def vector(self) -> Floats:
         """Returns all trained weights, see the module `vector`."""
         return vector.as_vector(self.state)
@@ -76,8 +71,6 @@ class Weights(Shim):
         share of the squares less: see `vector.without_least`."""
         state = edits.keep(self.state, self.state.matrix != 0.0)
         return storage.size_of(vector.without_least(state, share))
-
-    # online training
 
     def accumulate(self, rows: Rows, gradients: Sequence[Potentials]) -> None:
         """Adds the gradient of concatenated documents."""
@@ -112,8 +105,6 @@ class Weights(Shim):
         if self._steps is None:
             self._steps = OnlineSteps(self.state)
         return self._steps
-
-    # persistence
 
     def to_device(self, device_type: str, device_id: int) -> None:
         """Does nothing: the weights stay in main memory."""
