@@ -69,20 +69,13 @@ NO_PLACES: Columns = _NONE, _NONE, np.zeros(0, np.uint8)
 
 @dataclass(frozen=True)
 class Rows:
-    """The known features of D documents, one after the other.
+    """The known features of D documents, one after the other."""
 
-    first (int [D + 1]): The first token of each document, and the number of tokens.
-    tokens (Dict[str, RoleRows]): By role, of the tokens of all documents.
-    segments (SegmentRows): In the role "whole".
-    places (PlaceRows): In the roles of transitions.
-    vectors (Optional[float32 [n, d]]): Of the tokens, in a fit that reads them.
-    """
-
-    first: NDArray[Any]
-    tokens: dict[str, RoleRows]
-    segments: SegmentRows
-    places: PlaceRows
-    vectors: NDArray[np.float32] | None = None
+    first: NDArray[Any]  # [D + 1], first tokens, and the number of all tokens
+    tokens: dict[str, RoleRows]  # by role, of the tokens of all documents
+    segments: SegmentRows  # in the role "whole"
+    places: PlaceRows  # in the roles of transitions
+    vectors: NDArray[np.float32] | None = None  # [n, d], in a fit that reads them
 
     def __len__(self) -> int:
         return len(self.first) - 1

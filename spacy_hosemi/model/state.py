@@ -17,7 +17,7 @@ from .weights.state import Cached, WeightState
 
 @dataclass(frozen=True, eq=False)
 class ModelState(Cached):
-    """Labels and weights of one component. Training never changes it, but replaces it."""
+    """The labels and weights of one component, which training only replaces."""
 
     schema: LabelSchema
     weights: WeightState  # of the labels that segments have

@@ -24,12 +24,12 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import logger, replace_model_node
 from spacy.vocab import Vocab
 from thinc.api import Linear, Model, zero_init
 
+from ..arrays import Floats, Keys
 from ..core.potentials import HIGHEST, Potentials
 from ..errors import Errors, Warnings
 from ..features.instances import documents
@@ -38,10 +38,9 @@ from .word_vectors import Vectors, check_once, known_vectors
 ROLES = ("inside", "start", "end")
 
 Tok2Vec = Model[list[Doc], list[Any]]
-Floats = NDArray[np.float64]
 
 # (vocab, ORTH of K words) -> scores [K, 3 L].
-WordScores = Callable[[Vocab, NDArray[np.uint64]], Floats]
+WordScores = Callable[[Vocab, Keys], Floats]
 
 # A tok2vec and the linear layer behind it.
 Encoder = tuple[Tok2Vec, Any]
@@ -158,9 +157,6 @@ def add_scores(
     return backprop
 
 
-# fits
-
-
 def _slices(n: int, size: int) -> list[slice]:
     """Returns slices of a size that cover n items."""
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
@@ -172,15 +168,11 @@ class VectorWeights:
     them.
 
         score[role, y] = sum over k of W[k, role, y] (x[k] - mean[k]) / scale[k]
-
-    matrix (float64 [d, 3 L]): W, of the roles inside, start and end.
-    mean (float64 [d]): That of the vectors of all training tokens.
-    scale (float64 [d]): UNIT times their standard deviations.
     """
 
-    matrix: Floats
-    mean: Floats
-    scale: Floats
+    matrix: Floats  # [d, 3 L]: W, of the roles inside, start and end
+    mean: Floats  # [d], that of the vectors of all training tokens
+    scale: Floats  # [d], UNIT times their standard deviations
 
     @property
     def layer(self) -> tuple[Floats, Floats]:
@@ -246,7 +238,7 @@ def scores_of_words(encoder: Encoder) -> WordScores:
     weights, digest = np.ascontiguousarray(matrix.T), tok2vec.attrs["digest"]
     most = max(_SIZE_OF_PRODUCT // max(weights.size, 1), 2)
 
-    def scores_of(vocab: Vocab, orths: NDArray[np.uint64]) -> Floats:
+    def scores_of(vocab: Vocab, orths: Keys) -> Floats:
         check_once(digest, vocab)
         scores: Floats = np.tile(offset, (len(orths), 1))
         with np.errstate(invalid="ignore"):

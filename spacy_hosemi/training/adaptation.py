@@ -27,13 +27,8 @@ class Adaptation:
     feature; see `fit`. Weights of new features and labels are near 0, which l2 alone
     holds. A pattern of old labels without a weight yet is held as all patterns are: old
     documents say that it is rare. Until `finish` the trainer has only the features that
-    the new documents have: what no document reads does not change.
-
-    trainer (Trainer), corpus (Corpus), cfg (Mapping): With new labels, the last ones.
-    old (LabelSchema): Without them.
-
-    centre, counts (float64 [N]): The weights of the old documents, in the order of
-        `Weights.vector`, and the number of old documents that each is known from.
+    the new documents have: what no document reads does not change. The labels of all
+    arguments but `old` end with the new ones.
     """
 
     def __init__(
@@ -64,6 +59,8 @@ class Adaptation:
         is_new = np.append(is_new, of_rest)
         counts = np.pad(counts, (0, len(is_read) - len(counts)))[is_read]
         known = np.append(by_weight(part, counts), np.full(len(of_rest), n_docs))
+        # The weights of the old documents, in the order of `Weights.vector`, and the
+        # number of old documents that each is known from.
         self.counts = np.where(is_new, 0, known)
         self.centre = np.where(is_new, 0.0, weights.vector())
         weights.set_vector(self.centre)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from ..arrays import Floats
 from ..core import Potentials
 from ..errors import Errors, Warnings
 from ..model.active_features import Rows
@@ -32,8 +33,6 @@ from .not_finite import check_finite, naming_features
 from .objectives import is_zero
 from .progress import bar_of
 from .training_set import TrainingSet
-
-Floats = NDArray[np.float64]
 
 # Weights, their gradient, `moved`, the freedom and the rate of each.
 _Arrays = tuple[Floats, Floats, Floats, NDArray[np.uint8], Floats]
@@ -156,13 +155,9 @@ def descend(
 
 
 class UniformAverage:
-    """Gradient steps with constant rates, and the average of all iterates, see
-    `model.kernels.sparse_steps`.
-
-    freedom (uint8 [N]): How each weight may change.
-    rate (float64 [N]): By how many times its derivative each weight changes.
-    n_iterates (int): Steps so far, with those that changed nothing.
-    """
+    """Makes gradient steps, by these times the derivative of each weight, and averages
+    all iterates, `n_iterates` with those that changed nothing: see
+    `model.kernels.sparse_steps`; `freedom` says how each weight may change."""
 
     def __init__(
         self, weights: Weights, freedom: NDArray[np.uint8], rate: Floats

@@ -8,10 +8,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..arrays import Floats
 from ..core.parallel.team import Team
 from ..model.active_features import RoleRows
-from ..model.weights.potentials import add_gradient, add_scores, dense_rows
-from ..model.weights.state import Floats, WeightState
+from ..model.weights.potentials import (
+    add_gradient,
+    add_scores,
+    dense_rows,
+    pair_arrays,
+)
+from ..model.weights.state import WeightState
 from .kernels.token_sums import TokenSums
 
 # At most this many tokens have their scores in memory at the same time, in all roles,
@@ -44,9 +50,8 @@ def add_tokens(
             add_scores(state, rows, scores)
         return
     roles = [(x.first, x.row, scores[role]) for role, x in rows.items()]
-    dense, pairs = dense_rows(state, matrix), (_NONE, _NONE)
-    if dense is None and state.pairs is not None:
-        pairs = state.pairs.first, state.pairs.columns
+    dense = dense_rows(state, matrix)
+    pairs = pair_arrays(state) if dense is None else (_NONE, _NONE)
     weights = (matrix if dense is None else dense).reshape(-1)
     tasks = [TokenSums(k, team.n) for k in range(team.n)]
     for task in tasks:

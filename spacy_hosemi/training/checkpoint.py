@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import Errors, Warnings
 from ..values import Unfit
-
-Floats = NDArray[np.float64]
 
 # Files of the formats 1 and 2 were those of 0.2.0.
 FORMAT = 3
@@ -33,18 +32,12 @@ FORMAT = 3
 
 @dataclass(frozen=True)
 class SavedFit:
-    """Where one minimization was when the file was written.
+    """Says where one minimization was when the file was written."""
 
-    weights (float64 [N]): The best ones.
-    identity (Dict[str, str]): Of its weights, see `TrainingSet.identity`.
-    n_iterations (int): Iterations so far.
-    converged_with (Optional[Dict[str, Any]]): The settings with which it had converged.
-    """
-
-    weights: Floats
-    identity: dict[str, str]
-    n_iterations: int
-    converged_with: dict[str, Any] | None
+    weights: Floats  # the best ones
+    identity: dict[str, str]  # of its weights, see `TrainingSet.identity`
+    n_iterations: int  # so far
+    converged_with: dict[str, Any] | None  # the settings with which it had converged
 
 
 class Checkpoint:

@@ -18,16 +18,11 @@ from ..labels.partial import PartialLabels
 
 
 class Corpus(NamedTuple):
-    """Instances, one document after the other.
+    """Holds instances, one document after the other."""
 
-    docs (List[Doc]): What is segmented.
-    annotations (List[PartialLabels]): What is known of each.
-    golds (List[Gold]): The same, with the labels of the top and as segmentations.
-    """
-
-    docs: list[Doc]
-    annotations: list[PartialLabels]
-    golds: list[Gold]
+    docs: list[Doc]  # what is segmented
+    annotations: list[PartialLabels]  # what is known of each
+    golds: list[Gold]  # the same, with the labels of the top and as segmentations
 
 
 def read_corpus(

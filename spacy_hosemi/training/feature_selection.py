@@ -19,9 +19,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..arrays import Bools, Counts, Keys, Places
 from ..core import PatternAutomaton
 from ..errors import Warnings
 from ..features import Extractor, Reading
@@ -29,7 +29,7 @@ from ..features.kernels.key_table import RowTable
 from ..features.naming import namer, segment_namer
 from ..labels.gold import Gold, known_labels
 from ..model.active_features import FIRST
-from ..model.weights.pairs import MAX_PAIRS, Counts, Keys, Selection, WeightPairs
+from ..model.weights.pairs import MAX_PAIRS, Selection, WeightPairs
 from .progress import watched
 
 MAX_WEIGHTS = 5_000_000
@@ -210,7 +210,7 @@ def mine_pairs(
 
 def _with_labels(
     reading: Reading, gold: Gold, n_tokens: int, roles: Iterable[str]
-) -> Iterator[tuple[Keys, NDArray[np.intp]]]:
+) -> Iterator[tuple[Keys, Places]]:
     """Yields the keys of all features of a document, with their labels in the gold or
     -1."""
     labels, segments = known_labels(gold, n_tokens), reading.segments
@@ -277,7 +277,7 @@ def mine_transitions(
     automaton: PatternAutomaton,
     min_count: int = 1,
     max_patterns: int | None = None,
-) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+) -> tuple[Bools, Counts]:
     """Returns whether each row of the table is a feature of transitions, bool [R], and
     their pairs in the gold of completely annotated documents, as row * C + column of a
     pattern, int64 [N], ascending. `read` has the keys of concatenated documents of
@@ -307,7 +307,7 @@ def mine_transitions(
 
 def _observed(
     golds: Sequence[Gold], sizes: Sequence[int], automaton: PatternAutomaton
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
+) -> tuple[Places, Places, Counts]:
     """Returns start, size and column of gold segments that complete an observed
     pattern."""
     segments = [gold.segments or [] for gold in golds]
@@ -323,6 +323,6 @@ def _observed(
     return (before + start)[segment], (end - start)[segment], column
 
 
-def _within(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+def _within(sizes: Places) -> Places:
     """Returns 0, 1, .. size - 1 for each size."""
     return np.arange(sizes.sum()) - (np.cumsum(sizes) - sizes).repeat(sizes)

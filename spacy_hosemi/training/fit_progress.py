@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Floats
 from ..errors import Warnings
 from .checkpoint import Checkpoint, SavedFit
 from .fit_log import FitLog, iterations_left
 from .minimizers import norm_of
 from .not_finite import check_finite, naming_features
-from .training_set import Floats, Trainable
+from .training_set import Trainable
 
 # Iterations between two calls of `TrainingSet.watch`, which may decode a corpus.
 WATCH_EVERY = 10
@@ -28,21 +29,11 @@ GRACE = 10
 class FitProgress:
     """Follows one minimization, from its first iteration to its last.
 
-    settings (Dict[str, Any]): Penalties, "tolerance" and, if the fit ends by the scores
-        of other documents (Prechelt 1998, "Early stopping - but when?"), "patience"; it
-        does so where `TrainingSet.watch` is set.
-    max_iter (int): The most iterations.
-    n_small (int): A fit has converged after this many iterations that each lowered the
-        objective by at most the tolerance: one step may be short by chance.
-
-    best (float64): The best weights so far, as the optimizer has them.
-    n_steps (int): Iterations so far, with those of earlier runs.
-    loss (float): The objective at the best weights, in nats.
-    n_kept (Optional[int]): Iterations before the weights that are kept, if scores on
-        dev decide which.
-    is_converged (bool), reason (str): How it ended.
-    is_over (bool): Whether an earlier run has left nothing to do: it has converged with
-        the same settings, or made all iterations.
+    The settings are penalties, "tolerance" and, if the fit ends by the scores of other
+    documents (Prechelt 1998, "Early stopping - but when?"), "patience"; it does so
+    where `TrainingSet.watch` is set. A fit has converged after `n_small` iterations
+    that each lowered the objective by at most the tolerance: one step may be short by
+    chance. `is_converged` and `reason` say how it ended.
     """
 
     def __init__(
@@ -57,13 +48,17 @@ class FitProgress:
         self._batch, self._settings = batch, settings
         self._log_file, self._checkpoint = log, checkpoint
         self.max_iter, self._n_small = max_iter, n_small
+        # The best weights so far, as the optimizer has them, the objective there in
+        # nats, and iterations so far, with those of earlier runs.
         self.best, self.loss, self.n_steps = batch.weights.vector(), np.inf, 0
         self._n_weights = len(self.best)
         self.centre: Floats | None = None
         self.unit: Floats | float = 1.0
+        # Over: an earlier run has converged with the same settings, or made all
+        # iterations.
         self.is_over = self.is_converged = False
         self.reason = ""
-        self.n_kept: int | None = None
+        self.n_kept: int | None = None  # iterations before the weights that are kept
         saved = None
         if checkpoint is not None:
             self._identity = batch.identity()
@@ -87,11 +82,9 @@ class FitProgress:
 
     @contextmanager
     def running(self, bar: Any) -> Iterator[None]:
-        """Runs the optimizer, which Ctrl-C ends as if it had reached max_iter.
-
-        bar (tqdm): Counts iterations.
-        RAISES (KeyboardInterrupt): There has been no iteration yet.
-        """
+        """Runs the optimizer, whose iterations a bar of tqdm counts, and which Ctrl-C
+        ends as if it had reached max_iter; it raises KeyboardInterrupt before the first
+        iteration."""
         self._bar = bar
         bar.update(self.n_steps)
         settings = {"max_iter": self.max_iter, **self._settings}
@@ -119,9 +112,7 @@ class FitProgress:
 
     def evaluate(self) -> tuple[float, Floats]:
         """Returns the loss at the present weights, and its gradient, float64 [N].
-
-        RAISES (ValueError): HS057 not a number.
-        """
+        Raises ValueError HS057 if it is not a number."""
         with naming_features(self._batch, self.n_steps):
             value, gradient = self._batch.value_and_gradient()
         check_finite(self._batch, value, self.n_steps)

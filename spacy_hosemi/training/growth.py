@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..arrays import Bools, Counts, Keys
 from ..errors import Warnings
 from ..features import TRANSITION_ROLES
 from ..model.weights.edits import count_docs
-from ..model.weights.pairs import Counts, Keys
 from ..model.weights.weights import Weights
 from . import feature_selection as selection
 from .feature_selection import count_features, name_features
@@ -38,12 +38,10 @@ _TRANSITIONS = tuple(f"{role}:" for role in TRANSITION_ROLES)
 
 
 class SeenDocs:
-    """The documents of training so far, and the counts of features without weights.
-
-    docs (Iterable[Doc]): Those of `initialize`.
-    knows_all (bool): False after loading: the model may have been trained on a document
-        before, so documents are not counted for features that have weights.
-    """
+    """Knows the documents of training so far, at first those of `initialize`, and the
+    counts of features without weights. After loading it does not know all: the model
+    may have been trained on a document before, so documents are not counted for
+    features that have weights."""
 
     def __init__(self, docs: Iterable[Doc] = (), knows_all: bool = True) -> None:
         self.knows_all = knows_all
@@ -70,7 +68,7 @@ class SeenDocs:
 
     def frequent(
         self, keys: Keys, in_tokens: Counts, in_docs: Counts, min_count: int
-    ) -> tuple[NDArray[np.bool_], Counts]:
+    ) -> tuple[Bools, Counts]:
         """Counts features that have no weights, by tokens and new documents with each.
         Returns whether each has reached the minimum count, bool [K], and the number of
         documents with it so far, int64 [K]."""
@@ -79,9 +77,8 @@ class SeenDocs:
         n_new = len(self._docs) - self._n_before
         times = min(1 + n_new // PERIOD, MOST_TIMES)
         least = min(times * min_count, _MOST), times
-        counted: tuple[NDArray[np.bool_], Counts] = count_rare(
-            self._rare, keys, in_tokens, in_docs, *least
-        )
+        args = self._rare, keys, in_tokens, in_docs, *least
+        counted: tuple[Bools, Counts] = count_rare(*args)
         return counted
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from ..arrays import Floats
 from ..core.arguments import MOST_THREADS
 from ..errors import Errors
 from ..model.kernels.sparse_steps import Freedom
@@ -36,7 +37,7 @@ from .fit_progress import FitProgress
 from .minimizers import minimize_bounded, minimize_smooth, parts_of
 from .objectives import Objective, is_smooth
 from .progress import bar_of
-from .training_set import Floats, Trainable, Trained, TrainingSet, sharing
+from .training_set import Trainable, Trained, TrainingSet, sharing
 
 
 @dataclass(frozen=True)
@@ -212,24 +213,20 @@ def _penalty(
 class Lbfgs:
     """A fit of `make_lbfgs`, to be called with a batch.
 
-    Not a dataclass: where a config is checked, those become dictionaries.
-
-    l2 (Optional[Mapping[str, float]]): By group; None: the component chooses it.
-    settings (Mapping[str, Any]): All settings.
-    log (Optional[FitLog]), checkpoint (Optional[Checkpoint]): Its files.
-    is_trial (bool): There are many of these fits, and one that is kept: it says
-        nothing, and one iteration of little gain ends it.
-    centre (Optional[float64 [N]]): The weights that l2 holds; None: all are 0.
-    known (Union[float64 [N], float]): What is added to the l2 of each weight.
+    Not a dataclass: where a config is checked, those become dictionaries. `l2` is by
+    group; None: the component chooses it.
     """
 
-    centre: Floats | None = None
-    known: Floats | float = 0.0
+    centre: Floats | None = None  # the weights that l2 holds, [N]; None: all are 0
+    known: Floats | float = 0.0  # what is added to the l2 of each weight, [N]
+    # There are many of these fits, and one that is kept: it says nothing, and one
+    # iteration of little gain ends it.
+    is_trial = False
 
     def __init__(
         self, l2: Mapping[str, float] | None, settings: Mapping[str, Any]
     ) -> None:
-        self.l2, self.settings, self.is_trial = l2, settings, False
+        self.l2, self.settings = l2, settings
         log, checkpoint = settings["log"], settings["checkpoint"]
         self.log = None if log is None else FitLog(_output_path("fit.log", log))
         self.checkpoint: Checkpoint | None = None

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ..arrays import Bools, Floats
+
 Function = Callable[[Floats], tuple[float, Floats]]
 
 # Steps from which the curvature is known: 2 vectors each, the larger part of memory. In
@@ -97,13 +97,11 @@ def _dot(x: Floats, y: Floats) -> float:
 
 
 class _History:
-    """Keeps the last steps and changes of the gradient, and products of them.
-
-    slots (List[int]): Where the steps are, the oldest first: step k is vectors[k], its
-        change vectors[N_STEPS + k].
-    """
+    """Keeps the last steps and changes of the gradient, and products of them."""
 
     def __init__(self, n: int) -> None:
+        # Where the steps are, the oldest first: step k is vectors[k], its change
+        # vectors[N_STEPS + k].
         self.slots: list[int] = []
         self._vectors = np.zeros((2 * N_STEPS, n))
         self._parts = parts_of(n)
@@ -157,7 +155,7 @@ def minimize_bounded(
     function: Function,
     start: Floats,
     callback: Callable[[Floats], bool],
-    is_bounded: NDArray[np.bool_],
+    is_bounded: Bools,
 ) -> tuple[bool, str]:
     """Minimizes a smooth function of bounded weights, see `minimize_smooth`. Of a start
     with 2 N numbers, the last N are subtracted, and none is below 0. `is_bounded`, bool

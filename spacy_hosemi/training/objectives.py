@@ -155,8 +155,8 @@ def _with_costs(potentials: Potentials, gold: Gold, margin: float) -> Potentials
 
 def _impossible(gold: Gold) -> ValueError:
     """Returns HS056: the score of the gold is -inf."""
-    reason = "a label pattern or max_length forbids it. Mend the annotation, or "
-    reason += "raise max_length"
+    remedy = "Mend the annotation, or raise max_length"
+    reason = f"a label pattern or max_length forbids it. {remedy}"
     return ValueError(Errors.HS056.format(text=gold.text, reason=reason))
 
 

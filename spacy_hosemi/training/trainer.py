@@ -47,25 +47,17 @@ class Trainer:
 
     Each method leaves labels and weights that fit each other. Predictions read what
     `publish` returned. In all methods `cfg` are the settings of the component.
-
-    model (Model): The span scorer.
-    schema (LabelSchema): Labels and label patterns.
-    weights (Weights): Those of the labels that segments have.
-    seen (SeenDocs): Documents since `initialize`.
     """
 
     def __init__(self, model: Scorer, schema: LabelSchema) -> None:
-        self.model = model
-        self.schema = schema
-        self.weights: Weights = weights_of(model)
-        self.seen = SeenDocs()
+        self.model, self.schema = model, schema
+        self.weights: Weights = weights_of(model)  # of the labels that segments have
+        self.seen = SeenDocs()  # since `initialize`
 
     @property
     def is_initialized(self) -> bool:
         """Whether there are weights for labels."""
         return bool(len(self.weights.state.tail))
-
-    # states for predictions
 
     def is_current(self, state: ModelState) -> bool:
         """Whether a state has the present labels and weights."""
@@ -92,8 +84,6 @@ class Trainer:
                 self.weights.replace(state.weights)
 
         return restore
-
-    # initialization
 
     def initialize(
         self,
@@ -180,8 +170,6 @@ class Trainer:
         there are none."""
         return None
 
-    # online training
-
     def update(
         self,
         corpus: Corpus,
@@ -225,8 +213,6 @@ class Trainer:
         results = [divergence(self.schema.automaton, *pair) for pair in pairs]
         backprop([gradient for _, gradient in results])
         return float(sum(loss for loss, _ in results))
-
-    # other labels and features
 
     def add_label(
         self, label: str, cfg: Mapping[str, Any], rehearsed: Scorer | None

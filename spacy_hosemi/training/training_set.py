@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Bools, Counts, Floats
 from ..core import PatternAutomaton, Potentials
 from ..core.algorithms.gold_paths import GoldPaths
 from ..core.algorithms.likelihoods import Likelihoods
@@ -39,8 +40,6 @@ from .blocks import add_tokens, cut_blocks
 from .checkpoint import digest, of_documents
 from .objectives import Objective, log_likelihood
 from .rows import choose_rows
-
-Floats = NDArray[np.float64]
 
 # Called with the current weights every few iterations; returns values for the log.
 Watch = Callable[[Any], dict[str, Any]]
@@ -81,23 +80,14 @@ Levels = Callable[[Callable[[Any], Any], Sequence[int]], AbstractContextManager[
 
 
 class TrainingSet:
-    """A corpus with its features read: value and gradient for any weights.
+    """Computes value and gradient of a corpus, whose features are read, for weights.
 
-    weights (Weights): Where the vector of weights is written to.
-    objective (Callable): Loss of one document.
-    rows (Rows): The features of D documents, and frozen vectors of their tokens, whose
-        weights the state has, if there are some.
-    golds (Sequence[Gold]): What is known of each document.
-    levels (Optional[Levels]): What fits the levels of a tree below, if there are some.
-
-    watch (Optional[Callable]): Called by a fit with a log or patience, such as for
-        scores on other documents.
-    team (Team): Threads that share the work; the same bits for any number.
-    share (float): Of the squares of the weights: a fit asks that so much becomes 0 when
-        it is over.
+    The rows have frozen vectors of tokens, too, whose weights the state has, if there
+    are some; `levels`, if there are some, fits the levels of a tree below.
     """
 
-    level, share = 1, 0.0
+    level = 1
+    share = 0.0  # of the squares of the weights: so much becomes 0 when a fit is over
 
     def __init__(
         self,
@@ -110,8 +100,9 @@ class TrainingSet:
     ) -> None:
         self.weights, self.automaton, self.objective = weights, automaton, objective
         self.rows, self.golds = rows, golds
+        # Called by a fit with a log or patience, such as for scores on other documents.
         self.watch: Watch | None = None
-        self.team = ALONE
+        self.team = ALONE  # shares the work; the same bits for any number of threads
         self._levels = levels
         self._chosen: Sequence[int] = range(len(rows))
         self._cut()
@@ -200,7 +191,7 @@ class TrainingSet:
         return float(np.cumsum(losses)[-1]) if len(losses) else 0.0, vector
 
     @cached_property
-    def _lanes(self) -> tuple[NDArray[np.int64], GoldPaths | None]:
+    def _lanes(self) -> tuple[Counts, GoldPaths | None]:
         """The first cell of each document among the cells of all, int64 [D + 1]; and
         the documents whose losses `Likelihoods` can do, each in a lane of its own: none
         with another objective than `log_likelihood`, observed patterns, or weights of
@@ -227,7 +218,7 @@ class TrainingSet:
         losses: Floats,
         pattern: Floats,
         length: Floats,
-    ) -> NDArray[np.bool_]:
+    ) -> Bools:
         """Turns scores of tokens and cells into derivatives where lanes can, for blocks
         `begin` to `end` - 1, from token `at`; adds those by pattern and length, and
         sets losses. Returns which documents are done, bool [D]."""
@@ -302,7 +293,7 @@ class TrainingSet:
             d_vectors += of_vectors.gradient(vectors, scores).ravel()
 
 
-def _needs(state: WeightState, segments: SegmentRows) -> NDArray[np.int64]:
+def _needs(state: WeightState, segments: SegmentRows) -> Counts:
     """Returns how many cells the segments of each document have, how many tokens these
     have after their first ones, and how many cells have more than one token, int64 [D,
     3]."""
@@ -310,7 +301,7 @@ def _needs(state: WeightState, segments: SegmentRows) -> NDArray[np.int64]:
     more = (segments.end - segments.start).astype(np.int64) - 1
     counts = np.stack([size, size * more, size * (more > 0)], axis=-1)
     sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(counts, axis=0)])
-    needs: NDArray[np.int64] = np.diff(sums[segments.first], axis=0)
+    needs: Counts = np.diff(sums[segments.first], axis=0)
     return needs
 
 
