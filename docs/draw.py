@@ -1,12 +1,14 @@
 """Draws the pictures of docs/model.md and CONTRIBUTING.md from the code.
 
-    python docs/draw.py            # write docs/lattice.svg, automaton.svg and nouns.svg
+    python docs/draw.py            # write docs/*.svg
     python docs/draw.py --check    # exit 1 if they are not as drawn
 
 `lattice` and `automaton` show real objects of spacy_hosemi.core. `nouns` shows the way
 of a document through the package: each box is a class, and each arrow a function whose
 annotations say that it takes the one and returns or writes the other. Where the code no
-longer says so, the script fails and names the arrow.
+longer says so, the script fails and names the arrow. `engine` shows the modules of
+spacy_hosemi.core that sum and maximize: an arrow leads from a module to one that
+imports it.
 
 The pictures have a light background of their own, so that they can be read on light and
 dark pages.
@@ -290,8 +292,87 @@ def nouns() -> str:
     return picture(right + 90, bottom + 40, title, parts)
 
 
+# Modules of the engine, each with the column and the row of its box, and what it does.
+MODULES = {
+    "automaton": (0, 0, "label patterns as states"),
+    "potentials": (1, 0, "scores, constraints"),
+    "chart": (1, 1, "scores as sweeps read them"),
+    "simd": (0, 1, "inner loops, in C"),
+    "sweeps.lanes": (1, 2, "sums, both ways"),
+    "sweeps.backward": (2, 2, "maxima"),
+    "algorithms.marginals": (0, 3, "log Z, counts"),
+    "algorithms.likelihoods": (0, 2, "loss of a corpus"),
+    "algorithms.best_path": (2, 3, "Viterbi, k best"),
+    "algorithms.segment_probabilities": (1, 3, "many documents at once"),
+}
+# From module to module; "through" leads over one that only these two share.
+IMPORTS = [
+    ("potentials", "chart", ""),
+    ("automaton", "potentials", ""),
+    ("simd", "sweeps.lanes", ""),
+    ("chart", "sweeps.lanes", ""),
+    ("chart", "sweeps.backward", ""),
+    ("sweeps.lanes", "algorithms.marginals", "sweeps.forward_backward"),
+    ("sweeps.lanes", "algorithms.likelihoods", ""),
+    ("sweeps.backward", "algorithms.best_path", ""),
+    ("sweeps.lanes", "algorithms.segment_probabilities", "algorithms.batch_of_four"),
+    (
+        "algorithms.best_path",
+        "algorithms.segment_probabilities",
+        "algorithms.path_batch",
+    ),
+]
+
+
+def check_import(start: str, end: str) -> None:
+    """RAISES (LookupError): No file of one module, or folder, imports the other."""
+    path = Path(core.__file__).parent.joinpath(*end.split("."))
+    files = path.glob("*.p*") if path.is_dir() else path.parent.glob(f"{path.name}.p*")
+    name = start.rpartition(".")[2]
+    line = re.compile(rf"^from (\S*\.{name}\b|\S* c?import (\w+, )*{name}\b)", re.M)
+    if not any(line.search(file.read_text("utf8")) for file in files):
+        raise LookupError(f"core.{end} does not import {start}: mend docs/draw.py")
+
+
+def engine() -> str:
+    """From scores to sums and maxima, and to what is asked of them."""
+    parts: list[str] = []
+    place = {
+        name: (105 + 205 * column, 40 + 88 * row)
+        for name, (column, row, _) in MODULES.items()
+    }
+    for start, end, through in IMPORTS:
+        chain = [start, through, end] if through else [start, end]
+        for pair in zip(chain, chain[1:]):
+            check_import(*pair)
+        (x1, y1), (x2, y2) = place[start], place[end]
+        down = (y2 > y1) - (y2 < y1)
+        across = (x2 > x1) - (x2 < x1)
+        line = (
+            f"M{x1 + 30 * across} {y1 + 22 * down}L{x2 - 34 * across} {y2 - 24 * down}"
+        )
+        if not down:
+            line = f"M{x1 + 92 * across} {y1}L{x2 - 94 * across} {y2}"
+        parts.append(
+            f'<path d="{line}" stroke="#444" fill="none" marker-end="url(#tip)"/>'
+        )
+    for name, (x, y) in place.items():
+        folder, _, module = name.rpartition(".")
+        parts += [
+            f'<rect x="{x - 90}" y="{y - 22}" width="180" height="44" rx="6" '
+            'fill="#fff" stroke="#444"/>',
+            text(x, y - 3, module, 'font-weight="bold"'),
+            text(
+                x, y + 13, f"{folder or 'core'}: {MODULES[name][2]}", 'font-size="10"'
+            ),
+        ]
+    right, bottom = map(max, zip(*place.values()))
+    return picture(right + 105, bottom + 40, "The engine, module by module", parts)
+
+
 PICTURES = {
     "lattice.svg": lattice,
+    "engine.svg": engine,
     "automaton.svg": automaton_picture,
     "nouns.svg": nouns,
 }
