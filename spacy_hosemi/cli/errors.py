@@ -14,7 +14,7 @@ from .streams import check_outputs, clean, fail, say, shortened, write_text
 
 if TYPE_CHECKING:
     from ..component.judging import DocumentResult
-    from ..explain.mistakes import Mistakes, Seen
+    from ..explain.mistakes import Mistakes
 
 # The longest text of a span that is shown.
 SHOWN = 40
@@ -63,12 +63,18 @@ def errors_cli(
       python -m spacy hosemi errors model/model-last dev.spacy --html errors.html
       python -m spacy hosemi errors model/model-last dev.spacy --json
     """
-    from ..explain.mistakes import find_mistakes
+    import spacy
+    from spacy.training import Corpus
+
+    from ..explain.mistakes import find_mistakes, seen_in
 
     if html is not None and as_json:
         fail("--html and --json are given", "Expected at most one of them.")
     check_outputs({"GOLD": data, "--train": train}, {"--html": html}, overwrite)
-    seen = None if train is None else _seen(train)
+    seen = None
+    if train is not None:
+        with reading(train):
+            seen = seen_in(Corpus(train)(spacy.blank("xx")))
     answers = read_answers(model, data, has_confidence=True)
     if not any(answer.gold or answer.predicted for answer in answers):
         found = f"Its {len(answers):,} annotated documents have no spans"
@@ -95,16 +101,6 @@ def errors_cli(
         print_json({"model": model, "by_kind": by_kind, "found": mistakes})
     else:
         _print(mistakes, answers, 5 if n_examples is None else n_examples)
-
-
-def _seen(path: Path) -> Seen:
-    import spacy
-    from spacy.training import Corpus
-
-    from ..explain.mistakes import seen_in
-
-    with reading(path):
-        return seen_in(Corpus(path)(spacy.blank("xx")))
 
 
 def _print(

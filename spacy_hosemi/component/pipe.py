@@ -87,8 +87,6 @@ class HighOrderSemiCRF(TrainablePipe):
         configure.choose_features(self)
         configure.use_labels(self, ())
 
-    # settings and labels
-
     change_setting = configure.change_setting
     cfg = property(serialization.make_cfg, configure.change_settings)
 
@@ -158,16 +156,12 @@ class HighOrderSemiCRF(TrainablePipe):
     __repr__ = description.to_line
     _repr_html_ = description.to_html
 
-    # prediction
-
     decoder = property(prediction.present_decoder)
     __call__ = prediction.annotate
     pipe = prediction.annotate_stream
     predict = prediction.predict
     set_annotations = prediction.set_annotations
     posterior_of = prediction.posterior_of
-
-    # questions about a document
 
     token_features = answers.token_features
     marginals = answers.marginals
@@ -179,8 +173,6 @@ class HighOrderSemiCRF(TrainablePipe):
     ranked = answers.ranked
     verdicts = answers.verdicts
     to_rows = answers.to_rows
-
-    # training
 
     add_label = training.add_label
     initialize = initialization.initialize
@@ -205,15 +197,11 @@ class HighOrderSemiCRF(TrainablePipe):
         )
         return scores
 
-    # weights
-
     get_loss = parameters.get_loss
     value_and_gradient = parameters.value_and_gradient
     get_weights = parameters.get_weights
     set_weights = parameters.set_weights
     prune = parameters.prune
-
-    # files
 
     to_bytes = serialization.to_bytes
     to_disk = serialization.to_disk

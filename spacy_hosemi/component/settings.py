@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
+from ..core.arguments import MOST_THREADS
 from ..core.automaton.grammar import check_forms
 from ..errors import Errors
 from ..features.instances import SCOPES
@@ -43,9 +44,6 @@ MAX_ORDER = 100
 
 # Each label has a weight, and each chart a column, for every length up to this one.
 MAX_LENGTH = 10_000
-
-# More threads than this only cost memory.
-MAX_THREADS = 1024
 
 
 def _read_export_fields(value: Any) -> tuple[tuple[str, str], ...]:
@@ -244,7 +242,7 @@ class Settings:
         PROBABILITIES,
     )
     threads: int = _key(
-        integer(1, MAX_THREADS),
+        integer(1, MOST_THREADS),
         1,
         "Threads of nlp.pipe: one does what needs Python's lock, the others compute "
         "scores, best segmentations and probabilities.",

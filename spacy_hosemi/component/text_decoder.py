@@ -7,6 +7,7 @@ The decoder is the same, and so are the answers, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, cast
 
@@ -87,10 +88,12 @@ def predict_texts(
         if of_batch is not None:
             args = starts[low:high], ends[low:high], batch.first, of_batch
             yield here, _fields([texts[k] for k in here], *args)
-    docs = {k: _make_doc(nlp, texts[k]) for k in np.flatnonzero(~is_plain).tolist()}
-    places = iter([k for k, doc in docs.items() if doc is not None])
-    readable = batches(doc for doc in docs.values() if doc is not None)
-    for batch, of_batch in _predicted(pipe, map(Instances, readable), threads):
+    docs: dict[int, Doc] = {}
+    for k in np.flatnonzero(~is_plain).tolist():
+        with suppress(Exception):  # such as of half a surrogate pair
+            docs[k] = nlp.make_doc(texts[k])
+    places, instances = iter(docs), map(Instances, batches(docs.values()))
+    for batch, of_batch in _predicted(pipe, instances, threads):
         here = [*islice(places, len(batch))]
         if of_batch is not None:
             args = *_characters(batch), batch.first, of_batch
@@ -102,20 +105,10 @@ def _predicted(
 ) -> Iterator[tuple[Instances, Predictions | None]]:
     """Yields each batch with its predictions; None: it fails."""
     for batch, predict in predictions(pipe, stream, threads, True):
-        try:
+        of_batch = None
+        with suppress(Exception):
             of_batch = predict()
-        except Exception:
-            yield batch, None
-        else:
-            yield batch, of_batch
-
-
-def _make_doc(nlp: Language, text: str) -> Doc | None:
-    """Returns the document of a text, if the tokenizer permits."""
-    try:
-        return nlp.make_doc(text)
-    except Exception:  # such as half a surrogate pair
-        return None
+        yield batch, of_batch
 
 
 def _batches(

@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,32 +87,30 @@ def make_averaged(
     """
     settings = read_all(SETTINGS, locals(), prefix="fit.")
     rates = by_penalty_group("rate", settings["rate"], default=1.0)
-
-    def fit(batch: TrainingSet) -> None:
-        if not batch.is_last:
-            expected = "the fit spacy_hosemi.lbfgs.v1"
-            found = "it is spacy_hosemi.averaged.v1"
-            raise ValueError(Errors.HS118.format(expected=expected, found=found))
-        if batch.weights.state.of_vectors is not None:
-            raise ValueError(Errors.HS398)
-        descend(batch, n_passes, rates, seed, nonnegative, progress)
-
-    return fit
+    return partial(descend, **{**settings, "rate": rates})
 
 
 def descend(
     batch: TrainingSet,
+    *,
     n_passes: int,
-    rates: Mapping[str, float],
+    rate: Mapping[str, float],
     seed: int,
     nonnegative: bool,
     progress: bool,
 ) -> None:
     """Takes steps from the present weights and leaves the average of all iterates, one
     for each document in each pass. Ctrl-C after the first step leaves the average of
-    the iterates so far, with the warning HSW60."""
+    the iterates so far, with the warning HSW60. Raises ValueError HS118 for labels in a
+    tree, HS398 for a tok2vec."""
+    if not batch.is_last:
+        expected = "the fit spacy_hosemi.lbfgs.v1"
+        found = "it is spacy_hosemi.averaged.v1"
+        raise ValueError(Errors.HS118.format(expected=expected, found=found))
+    if batch.weights.state.of_vectors is not None:
+        raise ValueError(Errors.HS398)
     freedom = batch.freedom(nonnegative)
-    steps = UniformAverage(batch.weights, freedom, batch.weights.vector_values(rates))
+    steps = UniformAverage(batch.weights, freedom, batch.weights.vector_values(rate))
     rng = np.random.default_rng(seed)
     rows = [*batch.rows]
     began = time.process_time()

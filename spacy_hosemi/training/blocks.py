@@ -11,12 +11,7 @@ import numpy as np
 from ..arrays import Floats
 from ..core.parallel.team import Team
 from ..model.active_features import RoleRows
-from ..model.weights.potentials import (
-    add_gradient,
-    add_scores,
-    dense_rows,
-    pair_arrays,
-)
+from ..model.weights.potentials import add_gradient, add_scores, dense_rows, pair_arrays
 from ..model.weights.state import WeightState
 from .kernels.token_sums import TokenSums
 

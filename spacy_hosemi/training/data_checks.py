@@ -109,22 +109,15 @@ def warn_crossing(
 ) -> None:
     """Warns of spans that cross the border of an instance (HSW07), or, in the scope
     "doc", a sentence start (HSW95)."""
-    if scope == "doc":
-        _warn_starts(examples, annotations, name)
+    total = sum(len(x.required) for x in annotations)
+    if scope != "doc":
+        n_cut = total
+        for eg, annotation in zip(examples, annotations):
+            units = divide(eg.predicted, scope)
+            n_cut -= sum(len(annotation.part(x.start, x.end).required) for x in units)
+        if n_cut:
+            warnings.warn(Warnings.HSW07.format(found=n_cut, total=total), stacklevel=3)
         return
-    n_cut = total = 0
-    for eg, annotation in zip(examples, annotations):
-        units = divide(eg.predicted, scope)
-        n_whole = sum(len(annotation.part(u.start, u.end).required) for u in units)
-        n_cut += len(annotation.required) - n_whole
-        total += len(annotation.required)
-    if n_cut:
-        warnings.warn(Warnings.HSW07.format(found=n_cut, total=total), stacklevel=3)
-
-
-def _warn_starts(
-    examples: Sequence[Example], annotations: Sequence[PartialLabels], name: str
-) -> None:
     crossing = [
         (eg.predicted, span)
         for eg, annotation in zip(examples, annotations)
@@ -134,10 +127,9 @@ def _warn_starts(
     ]
     if crossing:
         doc, (start, end, _) = crossing[0]
-        total = sum(len(x.required) for x in annotations)
         values = {"found": len(crossing), "total": total, "name": name}
         message = Warnings.HSW95.format(text=doc[start:end].text[:80], **values)
-        warnings.warn(message, stacklevel=4)
+        warnings.warn(message, stacklevel=3)
 
 
 def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:

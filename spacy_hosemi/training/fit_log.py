@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, Warnings
+from ..values import map_values
 
 # How the first line of a log begins.
 _BEGIN = b'{"event": "start", "part": '
@@ -57,8 +58,8 @@ class FitLog:
     def add(self, event: str, **values: Any) -> None:
         """Adds one line. Warns by HSW63 if the file cannot be written: no more lines
         are."""
-        plain = {key: _plain(value) for key, value in values.items()}
-        self._write(json.dumps({"event": event, **plain}) + "\n", "a")
+        plain = map_values(_plain, {"event": event, **values})
+        self._write(json.dumps(plain) + "\n", "a")
 
     def _write(self, text: str, mode: str) -> None:
         if self._is_broken:
@@ -90,8 +91,6 @@ def iterations_left(changes: list[float], tolerance: float) -> float | None:
 
 def _plain(value: Any) -> Any:
     """Returns a value that JSON has: neither NaN nor infinity."""
-    if isinstance(value, dict):
-        return {str(key): _plain(x) for key, x in value.items()}
     if isinstance(value, (bool, str, int)) or value is None:
         return value
     number = float(value)

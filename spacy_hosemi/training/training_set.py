@@ -17,7 +17,7 @@ from ..core.algorithms.gold_paths import GoldPaths
 from ..core.algorithms.likelihoods import Likelihoods
 from ..core.parallel.team import ALONE, Team, team_of
 from ..labels.gold import Gold
-from ..model.active_features import Rows, SegmentRows
+from ..model.active_features import Rows
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.potentials import (
     add_cell_gradient,
@@ -196,8 +196,14 @@ class TrainingSet:
         the documents whose losses `Likelihoods` can do, each in a lane of its own: none
         with another objective than `log_likelihood`, observed patterns, or weights of
         several lengths."""
-        state = self.weights.state
-        needs = _needs(state, self.rows.segments)
+        state, segments = self.weights.state, self.rows.segments
+        # How many cells the segments of each document have, how many tokens these have
+        # after their first ones, and how many cells have more than one token, [D, 3].
+        n_cells = np.diff(n_weights_before(state, segments))
+        more = (segments.end - segments.start).astype(np.int64) - 1
+        counts = np.stack([n_cells, n_cells * more, n_cells * (more > 0)], axis=-1)
+        sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(counts, axis=0)])
+        needs = np.diff(sums[segments.first], axis=0)
         first_cell = np.append(0, np.cumsum(needs[:, 0]))
         has_one_length = state.length.shape[1] == 1
         is_plain = self.objective is log_likelihood and not self.automaton.observed
@@ -291,18 +297,6 @@ class TrainingSet:
         add_tokens(state, rows.tokens, scores, d_matrix, True, self.team)
         if of_vectors is not None and vectors is not None:
             d_vectors += of_vectors.gradient(vectors, scores).ravel()
-
-
-def _needs(state: WeightState, segments: SegmentRows) -> Counts:
-    """Returns how many cells the segments of each document have, how many tokens these
-    have after their first ones, and how many cells have more than one token, int64 [D,
-    3]."""
-    size = np.diff(n_weights_before(state, segments))
-    more = (segments.end - segments.start).astype(np.int64) - 1
-    counts = np.stack([size, size * more, size * (more > 0)], axis=-1)
-    sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(counts, axis=0)])
-    needs: Counts = np.diff(sums[segments.first], axis=0)
-    return needs
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 from spacy.util import load_config_from_str
@@ -39,21 +40,14 @@ def write(text: str, changes: Changes, note: str = "") -> str:
     head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
     if text.startswith(f"# {NOTE}\n"):  # of an earlier search
         text = re.split(r"\n#\n", text, maxsplit=1)[-1]
-    try:
-        tuned = _with_comments(text, changes)
+    with suppress(Exception):  # of a text that cannot be changed line by line
+        sections = parse(text)
+        for path, value in changes.items():
+            for name in [x for x in sections if f"{x}.".startswith(f"{path}.")]:
+                sections.pop(name)
+            section, _, key = path.rpartition(".")
+            merge(sections, parse(f"[{section}]\n{key} = {json.dumps(value)}"))
+        tuned = render(sections)
         if load_config_from_str(tuned, interpolate=False) == wanted:
             return head + tuned
-    except Exception:  # of a text that cannot be changed line by line
-        pass
     return head + wanted.to_str(interpolate=False)
-
-
-def _with_comments(text: str, changes: Changes) -> str:
-    """Returns the text with other values, line by line."""
-    sections = parse(text)
-    for path, value in changes.items():
-        for name in [x for x in sections if f"{x}.".startswith(f"{path}.")]:
-            sections.pop(name)
-        section, _, key = path.rpartition(".")
-        merge(sections, parse(f"[{section}]\n{key} = {json.dumps(value)}"))
-    return render(sections)
