@@ -124,7 +124,7 @@ def test_cells_need_nothing_else():
     limits[3] = core.Constraints(forbidden=[(1, 3, 2)])
     steps = probability_steps(automaton, potentials, [[(0, 2, 1)]] * 4, limits)
     task = next(steps)
-    assert type(task).__name__ == "BatchOfFour"
+    assert type(task).__name__ == "LaneBatch"
     task.do()
     with pytest.raises(StopIteration):
         next(steps)

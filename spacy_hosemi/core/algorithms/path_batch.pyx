@@ -17,7 +17,7 @@ from ..chart.span_lists cimport Listed
 from ..parallel.tasks cimport Task
 from ..sweeps cimport lanes
 from ..sweeps.lane_tables cimport LaneTables
-from .batch_of_four cimport BatchOfFour
+from .lane_batch cimport LaneBatch
 from .best_path cimport BestPath, give_back, spare_path
 
 # More numbers of long segments are left to others.
@@ -32,7 +32,7 @@ cdef class PathBatch(Task):
     cdef readonly bint is_ready
     cdef Chart shared
     cdef BestPath best
-    cdef BatchOfFour batch
+    cdef LaneBatch batch
     cdef LaneTables tables                # its tables
     cdef bint is_found, has_cells
     cdef const Cell[::1] cells          # [K] of all documents
@@ -45,7 +45,7 @@ cdef class PathBatch(Task):
     cdef double[::1] probability        # [n] of each segment
     cdef double[::1] whole              # [D]
 
-    def __init__(self, automaton, potentials, BatchOfFour batch):
+    def __init__(self, automaton, potentials, LaneBatch batch):
         cdef list borders = potentials.borders
         cdef Py_ssize_t n_docs = len(borders) - 1, n = borders[n_docs]
         cdef Room room

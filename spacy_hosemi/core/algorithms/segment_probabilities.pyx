@@ -13,7 +13,7 @@ from ..chart.layout cimport Layout
 from ..chart.span_lists cimport SpanLists
 from ..parallel.coroutines import finish
 from ..simd.lanes cimport N_LANES
-from .batch_of_four cimport BatchOfFour
+from .lane_batch cimport LaneBatch
 from .path_batch import PathBatch
 from .marginals import log_partition, marginal_steps, marginals
 
@@ -38,7 +38,7 @@ def segment_probabilities(automaton, potentials, segments, constraints):
 def probability_steps(automaton, potentials, segments, constraints):
     """Returns what `segment_probabilities` does, and log Z of each document, None where
     it has no segments; yields tasks, each to be done before the next step."""
-    cdef BatchOfFour batch = _batch(automaton)
+    cdef LaneBatch batch = _batch(automaton)
     asked = [k for k in range(len(potentials)) if segments[k]]
     log_z = [None] * len(potentials)
     batch.ask_for_segments()
@@ -66,7 +66,7 @@ def _probabilities(segments, k, posterior):
 def log_partition_as_asked(automaton, potentials, constraints):
     """Returns log Z of a document, the same bits as of `probability_steps`; -inf if no
     segmentation is possible."""
-    cdef BatchOfFour batch = _batch(automaton)
+    cdef LaneBatch batch = _batch(automaton)
     log_z = [None]
     batch.ask_for_segments()
     finish(_side_by_side(batch, [potentials], [()], [constraints], [0], log_z))
@@ -81,7 +81,7 @@ def probable_segments(automaton, potentials, segments, constraints, double p):
     those in `segments`; p = 0: all that no -inf forbids. Raises HS118 if the automaton
     has observed patterns."""
     cdef SpanLists listing = SpanLists(p)
-    cdef BatchOfFour batch
+    cdef LaneBatch batch
     sizes = np.array([len(x.inside) for x in potentials], np.int64)
     asked = np.flatnonzero(sizes).tolist()
     found = [None] * len(potentials)
@@ -100,7 +100,7 @@ def probable_segments(automaton, potentials, segments, constraints, double p):
 def path_steps(automaton, potentials, paths, constraints):
     """Returns a `PathAnswer` for the path of each document, which covers all tokens;
     None where there is no path, or it cannot stand beside others. Yields tasks."""
-    cdef BatchOfFour batch = _batch(automaton)
+    cdef LaneBatch batch = _batch(automaton)
     batch.ask_for_paths()
     asked = [k for k in range(len(potentials)) if paths[k]]
     return (yield from _solved(batch, potentials, paths, constraints, asked))
@@ -110,7 +110,7 @@ def best_path_steps(automaton, potentials, *, bint has_probabilities=True):
     """Returns the best segmentations of documents without constraints as
     `PathBatch.found`, the same bits as `viterbi` and `path_steps`; None if at least one
     has to be done alone. Yields tasks."""
-    cdef BatchOfFour batch = None
+    cdef LaneBatch batch = None
     if not _are_small(automaton, potentials):
         return None
     if has_probabilities:
@@ -123,7 +123,7 @@ def best_decision_steps(
     automaton, potentials, expected_f1, *, bint has_probabilities=True
 ):
     """Returns the same for the highest expected F1: the bits of `mbr`, `path_steps`."""
-    cdef BatchOfFour batch
+    cdef LaneBatch batch
     if not _are_small(automaton, potentials):
         return None
     batch = _batch(automaton)
@@ -131,7 +131,7 @@ def best_decision_steps(
     return (yield from _found_together(automaton, potentials, batch))
 
 
-def _found_together(automaton, potentials, BatchOfFour batch):
+def _found_together(automaton, potentials, LaneBatch batch):
     task = PathBatch(automaton, potentials, batch)
     if task.is_ready:
         yield task
@@ -155,7 +155,7 @@ def decision_steps(automaton, potentials, constraints, expected_f1):
     document: empty if no span is probable, None where outside is not possible between
     the best spans, nothing is, or the document cannot stand beside others. Yields
     tasks."""
-    cdef BatchOfFour batch
+    cdef LaneBatch batch
     if automaton.observed:
         return [None] * len(potentials)
     batch = _batch(automaton)
@@ -172,7 +172,7 @@ def _solved(batch, potentials, segments, constraints, asked):
 
 
 def _side_by_side(
-    BatchOfFour batch, potentials, segments, constraints, asked, log_z=None
+    LaneBatch batch, potentials, segments, constraints, asked, log_z=None
 ):
     """Returns for each document what was asked, None for those that have to stand
     alone, and writes log Z into `log_z` if it is a list. Yields tasks."""
@@ -220,16 +220,16 @@ cdef Py_ssize_t _n_of_row(automaton, potentials):
     return N_LANES * (4 * automaton.n_states + (4 + n_lengths) * automaton.n_groups + 2)
 
 
-cdef BatchOfFour _batch(automaton):
+cdef LaneBatch _batch(automaton):
     cdef Layout layout
     if automaton.layout is not None:
         layout = automaton.layout
         if layout.spare_batches:
             return layout.spare_batches.pop()
-    return BatchOfFour(automaton)
+    return LaneBatch(automaton)
 
 
-cdef _give_back(BatchOfFour batch):
+cdef _give_back(LaneBatch batch):
     """Keep its tables for others."""
     cdef Layout layout = batch.tables.layout
     if len(layout.spare_batches) < N_SPARE and batch.size() <= SMALL:

@@ -79,20 +79,18 @@ HOSEMI_INLINE void hosemi_sum_of(
         double total[4][4];
         for (int b = 0; b < 4; b++)
             for (int a = 0; a < lanes; a++) total[b][a] = nothing;
-        for (int32_t k = fan[i]; k > 0; k--, input += 4, weight += 4) {
-            double x[4][4];
-            for (int b = 0; b < 4; b++)
-                for (int a = 0; a < lanes; a++)
-                    x[b][a] = slot[lanes * (ptrdiff_t)input[b] + a];
-            for (int b = 0; b < 4; b++)
+        for (int32_t k = fan[i]; k > 0; k--, input += 4, weight += 4)
+            for (int b = 0; b < 4; b++) {
+                const double *x = slot + lanes * (ptrdiff_t)input[b];
                 for (int a = 0; a < lanes; a++)
                     total[b][a] = hosemi_plus(
-                        logs, total[b][a], hosemi_times(logs, x[b][a], weight[b])
+                        logs, total[b][a], hosemi_times(logs, x[a], weight[b])
                     );
+            }
+        for (int b = 0; b < 4; b++) {
+            double *y = slot + lanes * (ptrdiff_t)output[b];
+            for (int a = 0; a < lanes; a++) y[a] = total[b][a];
         }
-        for (int b = 0; b < 4; b++)
-            for (int a = 0; a < lanes; a++)
-                slot[lanes * (ptrdiff_t)output[b] + a] = total[b][a];
     }
 }
 

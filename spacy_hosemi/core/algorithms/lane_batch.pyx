@@ -1,4 +1,4 @@
-"""Both sweeps over four documents, and what is asked of their posteriors.
+"""Both sweeps over one to four documents, and what is asked of their posteriors.
 
 Of each document one of four things: the probabilities of some segments; those of the
 spans of a path, and its score; the same of the path with the highest expected F1, which
@@ -19,7 +19,7 @@ from .marginals import check_segment
 cdef Py_ssize_t MANY = 2**31 - 1
 
 
-cdef class BatchOfFour(Task):
+cdef class LaneBatch(Task):
     """Up to four documents of one automaton, and what is asked of each."""
 
     def __init__(self, automaton):

@@ -6,7 +6,7 @@ from ..sweeps.lane_tables cimport LaneTables
 from .best_sets cimport BestSet, Candidate
 
 
-cdef class BatchOfFour(Task):
+cdef class LaneBatch(Task):
     cdef list charts                    # of the documents
     cdef LaneTables one                 # a document alone is solved in these
     cdef LaneTables four
