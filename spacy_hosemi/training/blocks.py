@@ -6,12 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from ..arrays import Floats
 from ..core.parallel.team import Team
 from ..model.active_features import RoleRows
-from ..model.weights.potentials import add_gradient, add_scores, dense_rows, pair_arrays
+from ..model.weights.potentials import add_gradient, add_scores, of_tokens
 from ..model.weights.state import WeightState
 from .kernels.token_sums import TokenSums
 
@@ -23,8 +21,6 @@ _CHUNK = 20_000
 # at most this many scores in a role, 16 MB: new memory takes longer, by 10 % of an
 # evaluation with 3,000 labels. Sums are formed by block: other numbers, other bits.
 _DOCS, _TOKENS, _SCORES = 64, 4_000, 2_000_000
-
-_NONE = np.zeros(0, np.int32)
 
 
 def add_tokens(
@@ -45,12 +41,10 @@ def add_tokens(
             add_scores(state, rows, scores)
         return
     roles = [(x.first, x.row, scores[role]) for role, x in rows.items()]
-    dense = dense_rows(state, matrix)
-    pairs = pair_arrays(state) if dense is None else (_NONE, _NONE)
-    weights = (matrix if dense is None else dense).reshape(-1)
+    weights = of_tokens(state, matrix)
     tasks = [TokenSums(k, team.n) for k in range(team.n)]
     for task in tasks:
-        task.take(roles, *pairs, weights, len(state.tail), is_transpose)
+        task.take(roles, *weights, len(state.tail), is_transpose)
     team.run(tasks)
 
 

@@ -13,10 +13,8 @@ from spacy_hosemi.model.kernels.gather import (
     gather,
     gather_cells,
     gather_merged_cells,
-    gather_strengths,
     scatter,
     scatter_cells,
-    scatter_strengths,
     touched_rows,
 )
 from spacy_hosemi.model.kernels.sparse_steps import adagrad_rows
@@ -175,8 +173,9 @@ def test_gather_and_scatter(problem):
     found_scores, found_weights = scores.copy(), weights.copy()
     for array in (first, rows, weights, scores):
         array.setflags(write=False)
-    gather(first, rows, weights, found_scores)
-    scatter(first, rows, scores, found_weights)
+    none = np.zeros(0, np.int32)
+    gather(first, rows, None, none, none, weights.ravel(), found_scores)
+    scatter(first, rows, None, none, none, scores, found_weights.ravel())
     np.testing.assert_allclose(found_scores, expected_scores, atol=1e-12)
     np.testing.assert_allclose(found_weights, expected_weights, atol=1e-12)
 
@@ -203,13 +202,13 @@ def pairs_of(has_weight, is_dense):
     return first, np.nonzero(has_weight)[1].astype(np.int32)
 
 
-@given(sparse_nRL(), st.booleans())
-def test_strengths(problem, is_dense):
+@given(sparse_nRL(), st.booleans(), st.booleans())
+def test_strengths_and_pairs(problem, is_dense, has_strength):
     tokens, first, rows, scores, weights = problem
     n_rows, n_labels = weights.shape
     rng = np.random.default_rng(len(rows))
     has_weight = rng.random(weights.shape) < (1.0 if is_dense else 0.5)
-    strength = rng.normal(size=len(rows))
+    strength = rng.normal(size=len(rows)) if has_strength else np.ones(len(rows))
     expected_scores, expected_weights = scores.copy(), weights.copy()
     fired = [(i, row) for i, token in enumerate(tokens) for row in token]
     for (i, row), value in zip(fired, strength, strict=True):
@@ -219,8 +218,9 @@ def test_strengths(problem, is_dense):
     found_scores, found_weights = scores.copy(), weights[has_weight]
     for array in (first, rows, strength, *pairs):
         array.setflags(write=False)
-    gather_strengths(first, rows, strength, *pairs, weights[has_weight], found_scores)
-    scatter_strengths(first, rows, strength, *pairs, scores, found_weights)
+    args = first, rows, strength if has_strength else None, *pairs
+    gather(*args, weights[has_weight], found_scores)
+    scatter(*args, scores, found_weights)
     np.testing.assert_allclose(found_scores, expected_scores, atol=1e-12)
     np.testing.assert_allclose(found_weights, expected_weights[has_weight], atol=1e-12)
 

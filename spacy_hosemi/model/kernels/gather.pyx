@@ -34,31 +34,94 @@ cdef bint _is_zero(const double* x, Py_ssize_t n) noexcept nogil:
 def gather(
     const int32_t[::1] first,           # IN  [n + 1]
     const int32_t[::1] rows,            # IN  [K]
-    const double[:, ::1] weights,       # IN  [R, L]
+    const double[::1] strength,         # IN  [K], or None: all are 1
+    const int32_t[::1] first_pair,      # IN  [R + 1], or [0]: each row has L weights
+    const int32_t[::1] columns,         # IN  [N] ascending within a row; or [0]
+    const double[::1] weights,          # IN  [N]
     double[:, ::1] scores,              # OUT [n, L] added to
 ):
-    """scores[i] += sum of weights[row] over the rows of token i."""
-    cdef Py_ssize_t n = scores.shape[0], n_labels = weights.shape[1]
-    if rows.shape[0] and n_labels:
-        with nogil:
+    """scores[i] += sum of strength * weights[row] over the rows of token i. Row r has
+    weights in the columns of pairs first_pair[r] to first_pair[r + 1] - 1."""
+    cdef Py_ssize_t i, k, a, y, begin, n = scores.shape[0], n_labels = scores.shape[1]
+    cdef bint is_dense = first_pair.shape[0] == 0, has_strength = strength is not None
+    if not (rows.shape[0] and weights.shape[0]):
+        return
+    with nogil:
+        if not has_strength and is_dense:
             kernels.gather(
-                &first[0], &rows[0], n, &weights[0, 0], &scores[0, 0], n_labels
+                &first[0], &rows[0], n, &weights[0], &scores[0, 0], n_labels
             )
+        elif not has_strength:
+            kernels.gather_pairs(
+                &first[0],
+                &rows[0],
+                n,
+                &first_pair[0],
+                &columns[0],
+                &weights[0],
+                &scores[0, 0],
+                n_labels,
+            )
+        for i in range(n if has_strength else 0):
+            for k in range(first[i], first[i + 1]):
+                if is_dense:
+                    begin = rows[k] * n_labels
+                    for y in range(n_labels):
+                        scores[i, y] += strength[k] * weights[begin + y]
+                else:
+                    for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                        scores[i, columns[a]] += strength[k] * weights[a]
 
 
 def scatter(
     const int32_t[::1] first,           # IN  [n + 1]
     const int32_t[::1] rows,            # IN  [K]
+    const double[::1] strength,         # IN  [K], or None
+    const int32_t[::1] first_pair,      # IN  [R + 1], or [0]
+    const int32_t[::1] columns,         # IN  [N]; or [0]
     const double[:, ::1] d_scores,      # IN  [n, L]
-    double[:, ::1] d_weights,           # OUT [R, L] added to
+    double[::1] d_weights,              # OUT [N] added to
 ):
-    """d_weights[row] += d_scores[i] for the rows of token i."""
-    cdef Py_ssize_t n = d_scores.shape[0], n_labels = d_weights.shape[1]
-    if rows.shape[0] and n_labels:
-        with nogil:
+    """Transposes `gather`."""
+    cdef Py_ssize_t i, k, a, y, begin, end, n = d_scores.shape[0]
+    cdef Py_ssize_t n_labels = d_scores.shape[1]
+    cdef bint is_dense = first_pair.shape[0] == 0, has_strength = strength is not None
+    cdef const double* sums
+    cdef double* row
+    if not (rows.shape[0] and d_weights.shape[0]):
+        return
+    with nogil:
+        if is_dense and not has_strength:
             kernels.scatter(
-                &first[0], &rows[0], n, &d_scores[0, 0], &d_weights[0, 0], n_labels
+                &first[0], &rows[0], n, &d_scores[0, 0], &d_weights[0], n_labels
             )
+        elif not has_strength:
+            for i in range(n):
+                sums = &d_scores[i, 0]
+                if _is_zero(sums, n_labels):
+                    continue
+                for k in range(first[i], first[i + 1]):
+                    if k + AHEAD < rows.shape[0]:
+                        row = &d_weights[0] + first_pair[rows[k + AHEAD]]
+                        for y in range(0, n_labels, 8):
+                            prefetch(row + y)
+                    begin, end = first_pair[rows[k]], first_pair[rows[k] + 1]
+                    if end - begin == n_labels:  # all columns, in their order
+                        row = &d_weights[begin]
+                        for y in range(n_labels):
+                            row[y] += sums[y]
+                    else:
+                        for a in range(begin, end):
+                            d_weights[a] += sums[columns[a]]
+        for i in range(n if has_strength else 0):
+            for k in range(first[i], first[i + 1]):
+                if is_dense:
+                    begin = rows[k] * n_labels
+                    for y in range(n_labels):
+                        d_weights[begin + y] += strength[k] * d_scores[i, y]
+                else:
+                    for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                        d_weights[a] += strength[k] * d_scores[i, columns[a]]
 
 
 def touched_rows(
@@ -78,110 +141,6 @@ def touched_rows(
                     touched_[at] = rows[k]
                     at += 1
     return touched[:at]
-
-
-def gather_pairs(
-    const int32_t[::1] first,           # IN  [n + 1]
-    const int32_t[::1] rows,            # IN  [K]
-    const int32_t[::1] first_pair,      # IN  [R + 1]
-    const int32_t[::1] columns,         # IN  [N] ascending within a row
-    const double[::1] weights,          # IN  [N]
-    double[:, ::1] scores,              # OUT [n, L] added to
-):
-    """Gathers where each row has weights in some columns: row r those of the pairs
-    first_pair[r] to first_pair[r + 1] - 1."""
-    if rows.shape[0] and weights.shape[0]:
-        with nogil:
-            kernels.gather_pairs(
-                &first[0],
-                &rows[0],
-                scores.shape[0],
-                &first_pair[0],
-                &columns[0],
-                &weights[0],
-                &scores[0, 0],
-                scores.shape[1],
-            )
-
-
-def scatter_pairs(
-    const int32_t[::1] first,           # IN  [n + 1]
-    const int32_t[::1] rows,            # IN  [K]
-    const int32_t[::1] first_pair,      # IN  [R + 1]
-    const int32_t[::1] columns,         # IN  [N]
-    const double[:, ::1] d_scores,      # IN  [n, L]
-    double[::1] d_weights,              # OUT [N] added to
-):
-    """Transposes `gather_pairs`."""
-    cdef Py_ssize_t i, k, a, y, begin, end, n_labels = d_scores.shape[1]
-    cdef const double* sums
-    cdef double* row
-    with nogil:
-        for i in range(d_scores.shape[0]):
-            sums = &d_scores[i, 0]
-            if _is_zero(sums, n_labels):
-                continue
-            for k in range(first[i], first[i + 1]):
-                if k + AHEAD < rows.shape[0]:
-                    row = &d_weights[0] + first_pair[rows[k + AHEAD]]
-                    for y in range(0, n_labels, 8):
-                        prefetch(row + y)
-                begin, end = first_pair[rows[k]], first_pair[rows[k] + 1]
-                if end - begin == n_labels:  # all columns, in their order
-                    row = &d_weights[begin]
-                    for y in range(n_labels):
-                        row[y] += sums[y]
-                else:
-                    for a in range(begin, end):
-                        d_weights[a] += sums[columns[a]]
-
-
-def gather_strengths(
-    const int32_t[::1] first,           # IN  [n + 1]
-    const int32_t[::1] rows,            # IN  [K]
-    const double[::1] strength,         # IN  [K]
-    const int32_t[::1] first_pair,      # IN  [R + 1], or [0]: each row has L weights
-    const int32_t[::1] columns,         # IN  [N]; or [0]
-    const double[::1] weights,          # IN  [N]
-    double[:, ::1] scores,              # OUT [n, L] added to
-):
-    """scores[i] += sum of strength * weights[row] over the rows of token i."""
-    cdef Py_ssize_t i, k, a, y, begin, n_labels = scores.shape[1]
-    cdef bint is_dense = first_pair.shape[0] == 0
-    with nogil:
-        for i in range(scores.shape[0]):
-            for k in range(first[i], first[i + 1]):
-                if is_dense:
-                    begin = rows[k] * n_labels
-                    for y in range(n_labels):
-                        scores[i, y] += strength[k] * weights[begin + y]
-                else:
-                    for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
-                        scores[i, columns[a]] += strength[k] * weights[a]
-
-
-def scatter_strengths(
-    const int32_t[::1] first,           # IN  [n + 1]
-    const int32_t[::1] rows,            # IN  [K]
-    const double[::1] strength,         # IN  [K]
-    const int32_t[::1] first_pair,      # IN  [R + 1] or [0]
-    const int32_t[::1] columns,         # IN  [N]; or [0]
-    const double[:, ::1] d_scores,      # IN  [n, L]
-    double[::1] d_weights,              # OUT [N] added to
-):
-    """Transposes `gather_strengths`."""
-    cdef Py_ssize_t i, k, a, y, begin, n_labels = d_scores.shape[1]
-    cdef bint is_dense = first_pair.shape[0] == 0
-    with nogil:
-        for i in range(d_scores.shape[0]):
-            for k in range(first[i], first[i + 1]):
-                if is_dense:
-                    begin = rows[k] * n_labels
-                    for y in range(n_labels):
-                        d_weights[begin + y] += strength[k] * d_scores[i, y]
-                else:
-                    for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
-                        d_weights[a] += strength[k] * d_scores[i, columns[a]]
 
 
 def gather_cells(

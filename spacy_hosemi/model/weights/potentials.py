@@ -16,13 +16,9 @@ from ..kernels.gather import (
     gather,
     gather_cells,
     gather_entries,
-    gather_pairs,
-    gather_strengths,
     scatter,
     scatter_cells,
     scatter_entries,
-    scatter_pairs,
-    scatter_strengths,
 )
 from .packing import to_single
 from .state import WeightState
@@ -89,16 +85,9 @@ def add_scores(
     state: WeightState, tokens: Mapping[str, RoleRows], scores: Mapping[str, Floats]
 ) -> None:
     """Adds to scores by role [n, L] the weights of the features of each token."""
-    matrix, pairs = state.matrix, pair_arrays(state)
-    dense = dense_rows(state, matrix)
-    for role, (first, row, strength) in tokens.items():
-        if strength is not None:
-            args = *pairs, matrix.reshape(-1), scores[role]
-            gather_strengths(first, row, strength, *args)
-        elif dense is not None:
-            gather(first, row, dense, scores[role])
-        else:
-            gather_pairs(first, row, *pairs, matrix[:, 0], scores[role])
+    *pairs, weights = of_tokens(state, state.matrix)
+    for role, rows in tokens.items():
+        gather(*rows, *pairs, weights, scores[role])
 
 
 def join_scores(
@@ -152,6 +141,14 @@ def pair_arrays(state: WeightState) -> tuple[Ints, Ints]:
     return (_NO_INTS, _NO_INTS) if pairs is None else (pairs.first, pairs.columns)
 
 
+def of_tokens(state: WeightState, matrix: Floats) -> tuple[Ints, Ints, Floats]:
+    """Returns `pair_arrays`, and the weights of a matrix of the shape of
+    `state.matrix`, as a view, as `gather` reads them for features of tokens."""
+    if (dense := dense_rows(state, matrix)) is None:
+        return *pair_arrays(state), matrix.reshape(-1)
+    return _NO_INTS, _NO_INTS, dense.reshape(-1)
+
+
 def dense_rows(state: WeightState, matrix: NDArray[Any]) -> NDArray[Any] | None:
     """Returns the part of a matrix, of the shape of `state.matrix`, that has a weight
     in each of L columns, as a view [R', L]; None if some rows need `pairs`."""
@@ -201,16 +198,9 @@ def add_gradient(
     d_matrix: Floats,
 ) -> None:
     """Transposes `add_scores`."""
-    pairs, d_weights = pair_arrays(state), d_matrix.reshape(-1)
-    dense = dense_rows(state, d_matrix)
-    for role, (first, row, strength) in tokens.items():
-        if strength is not None:
-            args = *pairs, d_scores[role], d_weights
-            scatter_strengths(first, row, strength, *args)
-        elif dense is not None:
-            scatter(first, row, d_scores[role], dense)
-        else:
-            scatter_pairs(first, row, *pairs, d_scores[role], d_weights)
+    *pairs, d_weights = of_tokens(state, d_matrix)
+    for role, rows in tokens.items():
+        scatter(*rows, *pairs, d_scores[role], d_weights)
 
 
 def add_cell_gradient(
