@@ -315,7 +315,7 @@ IMPORTS = [
     ("sweeps.lanes", "algorithms.marginals", "sweeps.forward_backward"),
     ("sweeps.lanes", "algorithms.likelihoods", ""),
     ("sweeps.backward", "algorithms.best_path", ""),
-    ("sweeps.lanes", "algorithms.segment_probabilities", "algorithms.batch_of_four"),
+    ("sweeps.lanes", "algorithms.segment_probabilities", "algorithms.lane_batch"),
     (
         "algorithms.best_path",
         "algorithms.segment_probabilities",
