@@ -112,14 +112,9 @@ class ReviewMarks:
     """Marks records, or their fields, that need no eye, where a guarantee promises
     something, and counts what it sees. `on_empty` gets the records of texts without any
     field; where there are `names`, of labels, without any field of a reference. What
-    `facts` call unusual counts as improbable.
-
-    counts (Dict[str, Any]): Of texts, those that are blank, others without fields, and
-        unusual ones, with the first lines that are; fields; of what is judged, those
-        that are accepted, and those as improbable as the last quarter when the
-        threshold was chosen; once texts are found to be unlike those before, the line
-        where that was seen, and the share of improbable ones up to it. From then on the
-        verdict "drift" stands in the place of "accept".
+    `facts` call unusual counts as improbable. Once texts are found to be unlike those
+    before, `counts` have the line where that was seen, and the share of improbable ones
+    up to it, and the verdict "drift" stands in the place of "accept".
     """
 
     def __init__(
@@ -131,9 +126,10 @@ class ReviewMarks:
     ) -> None:
         self._facts = facts
         self._guarantee, self._names, self._on_empty = guarantee, names, on_empty
+        # Low: as improbable as the last quarter when the threshold was chosen.
         keys = "texts blank without_fields unusual fields n_judged n_accepted n_low"
         self.counts: dict[str, Any] = dict.fromkeys(keys.split(), 0)
-        self.counts["unusual_lines"] = []
+        self.counts["unusual_lines"] = []  # the first ones
 
     @property
     def has_drifted(self) -> bool:

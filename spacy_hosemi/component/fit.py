@@ -129,7 +129,8 @@ def fit(
     RAISES (TypeError): HS231 examples; HS232, HS233 another argument.
     """
     minimize = _choose_fit(fit, settings)
-    readers = check_initialization(nlp, labels, gazetteers, tables, fit, hierarchy)
+    functions = {"fit": fit, "hierarchy": hierarchy}
+    readers = check_initialization(nlp, labels, gazetteers, tables, **functions)
     check_vectors_stay(pipe, nlp, False)
     train = read_examples(examples, nlp, pipe)
     annotations = read_annotations(train, pipe.settings.incorrect_spans_key)

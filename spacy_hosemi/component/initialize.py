@@ -103,8 +103,8 @@ def initialize(
         The component is as it was then, but for the parameters of a tok2vec.
     """
     validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
-    arguments = labels, gazetteers, tables, fit, hierarchy, dev
-    readers = check_initialization(nlp, *arguments)
+    functions = {"fit": fit, "hierarchy": hierarchy, "dev": dev}
+    readers = check_initialization(nlp, labels, gazetteers, tables, **functions)
     with as_a_whole(pipe):
         args = nlp, labels, readers, fit, hierarchy, dev
         reports = learn(pipe, list(get_examples()), *args)
@@ -112,13 +112,7 @@ def initialize(
 
 
 def check_initialization(
-    nlp: Any,
-    labels: Any,
-    gazetteers: Any,
-    tables: Any,
-    fit: Any,
-    hierarchy: Any,
-    dev: Any = None,
+    nlp: Any, labels: Any, gazetteers: Any, tables: Any, **functions: Any
 ) -> tuple[Any, Any]:
     """Returns the readers of lists and tables; raises TypeError for what `initialize`
     cannot be given: HS232 nlp, HS233 another argument."""
@@ -126,9 +120,8 @@ def check_initialization(
     are_names = isinstance(labels, Iterable)
     if not (labels is None or are_names) or isinstance(labels, (str, bytes, Mapping)):
         raise _wrong("labels", labels)
-    functions = ("fit", fit, 1), ("hierarchy", hierarchy, 0), ("dev", dev, 1)
-    for name, function, n_arguments in functions:
-        if not (function is None or _takes(function, n_arguments)):
+    for name, function in functions.items():
+        if not (function is None or _takes(function, int(name != "hierarchy"))):
             raise _wrong(name, function)
     readers = gazetteers or {}, tables or {}
     if not _takes(readers[0], 1):

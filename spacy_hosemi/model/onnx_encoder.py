@@ -94,14 +94,12 @@ def find_files(folder: str | Path) -> tuple[Path, Path]:
 
 
 class EncoderFiles:
-    """The files of an encoder, which are read when they are needed first.
-
-    settings (Tuple): The arguments of `make_onnx_encoder`.
-    digest (Optional[str]): SHA-256 of the files that are expected; None: of any.
-    saved (Optional[List[bytes]]): What is saved; None: the folder has them.
-    """
+    """The files of an encoder, which are read when they are needed first; the settings
+    are the arguments of `make_onnx_encoder`."""
 
     def __init__(self, *settings: Any, digest: Any = None, saved: Any = None) -> None:
+        # Digest: SHA-256 of the files that are expected; None: of any. Saved: their
+        # bytes; None: the folder has them.
         self.settings, self.digest, self.saved = settings, digest, saved
         self._encoders: dict[int, Encoder] = {}  # by process: threads are not forked
 

@@ -202,7 +202,7 @@ def make_lbfgs(
 def _penalty(
     l2: float | Mapping[str, float], settings: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Returns the penalty of each group. RAISES (ValueError): HS054 unknown group."""
+    """Returns the penalty of each group; raises ValueError HS054 for another one."""
     penalty = by_penalty_group("l2", l2)
     for role in ("start", "end"):
         penalty[role] *= settings["border_factor"]

@@ -34,14 +34,11 @@ DECREASE, CURVATURE, MOST_TRIED = 1e-4, 0.9, 30
 def minimize_smooth(
     function: Function, start: Floats, callback: Callable[[Floats], bool]
 ) -> tuple[bool, str]:
-    """Minimizes a smooth function.
-
-    function (Callable): Returns the value and the gradient at a point, in a new array.
-    start (float64 [N]): The first point, which is changed like those after it.
-    callback (Callable): Called with the point after each iteration, which is changed in
-        the iteration after the next one; returns whether this was the last one.
-    RETURNS (Tuple[bool, str]): Whether the gradient is 0, and why it ended.
-    """
+    """Minimizes a smooth function, which returns the value and the gradient at a point,
+    in a new array. The start is changed like the points after it. The callback gets the
+    point after each iteration, which is changed in the iteration after the next one,
+    and returns whether this was the last one. Returns whether the gradient is 0, and
+    why it ended."""
     x, trial, direction = start, np.empty_like(start), np.empty_like(start)
     history = _History(len(x))
     value, gradient = function(x)

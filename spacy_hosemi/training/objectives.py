@@ -36,15 +36,13 @@ def make_log_likelihood() -> Objective:
 def log_likelihood(
     automaton: PatternAutomaton, potentials: Potentials, gold: Gold
 ) -> tuple[float, Potentials]:
-    """Negative log-likelihood of what is known of a document.
+    """Returns the negative log-likelihood of what is known of a document, in nats, and
+    its derivatives. Raises ValueError HS056 if the gold is impossible under the model.
 
         loss = log Z - score(gold)             all tokens known
         loss = log Z - log Z(what agrees)      some missing
 
     For annotation that breaks the label rules, the rules are ignored.
-
-    RETURNS (Tuple[float, Potentials]): The loss in nats, and its derivatives.
-    RAISES (ValueError): HS056 if the gold is impossible under the model.
     """
     if gold.n_known == 0:
         return 0.0, no_counts(potentials)
@@ -98,7 +96,9 @@ def make_perceptron(margin: float = 0.0) -> Objective:
 def perceptron(
     automaton: PatternAutomaton, potentials: Potentials, gold: Gold, margin: float = 0.0
 ) -> tuple[float, Potentials]:
-    """What the best segmentation is ahead of the gold (Collins 2002).
+    """Returns how far the best segmentation is ahead of the gold (Collins 2002), 0 or
+    more, and a subgradient, all 0 where it is the gold. Raises ValueError HS056 if the
+    gold is impossible under the model.
 
         loss = max over s of (score(s) + margin * wrong tokens of s) - score(gold)
         gradient = counts(best s) - counts(gold)
@@ -108,12 +108,8 @@ def perceptron(
     best is that of `core.viterbi`: without any weights yet it need not be the gold, and
     then there is a gradient although the loss is 0.
 
-    For annotation that breaks the label rules, the rules are ignored.
-
-    margin (float): Above 0: the structured hinge loss of Taskar et al. (2003).
-    RETURNS (Tuple[float, Potentials]): The loss, 0 or more, and a subgradient; all 0
-        where the best segmentation is the gold.
-    RAISES (ValueError): HS056 if the gold is impossible under the model.
+    For annotation that breaks the label rules, the rules are ignored. With a margin it
+    is the structured hinge loss of Taskar et al. (2003).
     """
     gradient = no_counts(potentials)
     if gold.n_known == 0:

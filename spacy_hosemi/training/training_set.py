@@ -209,9 +209,9 @@ class TrainingSet:
         is_plain = self.objective is log_likelihood and not self.automaton.observed
         if not (is_plain and has_one_length):
             return first_cell, None
-        known = (x.segments or x.constraints if x.n_known else None for x in self.golds)
+        golds = [x.segments or x.constraints if x.n_known else None for x in self.golds]
         sizes = np.diff(self.rows.first).tolist()
-        args = self.automaton, sizes, [*known], self._blocks, needs
+        args = self.automaton, sizes, golds, self._blocks, needs
         return first_cell, GoldPaths(*args)
 
     def _solve_lanes(

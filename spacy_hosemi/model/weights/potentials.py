@@ -160,9 +160,6 @@ def dense_rows(state: WeightState, matrix: NDArray[Any]) -> NDArray[Any] | None:
     return matrix[: state.n_whole * n_labels].reshape(state.n_whole, n_labels)
 
 
-# transposes; d_matrix has the shape of `matrix`, and is added to
-
-
 def role_gradients(
     gradients: Sequence[Potentials], roles: Iterable[str]
 ) -> dict[str, Floats]:
@@ -179,7 +176,8 @@ def role_gradients(
 def add_gradients(
     state: WeightState, rows: Rows, gradients: Sequence[Potentials], d_matrix: Floats
 ) -> None:
-    """Transposes `score_rows`, but for patterns and lengths."""
+    """Transposes `score_rows`, but for patterns and lengths: adds to derivatives by the
+    weights of features, in the shape of `state.matrix`, as the functions below do."""
     d_scores = role_gradients(gradients, rows.tokens)
     add_gradient(state, rows.tokens, d_scores, d_matrix)
     if len(rows.segments.row):

@@ -18,8 +18,8 @@ cdef enum:
 
 
 def empty_table(Py_ssize_t n_sets=N_SETS):
-    """RETURNS (uint64 [n_sets, 8]): For `count_rare`; n_sets is a power of 2, at most
-    2^32."""
+    """Returns a table for `count_rare`, uint64 [n_sets, 8]; n_sets is a power of 2, at
+    most 2^32."""
     return np.zeros((n_sets, WAYS), np.uint64)
 
 
@@ -31,12 +31,12 @@ def count_rare(
     int64_t least_tokens,               # IN  at most 65,535
     int64_t least_docs,                 # IN  likewise
 ):
-    """Count features; those that have become frequent leave the table.
+    """Counts features; those that have become frequent leave the table. Returns whether
+    each has the least counts, bool [K], and the number of documents with it since the
+    table has known it, int64 [K].
 
     An entry is 32 bits of the key, 16 bits for tokens, and 16 for documents; the lowest
     bits of the key are the number of its set.
-    RETURNS (Tuple[bool [K], int64 [K]]): Whether each has the least counts; the number
-        of documents with it since the table has known it.
     """
     is_frequent, n_docs = np.zeros(len(keys), np.bool_), np.zeros(len(keys), np.int64)
     cdef uint8_t[::1] is_frequent_ = is_frequent.view(np.uint8)
