@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import IDS  # type: ignore[import-not-found]
 from spacy.symbols import NAMES  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -58,7 +59,7 @@ class LexemeReader:
         """Returns, and writes, the hash of each attribute of K words, uint64 [K, A]; 0:
         absent."""
         (words, texts), strings = self._words(vocab, orths), vocab.strings
-        rows = self._rows(vocab, words)
+        rows = self._rows(vocab, words, texts)
         if values is None:
             values = np.empty((len(words), len(self.names)), np.uint64)
         if self._reader.read(strings, words, texts, rows, values):
@@ -74,7 +75,7 @@ class LexemeReader:
     def texts(self, vocab: Vocab, orths: Keys) -> dict[str, list[str | None]]:
         """Returns the values of each attribute for K words, None where absent."""
         (words, texts), strings = self._words(vocab, orths), vocab.strings
-        rows = self._rows(vocab, words)
+        rows = self._rows(vocab, words, texts)
         columns = {name: self._column(rows, name) for name in self._read}
         by_attribute: list[list[str | None]] = []
         for name in self.names[: self._n_strings]:
@@ -101,17 +102,36 @@ class LexemeReader:
                     orths[k] = strings.add(texts[k])
         return orths, texts
 
-    def _rows(self, vocab: Vocab, words: Keys) -> Keys:
+    def _rows(self, vocab: Vocab, words: Keys, texts: Sequence[str]) -> Keys:
         """Returns what `_read` names of each word, uint64 [K, ..]. (A lexeme for each
-        would take twice as long as a document of them.)"""
-        of_words: Any = words.tolist()
+        would take twice as long as a document of them, and to make one of a new word
+        ten times: all of its attributes would be computed.)"""
         names: Any = self._read
-        rows: Any = Doc(vocab, words=of_words).to_array(names)
-        return rows.reshape(len(words), len(self._read))
+        rows = np.empty((len(words), len(names)), np.uint64)
+        is_new = np.array([word not in vocab for word in words.tolist()], bool)
+        known: Any = words[~is_new].tolist()
+        if known:
+            found = Doc(vocab, words=known).to_array(names)
+            rows[~is_new] = found.reshape(len(known), len(names))
+        if len(known) < len(words):
+            new = [text for text, yes in zip(texts, is_new) if yes]
+            untyped: Any = vocab
+            getters, add = untyped.lex_attr_getters, vocab.strings.add
+            for a, name in enumerate(names):
+                get = add if name == "ORTH" else getters.get(IDS[name], _absent)
+                values = map(get, new)
+                rows[is_new, a] = [
+                    add(x) if isinstance(x, str) else x or 0 for x in values
+                ]
+        return rows
 
     def _column(self, rows: Keys, name: str) -> Keys:
         """Returns an attribute of each word, of `_rows`."""
         return rows[:, self._read.index(name)]
+
+
+def _absent(text: str) -> None:
+    """Stands for what a vocabulary does not compute."""
 
 
 def _origin(form: str) -> int:
