@@ -33,7 +33,7 @@ def test_numbering_is_a_dictionary(parts, asked):
         numbering.add(uint64s(keys))
         for key in keys:
             number_of.setdefault(key, len(number_of))
-        new = [key for key in dict.fromkeys(asked) if key not in number_of]
+        new = [*dict.fromkeys(key for key in asked if key not in number_of)]
         assert numbering.unknown(uint64s(asked)).tolist() == new
         numbers, n_unknown = numbering.find(uint64s(asked))
         assert numbers.tolist() == [number_of.get(key, -1) for key in asked]
@@ -163,9 +163,7 @@ def test_list_scores(data, is_dense):
     lists = ListScores(columns, seeds, offsets, *args, n_roles, n_labels)
     TokenScoring(first, found, lists=lists, on_lists=values.astype(np.uint8)).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    # Where nothing matches there are borders alone.
-    none, absent = np.zeros_like(found), np.zeros_like(found)
+    none, absent = np.zeros((2, *found.shape))
     TokenScoring(first, none, lists=lists).do()
-    on_lists = np.zeros(values.shape, np.uint8)
-    TokenScoring(first, absent, lists=lists, on_lists=on_lists).do()
+    TokenScoring(first, absent, lists=lists, on_lists=np.zeros(values.shape, "u1")).do()
     assert (none == absent).all()

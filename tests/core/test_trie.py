@@ -38,14 +38,10 @@ def build(entries, sources=None) -> Trie:
     )
 
 
-def finder(tries) -> EntryFinder:
-    return EntryFinder(tries, np.arange(len(tries), dtype=np.int32))
-
-
 def find(trie, words) -> list[tuple[int, int, int]]:
     every, docs = fixed([1] * len(words), np.uint8), fixed([0, len(words)], np.int32)
     words = fixed(words, np.uint64)
-    lists, *found = finder([trie]).find(words, every, every, docs)
+    lists, *found = EntryFinder([trie]).find(words, every, every, docs)
     assert not lists.any()
     return list(zip(*(column.tolist() for column in found), strict=True))
 
@@ -191,7 +187,7 @@ def test_nothing():
     assert len(trie) == len(trie.keys) == 0
     one, docs = np.ones(1, np.uint8), np.array([0, 1], np.int32)
     for tries in ([], [trie]):
-        found = finder(tries).find(np.array([5], np.uint64), one, one, docs)
+        found = EntryFinder(tries).find(np.array([5], np.uint64), one, one, docs)
         assert [column.dtype for column in found] == [np.int32] * 3 + [np.uint64]
         assert [column.shape for column in found] == [(0,)] * 4
 
@@ -214,7 +210,7 @@ def test_several_lists_and_where_entries_may_begin_and_end(lists, documents):
         for i, j, _ in oracle(entries, [word for word, _, _ in document])
         if document[i][1] and document[j - 1][2]
     ]
-    found = finder([build(entries) for entries in lists]).find(
+    found = EntryFinder([build(entries) for entries in lists]).find(
         np.array([word for word, _, _ in sequence], np.uint64),
         np.array([begins for _, begins, _ in sequence], np.uint8),
         np.array([ends for _, _, ends in sequence], np.uint8),

@@ -75,13 +75,14 @@ class Trie:
 cdef class EntryFinder:
     """Finds the entries of several lists at once: a word that begins no entry is looked
     up once for all of them. Any number of threads may use it. numbers (int32): Of the
-    lists."""
+    lists; None: 0, 1, .."""
 
     cdef RowTable _nodes                # those of all lists, each once
     cdef const int32_t[::1] _first      # [N + 1] those that end there: _first[n] ..
     cdef object _list, _source          # [E] .. the list and the source of each
 
-    def __init__(self, tries, numbers):
+    def __init__(self, tries, numbers=None):
+        numbers = range(len(tries)) if numbers is None else numbers
         keys = np.concatenate([np.zeros(0, np.uint64), *(x.keys for x in tries)])
         order = np.argsort(keys, kind="stable")  # fast where parts are sorted
         keys = keys[order]
@@ -93,7 +94,7 @@ cdef class EntryFinder:
         lists = np.repeat(numbers, [len(x.keys) for x in tries])[order]
         is_entry = source != NO_ENTRY
         node = (np.cumsum(is_new) - 1)[is_entry]
-        self._source, self._list = source[is_entry], lists[is_entry]
+        self._source, self._list = source[is_entry], lists[is_entry].astype(np.int32)
         sizes = np.bincount(node, minlength=np.count_nonzero(is_new))
         self._first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
 
