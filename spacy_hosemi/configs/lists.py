@@ -80,7 +80,11 @@ def find_lists(folder: str | Path) -> tuple[list[NamedList], dict[str, str]]:
         except (OSError, ValueError) as error:
             unread[path.name] = str(error)
             continue
-        name = _free_name(stem, lists)
+        # A name that a config and templates can have, and no other list has.
+        name = re.sub(r"\W+", "_", stem).strip("_") or "list"
+        name = f"list_{name}" if name[0].isdecimal() else name
+        names = [name, *(f"{name}_{k}" for k in range(2, len(lists) + 3))]
+        name = next(x for x in names if x not in lists)
         # Codes such as IN and OR would be words in lower case.
         n_codes = sum(x.isupper() and len(x) <= _MAX_CODE for x in entries)
         attr = "ORTH" if 10 * n_codes >= 9 * max(len(entries), 1) else "ALNUM"
@@ -93,14 +97,6 @@ def unfit_for_config(path: str, wrong: re.Pattern[str]) -> str:
     match = wrong.search(path)
     what = f"a path in a config must not have the character {match and match[0]!a}"
     return f"{what}; rename it" if match else ""
-
-
-def _free_name(stem: str, taken: Iterable[str]) -> str:
-    """Returns a name that a config and templates can have, and no other list has."""
-    name = re.sub(r"\W+", "_", stem).strip("_") or "list"
-    name = f"list_{name}" if name[0].isdecimal() else name
-    names = [name, *(f"{name}_{k}" for k in range(2, len([*taken]) + 3))]
-    return next(x for x in names if x not in taken)
 
 
 def package_lists(kind: str, lang: str, taken: Iterable[str] = ()) -> list[NamedList]:

@@ -32,10 +32,8 @@ def judge_contradictions(part: CorpusPart) -> list[Finding]:
     return [*_other_labels(part), *_left_out(part), *_other_documents(part)]
 
 
-def _labels_of_texts(
-    part: CorpusPart,
-) -> tuple[dict[str, Counter[str]], dict[str, Span]]:
-    """Returns texts with two labels or more, counted, and the first span of each."""
+def _other_labels(part: CorpusPart) -> Iterator[Finding]:
+    """Yields texts of spans with two labels; no numbers, which may be anything."""
     labels: dict[str, Counter[str]] = defaultdict(Counter)
     first: dict[str, Span] = {}
     keys: dict[str, str] = {}
@@ -49,16 +47,11 @@ def _labels_of_texts(
         key: Counter({y: n for y, n in of_text.items() if n >= LEAST})
         for key, of_text in labels.items()
     }
-    return {key: x for key, x in frequent.items() if len(x) > 1}, first
-
-
-def _other_labels(part: CorpusPart) -> Iterator[Finding]:
-    """Yields texts of spans with two labels; no numbers, which may be anything."""
-    texts, first = _labels_of_texts(part)
+    texts = {key: x for key, x in frequent.items() if len(x) > 1}
     yield from _abbreviated(texts)
     texts = {
-        key: labels
-        for key, labels in texts.items()
+        key: of_text
+        for key, of_text in texts.items()
         if any(_is_name(token.text) for token in first[key])
     }
     n = {key: x.total() - x.most_common(1)[0][1] for key, x in texts.items()}
