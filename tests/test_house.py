@@ -29,25 +29,25 @@ INSTALLED = Path(spacy_hosemi.__file__).parent
 # What was measured last. These only fall: whoever deletes lowers them. Calls are those
 # of Python functions, changes those from one module to another.
 CEILINGS = {
-    "package: lines": 59_800,
-    "package: lines of code": 43_300,
-    "package: files": 396,
-    "package: classes": 296,
+    "package: lines": 58_200,
+    "package: lines of code": 42_320,
+    "package: files": 388,
+    "package: classes": 291,
     "package: names of two classes": 0,
-    "package: classes that must go": 5,
+    "package: classes that must go": 2,
     "package: longest Python file": 400,
     "package: longest other file": 600,
     "tests: lines": 51_450,
     "benchmarks: lines": 11_850,
     "predict: modules": 12,
     "predict: changes": 18,
-    "predict: calls": 37,
+    "predict: calls": 35,
     "confidence: modules": 6,
     "confidence: changes": 8,
-    "confidence: calls": 40,
+    "confidence: calls": 39,
     "update: modules": 27,
     "update: changes": 53,
-    "update: calls": 110,
+    "update: calls": 109,
 }
 
 MAY_BE_LONG = {"errors.py", "simd.h"}
