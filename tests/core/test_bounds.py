@@ -65,6 +65,17 @@ def test_rounding_loses_nothing(size, n_tokens):
     assert core.viterbi(automaton, potentials, method="bounds") == expected
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_scores_that_cancel_within_a_segment(seed):
+    rng = np.random.default_rng(seed)
+    automaton, potentials = zeros(1, 1)
+    potentials.inside[:], potentials.start[:] = -2e4, rng.normal()
+    potentials.end[:] = rng.normal()
+    potentials = replace(potentials, cells=make_cells([(0, 1, 0, 2e4 + rng.normal())]))
+    best = [core.viterbi(automaton, potentials, method=x) for x in ("auto", "bounds")]
+    assert best[0] == best[1] and best[0][0] == [(0, 1, 0)]
+
+
 def test_nothing_left_and_nothing_possible():
     automaton, potentials = zeros(0, 3)
     assert groups_left(automaton, potentials) is None

@@ -103,15 +103,6 @@ def test_score_by_hand_with_observed_patterns_and_entries():
     assert oracles.score(problem, ((0, 1, 0), (1, 3, 1))) == expected
 
 
-def test_entries_are_the_same_as_dense_columns():
-    rng = np.random.default_rng(3)
-    for _ in range(n_of(50)):
-        problem = random_problem(rng, kinds=EXACT)
-        fields = zip(("inside", "start", "end"), oracles.dense_columns(problem))
-        dense = problem._replace(entries=(), **dict(fields))
-        assert oracles.scored(dense) == oracles.scored(problem)
-
-
 @pytest.mark.parametrize("kinds", [KINDS, EXACT], ids=["", "exact"])
 def test_references_agree(kinds):
     """Where sums are exact, on the best and its ties, too."""

@@ -246,5 +246,9 @@ cdef class BestPath:
             and backward.bounds.find(backward.chart, self.arc_table, backward.path)
         ):
             sweep_bounded(backward, self.arc_table)
+            # Scores that cancel within a segment have rounded off more than SLACK.
+            if not backward.total >= backward.bounds.least:
+                backward.is_bounded = False
+                backward.sweep()
         else:
             backward.sweep()

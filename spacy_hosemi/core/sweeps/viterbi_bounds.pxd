@@ -26,6 +26,7 @@ cdef class Bounds:
     cdef double[::1] vector             # [G] work space
     cdef bint has_gain
     cdef double scale                   # of the numbers in F
+    cdef double least                   # a bound on the best score, from below
     cdef uint8_t[:, ::1] is_active      # [n or more, G] what is left
     cdef int32_t[::1] group             # the same as lists, token by token ..
     cdef int32_t[::1] first             # [n + 1 or more] .. from here on

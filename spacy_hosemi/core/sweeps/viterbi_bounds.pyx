@@ -260,6 +260,7 @@ cdef class Bounds:
         cdef double* row
         cdef uint8_t* is_active
         least -= SLACK * (n + 10) * max(self.scale, fabs(least))
+        self.least = least
         # The lists grow from the right: they stand at the end of `group`.
         self.first[n] = <int32_t>n_left
         for i in range(n - 1, -1, -1):
