@@ -333,8 +333,9 @@ class Errors(metaclass=_Coded):
     fit.l2, or look for features with extreme values."""
     HS270 = """{name} is {path!r}: {reason}. Expected a file in a folder that exists.
     Make the folder, or give another path."""
-    HS271 = """fit.checkpoint names {path!r}, which is no file of a fit: {reason}.
-    Expected one that a fit with this setting wrote, or none. Give another path."""
+    HS271 = """fit.checkpoint names {path!r}, which this fit cannot read: {reason}.
+    Expected one that a fit with this setting wrote, or none. Remove the file to begin
+    anew, or give another path."""
     HS272 = """fit.checkpoint names {path!r}, whose weights were fitted to something
     else. {differences}. Expected the labels, features, label patterns and annotation
     that it was written with. Train as then, or remove the file to begin anew."""

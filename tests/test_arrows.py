@@ -253,7 +253,7 @@ def test_no_cycles():
         ("core.parallel.tasks", ".pyx", "from ..simd cimport simd", [1]),
         ("core.sweeps.x", ".pyx", "from libc.math cimport exp\ncimport spacy", [2]),
         ("core.chart.x", ".pyx", '"""\nimport spacy\n"""\nfrom thinc import api', [4]),
-        ("core.chart.x", ".pxd", "from ..sweeps.scaled cimport (\n  A,\n  b\n)", [1]),
+        ("core.chart.x", ".pxd", "from ..sweeps.lanes cimport (\n  A,\n  b\n)", [1]),
         ("core.sweeps.x", ".pxd", "  from ..chart.chart cimport (\n  Chart,\n)", []),
         ("component.annotations", ".py", "doc.ents = []\ndoc.set_ents([])", []),
         (

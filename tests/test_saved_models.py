@@ -35,6 +35,10 @@ def folder(request):
 
 @pytest.fixture(scope="module")
 def nlp(folder):
+    return load(folder)
+
+
+def load(folder):
     model = folder / "model"
     return spacy.load(model, exclude=excluded((model / "vocab").exists()))
 

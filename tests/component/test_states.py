@@ -9,7 +9,6 @@ from threading import Event, Lock
 
 import numpy as np
 import pytest
-import spacy
 from thinc.api import Adam
 
 from spacy_hosemi.hierarchy.decoder import make_decoder
@@ -27,7 +26,7 @@ from ..helpers import (
     make_trained,
 )
 from ..hierarchy.test_component import TREE, example, examples_of
-from ..test_saved_models import FOLDERS, make_example
+from ..test_saved_models import FOLDERS, load, make_example
 from ..test_saved_models import make_doc as make_saved_doc
 
 N_THREADS = 8
@@ -268,7 +267,7 @@ def test_no_state_is_left_to_the_garbage_collector(folder):
     those of many updates at once, if predictions read between them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # settings that left the package
-        nlp = spacy.load(folder / "model", exclude=["tokenizer", "vocab"])
+        nlp = load(folder)
     pipe, sgd = nlp.get_pipe("hosemi"), nlp.resume_training()
     lines = (folder / "expected.jsonl").read_text("utf8").splitlines()
 
