@@ -23,7 +23,7 @@ def prune_cli(
     data: Path | None = corpus_option(
         "--data -d FILE", ".spacy file on which F1 is measured; - is standard input."
     ),
-    keep: float | None = option("--keep P 0..1", "Keep this share of all weights."),
+    keep: float | None = option("--keep P 0..1", "Keep this share of those not 0."),
     below: float | None = option("--below W 0..", "Drop weights from -W up to W."),
     max_loss: float | None = option(
         "--max-loss X 0..100",

@@ -386,8 +386,8 @@ def _output_path(name: str, path: str) -> Path:
 
 def size_of(weights: Trained, share: float = 0.0) -> str:
     """How large the model will be, see `Weights.pruned_size`."""
-    size = weights.pruned_size(share)
+    size, pruned = weights.pruned_size(share), " left by fit.prune" if share else ""
     return (
-        f"{size['features']:,} features, {size['weights']:,} weights, "
+        f"{size['features']:,} features, {size['weights']:,} weights{pruned}, "
         f"{size['patterns']:,} label patterns, {size['mb']:.2f} MB"
     )

@@ -243,7 +243,7 @@ def test_training_goes_on_after_l1(tmp_path):
 def test_the_size_is_said(fit, capfd):
     weights = fit_anew(fit={"progress": True, **fit}).get_pipe("hosemi").weights
     size = size_of(weights)
-    said = capfd.readouterr().err
-    assert f"\n{len(weights.names)} features, {size['weights']} weights, " in said
+    left = f"{size['weights']} weights left by fit.prune, "
+    assert f"\n{len(weights.names)} features, {left}" in capfd.readouterr().err
     assert size["mb"] == len(to_bytes(weights)) / 1e6
     assert size["weights"] == np.count_nonzero(as_vector(weights))
