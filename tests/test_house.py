@@ -41,13 +41,13 @@ CEILINGS = {
     "benchmarks: lines": 11_850,
     "predict: modules": 12,
     "predict: changes": 18,
-    "predict: calls": 35,
+    "predict: calls": 36,
     "confidence: modules": 6,
     "confidence: changes": 8,
     "confidence: calls": 39,
     "update: modules": 27,
     "update: changes": 53,
-    "update: calls": 109,
+    "update: calls": 110,
 }
 
 MAY_BE_LONG = {"errors.py", "simd.h"}
