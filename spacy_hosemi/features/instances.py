@@ -76,7 +76,7 @@ class Instances(list[Doc]):
     tokens is read once.
 
     parts (Sequence[Doc]): One or more documents, or sentences, of n tokens together.
-    like (Optional[Instances]): As many, of which those that stay are not read again.
+    like (Optional[Instances]): As many; documents of it are not read again.
 
     tokens (uint64 [3, n]): ORTH, SPACY and LENGTH of each token.
     orths, spaces (uint64 [n]): The first two.

@@ -1,4 +1,4 @@
-"""Tables of one document, or of up to four side by side, see `lanes`."""
+"""The numbers of a sweep over one document, or over up to four; see `lanes`."""
 
 import numpy as np
 

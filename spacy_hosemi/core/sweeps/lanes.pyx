@@ -1,4 +1,4 @@
-"""The sweep that sums: both ways over one document, or over four side by side.
+"""The sweep that sums: both ways over one document, or over four at once.
 
     R[j, q]     = keep[j] R[j-1, q] + enter[j] A[j-D-1, q]
     alpha[j, q] = sum_d here[j, d] A[j-d, q] + at_end[j] R[j, q]

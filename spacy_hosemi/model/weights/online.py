@@ -161,7 +161,7 @@ class OnlineSteps:
         self, state: WeightState, keys: Keys, names: list[str], counts: Counts
     ) -> WeightState:
         """Returns the state with weights of 0 for K more features, which come last and
-        are no transitions; each occurs in so many documents."""
+        are no transitions; `counts` says in how many documents each occurs."""
         n_labels, n_new, pairs = len(state.tail), len(names), state.pairs
         group = np.concatenate([state.group, penalty_groups_of(names)])
         if pairs is not None:
