@@ -118,8 +118,9 @@ def gradients(nlp: Any, folder: Path) -> Iterator[tuple[str, Answer]]:
 
 
 def load(folder: Path) -> Any:
-    """Load a model that has no tokenizer, or needs none."""
-    return spacy.load(folder, exclude=["tokenizer", "vocab"])
+    """Load a model that needs no tokenizer; and no vocab, if it has no vectors."""
+    vocab = [] if (folder / "vocab").exists() else ["vocab"]
+    return spacy.load(folder, exclude=["tokenizer", *vocab])
 
 
 # -------------------------------------------------------------------------------- speed
