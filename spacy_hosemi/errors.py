@@ -5,8 +5,7 @@ A message names the argument, what was found, what was expected and what to do.
 
 
 class _Coded(type):
-    """Prefix a message with its code, and make it one line, when it is read:
-    ``Errors.HS001``."""
+    """Prefix a message with its code when it is read, on one line: ``Errors.HS001``."""
 
     def __getattribute__(cls, name: str) -> str:
         value = super().__getattribute__(name)

@@ -57,8 +57,7 @@ class Aligner:
 
 
 class Folded:
-    """A text in NFKC, without case, with single blanks, that knows where each place was
-    before."""
+    """A text in NFKC, without case, with single blanks, that knows its old places."""
 
     def __init__(self, text: str) -> None:
         pieces = list(_fold(text))

@@ -77,10 +77,9 @@ def _width(part: str, unit: str) -> int:
 def diagnose(
     texts: Iterable[AnnotatedText], used: Offsets
 ) -> tuple[Offsets, Fault] | None:
-    """Looks for another way of counting than the one that is used, under which offsets
-    of texts, as the file has them, fit much better. Returns the simplest of the best,
-    and a fault at the first span that does not fit; None if they fit as they are, or
-    under no other way either."""
+    """Looks for another way of counting under which offsets of texts, as the file has
+    them, fit much better. Returns the simplest of the best, and a fault at the first
+    span that does not fit; None if they fit as they are, or no other way either."""
     pairs = [(x, span) for x in texts if x.has_offsets for span in x.judged]
     pairs = pairs[:N_ENOUGH]
     by_value = any(span.value is not None for _, span in pairs)

@@ -12,8 +12,7 @@ DRIFT = "drift"
 
 
 class ExtractedField(NamedTuple):
-    """A part of a text that is a field; offsets are in characters, the end
-    exclusive."""
+    """A part of a text that is a field; offsets are in characters, end exclusive."""
 
     start: int
     end: int

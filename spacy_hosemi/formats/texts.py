@@ -64,8 +64,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A record that the annotators themselves set aside, for a reason that is counted,
-    such as "rejected"."""
+    """A record that annotators set aside, for a reason to be counted, as "rejected"."""
 
     reason: str
 

@@ -1,5 +1,4 @@
-"""Candidates: the segments with a tree node that are not pruned at a level of a
-tree."""
+"""Candidates: segments with a tree node that are not pruned at a level of a tree."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ class Candidates:
 
     def children(self, tree: LabelTree) -> tuple[Candidates, Places]:
         """Replaces each candidate by one for each child of its node; leaves and outside
-        stay. Returns the children, and the place of the first child of each candidate
-        [K]."""
+        stay. Returns them, and the place of the first child of each candidate [K]."""
         counts = tree.n_children(self.node)
         copies = np.maximum(counts, 1)
         total = np.concatenate([[0], np.cumsum(copies)])
@@ -71,8 +69,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class PartialNodes:
-    """Has required and excluded spans of documents; an inner node stands for all leaves
-    below it."""
+    """Has required and excluded spans; an inner node stands for all leaves below it."""
 
     spans: list[list[Place]]  # required, by document
     # Tokens with no known label, bool [n]; None: those that no required span covers.

@@ -87,8 +87,7 @@ def _of_segments(
 
 @dataclass(frozen=True)
 class ScoredLevel:
-    """Holds one level with its scores: the distribution over all segmentations that
-    consist of its candidates."""
+    """Holds one scored level: a distribution over segmentations into its candidates."""
 
     candidates: Candidates
     pattern: Floats
@@ -149,9 +148,8 @@ def score_level(
     scale: float = 1.0,
 ) -> ScoredLevel:
     """Adds to candidates, which have the scores of all levels above, those of the
-    weights of their level, from 2, multiplied by `scale`, which is 1 / temperature.
-    `rows` are the features that they read, `pattern` the weights of label patterns
-    above."""
+    weights of their level, from 2, multiplied by `scale`, 1 / temperature. `rows` are
+    the features that they read, `pattern` the weights of label patterns above."""
     pattern = weights.weights_at(level, pattern, scale)
     score = candidates.score.copy()
     for of_role in rows:

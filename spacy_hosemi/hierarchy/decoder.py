@@ -126,8 +126,7 @@ class LevelDecoder(Decoder):
         return LevelPosterior(batch, 0, solved)
 
     def _solve(self, batch: Batch) -> tuple[ScoredLevel, list[PartialLabels]]:
-        """Returns the last level, and the corrections of each instance, with labels of
-        documents."""
+        """Returns the last level, and corrections by instance, with document labels."""
         entities, corrections = [], []
         for d, doc in enumerate(batch.docs):
             existing = read_existing(doc, self.options.name)

@@ -77,8 +77,7 @@ class _Gains:
         return 2.0 * self._sums(spans) / np.where(sizes > 0.0, sizes, 1.0)
 
     def best(self, ratio: Floats) -> Ints:
-        """Returns the spans with the largest sum of gains, given the ratio of each
-        document [N]."""
+        """Returns the spans with the largest gains, given each document's ratio [N]."""
         gain = 2.0 * self._prob[self._spans] - ratio[self._doc[self._spans]]
         # Spans without gain are needed over tokens that cannot be outside.
         some = (gain > 0.0) | self._is_needed

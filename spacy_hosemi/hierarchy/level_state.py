@@ -52,8 +52,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class LevelState(Cached):
-    """Has the weights by level of a label tree, from level 2. Training replaces the
-    state, see `LevelWeights`."""
+    """Has the weights of a label tree by level, from 2; training replaces the state."""
 
     pairs: tuple[WeightPairs, ...] = ()  # the nodes in which features have weights
     matrix: tuple[Floats, ...] = ()  # these weights [N]

@@ -1,5 +1,4 @@
-"""The Thinc shim that holds a `LevelState`, the weights of one level as a vector, and
-their online steps."""
+"""The Thinc shim that holds a `LevelState`, and the online steps of each level."""
 
 from __future__ import annotations
 
@@ -79,8 +78,7 @@ class LevelWeights(Shim):
 
     @contextlib.contextmanager
     def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:
-        """Replaces the weights by their averages for a while, if `params` has the key
-        of this shim."""
+        """Uses the averages of weights for a while, if `params` has this shim's key."""
         if (self.id, "hosemi") not in params:
             yield
             return

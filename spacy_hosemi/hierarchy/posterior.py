@@ -149,8 +149,7 @@ def whole_probabilities(
 
 class LeafMarginals:
     """Has the probabilities of all segments of one document, and of labels at tokens
-    [n, L], see `Marginals`; label 0 is outside, then come the leaves as in the labels
-    of the component."""
+    [n, L], see `Marginals`; label 0 is outside, then come the component's leaves."""
 
     def __init__(self, posterior: LevelPosterior) -> None:
         batch, rows, labels = posterior.batch, posterior.rows, posterior.labels
@@ -174,8 +173,7 @@ class LeafMarginals:
 
     def segments_above(self, p: float) -> list[tuple[int, int, int, float]]:
         """Returns start, end, label index and probability of all segments with at least
-        this probability, sorted. Raises ValueError HS022 if p is not above 0 and at
-        most 1."""
+        this probability, sorted. Raises ValueError HS022 unless 0 < p <= 1."""
         if not 0.0 < p <= 1.0:
             raise ValueError(Errors.HS022.format(found=p))
         least = p * (1.0 - _ROUNDING)

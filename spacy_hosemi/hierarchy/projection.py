@@ -57,8 +57,7 @@ class TreeProjection(Projection):
 
     def lift(self, corrections: PartialLabels) -> PartialLabels:
         """Lets a forbidden name forbid all labels below it, and forbids a name if all
-        labels below it are. Raises ValueError HS098 if a span is both kept and
-        forbidden."""
+        below it are. Raises ValueError HS098 if a span is both kept and forbidden."""
         forbid: list[AnySpan] = []
         for i, j, name in corrections.excluded:
             node = None if name is None else self.tree.node_of(name)

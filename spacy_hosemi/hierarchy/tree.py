@@ -120,8 +120,7 @@ class LabelTree:
         return way[::-1]
 
     def share_way(self, left: Ints, right: Ints) -> Bools:
-        """Returns whether one node of each pair is above the other, or is the same
-        [K]."""
+        """Returns whether one node of each pair is above the other or the same [K]."""
         lower = np.minimum(self.level[left], self.level[right])
         is_shared = np.zeros(len(left), bool)
         for level in np.unique(lower).tolist():

@@ -254,8 +254,7 @@ class TreeTrainer(Trainer):
         return [self._projection.places(x.required) for x in annotations]
 
     def _keys(self, corpus: Corpus) -> list[int]:
-        """Returns a hash of the words and spans of each document, and of the number of
-        features."""
+        """Returns hashes of words, spans, and the number of features, by document."""
         n_rows = len(self.weights.state.table)
         return [
             hash((n_rows, doc.to_array("ORTH").tobytes(), *annotation.required))

@@ -1,5 +1,4 @@
-"""Reads gold annotation onto the tokens of the predicted document; no other module
-reads gold."""
+"""Reads gold annotation onto predicted documents; no other module reads gold."""
 
 from __future__ import annotations
 
@@ -32,10 +31,9 @@ Borders = tuple[list[int], list[int]]
 def read_annotations(
     examples: Iterable[Example], incorrect_key: str | None = None
 ) -> list[PartialLabels]:
-    """Returns the annotation of references on the tokens of the predicted documents:
-    tokens outside gold spans are blocked, those of a gold span that is not aligned with
-    token borders unknown. Spans of the group `incorrect_key` of reference.spans are no
-    entities."""
+    """Returns the annotation of references on the tokens of predicted documents: tokens
+    outside gold spans are blocked, those of a gold span that is not aligned with tokens
+    unknown. Spans of the group `incorrect_key` of reference.spans are no entities."""
     return [_read_annotation(example, incorrect_key) for example in examples]
 
 
@@ -95,8 +93,7 @@ def with_clean_words(
 
 
 def out_of_reach(example: Example, annotation: PartialLabels) -> list[DocSpan]:
-    """Returns reference entities that begin or end inside a token of the predicted
-    document."""
+    """Returns reference entities that begin or end inside a token of the prediction."""
     ents = example.reference.ents
     if len(ents) == len(annotation.required):
         return []
@@ -252,8 +249,7 @@ def judge(
     example: Example, spans: Iterable[Span]
 ) -> tuple[list[bool | None], list[str]]:
     """Returns whether each predicted span, in tokens, is an entity of the reference,
-    None where annotation is missing, and the labels of these entities; see
-    `compare`."""
+    None where annotation is missing, and the labels of entities; see `compare`."""
     predicted, gold = compare(example, spans)
     right = {*gold}
     verdicts = [None if span is None else span in right for span in predicted]

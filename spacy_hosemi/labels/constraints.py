@@ -41,9 +41,8 @@ def to_constraints(
 
 
 def borders_of(doc: Doc, inventory: LabelInventory) -> Places | None:
-    """Returns the tokens that begin sentences, which spans do not cross; None if no
-    sentence start is set, or with IO, whose tags do not distinguish a span that crosses
-    one from two spans."""
+    """Returns tokens that begin sentences, which spans do not cross; None if none is
+    set, or with IO, whose tags do not tell a span across one from two spans."""
     if inventory.encoding == "IO" or not doc.has_annotation(SENT_START):
         return None
     starts: Places = sentence_starts(doc)

@@ -103,15 +103,13 @@ def check_known(
 
 
 def label_sequences(golds: Iterable[Gold]) -> list[list[int]]:
-    """Returns label indices of the segments of each document whose tokens are all
-    known."""
+    """Returns label indices of the segments of documents whose tokens are all known."""
     return [[y for _, _, y in gold.segments] for gold in golds if gold.segments]
 
 
 def known_labels(gold: Gold, n_tokens: int) -> dict[str, Places]:
-    """Returns the label that is known to cover, begin at, end at and go on at each
-    token, by role "inside", "start", "end", "within", int [n]; -1 where there is none
-    or it is not known."""
+    """Returns the known label that covers, begins at, ends at or goes on at each token,
+    by role "inside", "start", "end", "within", int [n]; -1: none, or not known."""
     label = np.full(n_tokens, -1, np.intp)
     is_border = np.zeros(n_tokens + 1, bool)
     if gold.segments is not None:

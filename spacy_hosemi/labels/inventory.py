@@ -130,8 +130,7 @@ def bigrams(names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _may_follow(left: str, right: str, closed: bool) -> bool:
-    """Says whether a tag (or ^, $) may follow another; closed: spans end with L or
-    U."""
+    """Says whether a tag (^, $) may follow another; closed: spans end with L or U."""
     is_open = left[:2] in ("B-", "I-")
     if right[:2] in ("I-", "L-"):
         return is_open and left[2:] == right[2:]

@@ -1,5 +1,4 @@
-"""What is known of the spans of some tokens, from gold, other components, a user or
-sentence starts."""
+"""What gold, other components, a user or sentence starts say of the spans of tokens."""
 
 from __future__ import annotations
 
@@ -60,8 +59,7 @@ class PartialLabels:
         return is_outside if is_outside.any() else None
 
     def unknown(self, n_tokens: int = 0) -> Bools:
-        """Returns tokens with no annotation, bool [n]; n is not needed if `blocked` is
-        set."""
+        """Returns tokens without annotation, bool [n]; `blocked`, if set, tells n."""
         is_unknown = np.ones(n_tokens, bool) if self.blocked is None else ~self.blocked
         for start, end, _ in self.required:
             is_unknown[start:end] = False

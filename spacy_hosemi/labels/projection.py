@@ -41,8 +41,7 @@ class Projection:
         return with_labels(partial, self._required)
 
     def lift(self, corrections: PartialLabels) -> PartialLabels:
-        """Returns corrections of a user, with labels in the place of names above
-        them."""
+        """Returns corrections of a user, with labels for names above them."""
         return corrections
 
 

@@ -16,8 +16,7 @@ from .inventory import Span
 
 
 def whitespace(doc: Doc) -> NDArray[Any] | None:
-    """Returns whitespace tokens, int [K], where no span may start or end; None if there
-    are none."""
+    """Returns whitespace tokens, int [K], which end no span; None if there are none."""
     # Most documents have none, and this is the fastest test.
     if not doc.has_annotation(IS_SPACE):
         return None

@@ -50,8 +50,7 @@ class SegmentRows:
 
 @dataclass(frozen=True)
 class PlaceRows:
-    """Holds the K known features of D documents that speak for label patterns, token
-    by token."""
+    """Holds the K known features of D documents for label patterns, token by token."""
 
     first: Counts  # [D + 1], as of `SegmentRows`
     position: Ints  # the token in its document
@@ -127,8 +126,7 @@ def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -
 
 def known_places(rows_by_role: Mapping[str, tuple[Ints, Ints]]) -> Columns:
     """Returns position, row and role of the features in all roles of transitions, by
-    position in concatenated documents; from first [n + 1] and row [K] of each role, see
-    `RoleRows`."""
+    position in joined documents; from first [n + 1] and row [K] of each role."""
     columns = [
         (
             np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first)),

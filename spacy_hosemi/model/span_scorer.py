@@ -125,8 +125,7 @@ def _check_named(
 def forward(
     model: Model[list[Doc], list[Potentials]], docs: list[Doc], is_train: bool
 ) -> tuple[list[Potentials], Any]:
-    """Returns the potentials of each document, and a function that takes gradients of
-    the same shapes."""
+    """Returns the potentials of documents, and what takes gradients of these shapes."""
     weights = weights_of(model)
     potentials, backprop = _sparse(weights, docs, is_train)
     if not model.layers:

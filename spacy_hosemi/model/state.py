@@ -35,8 +35,7 @@ class StateSource(Protocol):
         ...
 
     def publish(self) -> ModelState:
-        """Returns the present labels and weights, read-only from now on: training goes
-        on with copies."""
+        """Returns the present labels and weights, read-only: training takes copies."""
         ...
 
 

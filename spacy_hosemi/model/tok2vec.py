@@ -311,8 +311,7 @@ def vectors_of(
     progress: Callable[[list[slice]], Iterable[slice]] = iter,
 ) -> Vectors:
     """Returns the vectors of all tokens of parts, which are documents, or all sentences
-    of documents. Raises ValueError HS389 if these are no vectors, or of another width.
-    """
+    of documents. Raises ValueError HS389 if these are none, or of another width."""
     docs, _ = documents(parts)
     tok2vec, width = encoder[0], encoder[1].get_dim("nI")
     kept, digest = _KEPT.get(), tok2vec.attrs.get("digest")

@@ -88,8 +88,7 @@ def known_vectors(
 
 
 def _rows_of(table: Any, keys: Keys) -> NDArray[np.intp]:
-    """Returns the rows of keys; -1: the table does not have it. (`Vectors.find` takes
-    three times as long.)"""
+    """Returns the rows of keys, or -1, in a third of the time of `Vectors.find`."""
     rows = map(table.key2row.get, keys.tolist(), repeat(-1))
     return np.fromiter(rows, np.intp, len(keys))
 

@@ -179,8 +179,7 @@ class FieldTokenizer:
 
     @property
     def seen_words(self) -> SeenWords | None:
-        """Returns the words of ASCII of this memory zone; None in a zone that the
-        tokenizer does not know."""
+        """Returns the ASCII words of this memory zone; None: the zone is not known."""
         if self.vocab.in_memory_zone is not self._is_in_zone:  # type: ignore[attr-defined]
             return None
         if self._words is None:

@@ -1,6 +1,5 @@
-"""Documents in blocks, and blocks in chunks, all by position, and sums over a chunk:
-they are formed block by block, so that they are the same bits for any number of
-threads."""
+"""Documents in blocks, and blocks in chunks, by position, and sums over a chunk: formed
+block by block, they are the same bits for any number of threads."""
 
 from __future__ import annotations
 

@@ -85,9 +85,8 @@ class Checkpoint:
         return saved
 
     def write(self, index: int, part: SavedFit) -> None:
-        """Replaces the file: an earlier one stays whole until this one is. The
-        minimizations after this one are forgotten. Warns by HSW62 if the file cannot be
-        written, as on a full disk."""
+        """Replaces the file, which stays whole until then; forgets the minimizations
+        after this one. Warns by HSW62 if it cannot be written, as on a full disk."""
         self._written = time.monotonic()
         self._parts[index:] = [part]
         beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")

@@ -71,8 +71,7 @@ def other_tokens(
 
 
 def warn_given_tokens(examples: Iterable[Example], nlp: Language | None) -> None:
-    """Warns by HSW12 if the tokens of the corpus are not those that the tokenizer makes
-    of its texts."""
+    """Warns by HSW12 if tokens of the corpus are not those that the tokenizer makes."""
     if nlp is not None and (others := other_tokens(examples, nlp)) is not None:
         n_tokens, n_other, first, pieces = others
         args = {"share": 100 * n_other / n_tokens, "given": first, "made": pieces}

@@ -51,9 +51,8 @@ def select_features(
     observed_max: int | None = None,
 ) -> Selection:
     """Returns the features of training documents that get weights, see the head of this
-    module; warns by HSW03 if some features or pairs get none. A feature of transitions
-    must occur `observed_min_count` times with a pattern, and has at most
-    `observed_max`."""
+    module; warns by HSW03 if some get none. A feature of transitions must occur
+    `observed_min_count` times with a pattern, and has at most `observed_max`."""
     roles = extractor.features.transition_roles
     of_roles: dict[str, list[Keys]] = {role: [] for role in roles}
     keys, in_tokens, in_docs = count_features(extractor, docs, of_roles)
@@ -211,8 +210,7 @@ def mine_pairs(
 def _with_labels(
     reading: Reading, gold: Gold, n_tokens: int, roles: Iterable[str]
 ) -> Iterator[tuple[Keys, Places]]:
-    """Yields the keys of all features of a document, with their labels in the gold or
-    -1."""
+    """Yields the keys of all features of a document, with their gold labels or -1."""
     labels, segments = known_labels(gold, n_tokens), reading.segments
     for role in roles:
         keys = reading.keys[role]

@@ -33,8 +33,7 @@ _WINDOW = 10
 
 
 class FitLog:
-    """A file of lines. Raises ValueError HS300 if the file is there, and is neither
-    empty nor a log."""
+    """A file of lines. Raises ValueError HS300 for a file that is no log, nor empty."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -56,8 +55,7 @@ class FitLog:
         self._write("", "w")
 
     def add(self, event: str, **values: Any) -> None:
-        """Adds one line. Warns by HSW63 if the file cannot be written: no more lines
-        are."""
+        """Adds one line; warns by HSW63 if that fails, and then adds no more."""
         plain = map_values(_plain, {"event": event, **values})
         self._write(json.dumps(plain) + "\n", "a")
 
@@ -74,9 +72,8 @@ class FitLog:
 
 
 def iterations_left(changes: list[float], tolerance: float) -> float | None:
-    """Estimates how many iterations are left until one changes the objective by no more
-    than the tolerance, if changes go on to shrink as they do; None: too few iterations,
-    or no trend."""
+    """Estimates how many iterations are left until one changes the objective by at most
+    the tolerance, if changes go on to shrink so; None: too few, or no trend."""
     last = [math.log(max(x, 1e-300)) for x in changes[-2 * _WINDOW :]]
     if len(last) < 2 * _WINDOW or tolerance <= 0.0:
         return None

@@ -82,9 +82,8 @@ class FitProgress:
 
     @contextmanager
     def running(self, bar: Any) -> Iterator[None]:
-        """Runs the optimizer, whose iterations a bar of tqdm counts, and which Ctrl-C
-        ends as if it had reached max_iter; it raises KeyboardInterrupt before the first
-        iteration."""
+        """Runs the optimizer, whose iterations a bar of tqdm counts. Ctrl-C ends it as
+        max_iter does; before the first iteration it raises KeyboardInterrupt."""
         self._bar = bar
         bar.update(self.n_steps)
         settings = {"max_iter": self.max_iter, **self._settings}
@@ -172,8 +171,7 @@ class FitProgress:
             self.is_converged, self.reason = is_converged, reason
 
     def warn(self) -> None:
-        """WARNS (UserWarning): HSW60 the fit was interrupted; HSW61 it ended because of
-        its limit of iterations."""
+        """Warns by HSW60 of an interrupted fit, by HSW61 of its limit of iterations."""
         advice = ""
         if self._checkpoint is not None:
             advice = f" The same fit.checkpoint goes on from {self._checkpoint.path}."
@@ -208,8 +206,7 @@ class FitProgress:
         return self._watched[1]
 
     def _look(self, watched: Mapping[str, Any]) -> None:
-        """Notes scores of the best weights, which end the fit if better ones are too
-        long ago."""
+        """Notes scores of the best weights; ends the fit if those are too long ago."""
         if self._patience is None or not watched:
             return
         scores = watched["dev"]

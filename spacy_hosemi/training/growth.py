@@ -38,10 +38,9 @@ _TRANSITIONS = tuple(f"{role}:" for role in TRANSITION_ROLES)
 
 
 class SeenDocs:
-    """Knows the documents of training so far, at first those of `initialize`, and the
+    """Knows the documents of training so far, at first those of `initialize`, and
     counts of features without weights. After loading it does not know all: the model
-    may have been trained on a document before, so documents are not counted for
-    features that have weights."""
+    may have been trained on a document, so features with weights are not counted."""
 
     def __init__(self, docs: Iterable[Doc] = (), knows_all: bool = True) -> None:
         self.knows_all = knows_all

@@ -246,8 +246,7 @@ class Lbfgs:
 
     def at(self, l2: float, *, is_final: bool = False) -> Lbfgs:
         """Returns a fit with one penalty for all weights. If it is not the last one, it
-        writes nothing, and stops at a change that is `TRIAL_TOLERANCE` times as
-        large."""
+        writes nothing, and stops at a change `TRIAL_TOLERANCE` times as large."""
         fit = copy(self)
         fit.l2 = _penalty(l2, self.settings)
         if not is_final:

@@ -44,8 +44,7 @@ _NO_PLACES = by_document(PlaceRows, NO_PLACES, _NO_DOCS)
 
 def give_back_memory() -> None:
     """Give freed memory back to the system. By itself glibc returns only what is free
-    at the end of the heap, where words that are kept lie above what a text has taken.
-    """
+    at the end of the heap, where kept words lie above what a text has taken."""
     if sys.platform == "linux":
         with suppress(AttributeError):  # another library of C
             ctypes.CDLL(None).malloc_trim(0)

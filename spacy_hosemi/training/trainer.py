@@ -166,8 +166,7 @@ class Trainer:
             self.weights.replace(replace(self.weights.state, of_vectors=None))
 
     def _levels_of(self, corpus: Corpus, rows: Rows) -> Levels | None:
-        """Returns what fits the levels of a tree below to a corpus with these features:
-        there are none."""
+        """Returns what fits the levels of a tree below to a corpus: there are none."""
         return None
 
     def update(

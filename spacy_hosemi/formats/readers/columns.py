@@ -150,8 +150,7 @@ def _places(rows: list[list[str]], n: int) -> tuple[int, int]:
 
 
 def _webanno_column(source: SourceText) -> int:
-    """Returns the column of the only feature of spans. Raises ValueError: HS374 if
-    there are others, or none."""
+    """Returns the column of the only feature of spans, or raises ValueError HS374."""
     names: list[str] = []
     chosen: list[int] = []
     for kind, layer, features in LAYER.findall(source.text):
@@ -203,8 +202,7 @@ def _is_count(values: Sequence[str]) -> bool:
 def _blocks(
     source: SourceText, layout: ColumnLayout
 ) -> Iterator[Block | Fault | Skipped]:
-    """Yields the texts of a file; one with a faulty line is a fault for each such
-    line."""
+    """Yields the texts of a file; one with faulty lines is a fault for each of them."""
     rows: list[Row] = []
     faults: list[Fault] = []
     comments: dict[str, str] = {}
@@ -256,8 +254,7 @@ def _row(line: str, columns: list[str], number: int, layout: ColumnLayout) -> Ro
 
 def _is_comment(line: str, columns: list[str], layout: ColumnLayout) -> bool:
     """Returns whether a line with # cannot be a row. `# id = 3` is none although it may
-    have as many blanks as rows have, nor is a line without a tag where all rows have
-    one."""
+    have as many blanks as rows, nor is a line without a tag where all rows have one."""
     if not line.startswith("#"):
         return False
     has_tabs = layout.separator.pattern == r"\t"

@@ -64,8 +64,7 @@ def _read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
 
 
 def _own_answer(value: Any) -> str | None:
-    """Returns the answer that a task, or a span, has itself. Raises ValueError if it is
-    another word."""
+    """Returns the own answer of a task or span; raises ValueError for another word."""
     if not isinstance(value, dict) or "answer" not in value:
         return None
     answer = value["answer"]

@@ -186,8 +186,7 @@ def _clean(value: str, key: str | None) -> str:
 
 
 def _split_thesis(reference: dict[str, str]) -> None:
-    """Finds what kind of thesis it is, and the school, which may stand in other
-    fields."""
+    """Finds what kind of thesis it is, and the school, which may stand elsewhere."""
     for key in ("type", "note", "publisher"):
         match = _THESIS.search(reference.get(key, ""))
         if match and not {"journal", "booktitle"} & {*reference}:

@@ -174,8 +174,7 @@ def _is_organization(text: str) -> bool:
 
 
 def _is_initials(text: str, is_upper: bool = False) -> bool:
-    """Returns whether a text is initials only; among capitals, letters without dots are
-    at most two."""
+    """Returns whether a text is initials, without dots two at most among capitals."""
     words = text.split()
     return all(map(_INITIAL.fullmatch, words)) and not (
         is_upper and any(len(x) > 2 and "." not in x for x in words)

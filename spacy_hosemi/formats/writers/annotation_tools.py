@@ -1,5 +1,4 @@
-"""Records for annotation tools, which show them as suggestions to correct, and for
-text editors."""
+"""Records for annotation tools, as suggestions to correct, and for text editors."""
 
 from __future__ import annotations
 

@@ -69,9 +69,8 @@ def _cell(confidence: float | None) -> str:
 
 
 def label_columns(labels: Iterable[str], last: Sequence[str] = LAST) -> Iterator[str]:
-    """Yields the names of the columns of labels, all different, before the last
-    columns: a label named like another column, such as "text", gets "_label" at its
-    end."""
+    """Yields the names of the columns of labels, all different, before the last ones: a
+    label named like another column, such as "text", gets "_label" at its end."""
     labels = [*labels]
     reserved = *FIRST, *last
     taken = {*reserved, *labels}
