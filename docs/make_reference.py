@@ -24,7 +24,7 @@ from typing import Any
 import typer
 from spacy.language import Language
 
-from spacy_hosemi.cli.common import hosemi_cli
+from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.component.factory import BLOCKS
 from spacy_hosemi.features.gazetteers.fuzzy import Fuzzy
 
@@ -292,7 +292,7 @@ def commands() -> Iterator[str]:
 
 
 def walk(group: Any, path: str) -> Iterator[tuple[str, Any]]:
-    for name in group.commands:
+    for name in group.list_commands(None):
         command = group.get_command(None, name)
         if hasattr(command, "commands"):
             yield from walk(command, f"{path} {name}")

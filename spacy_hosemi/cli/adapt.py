@@ -6,8 +6,13 @@ import math
 from pathlib import Path
 from typing import Any
 
+from spacy.training import Corpus
+
+from ..inspection.corpus import read_part
+from ..labels.alignment import scored_entities
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli, load_component, print_json, print_table, save_pipeline
+from .common import load_component, print_json, print_table, save_pipeline
 from .options import argument, corpus_option, folder_option, option
 from .streams import fail, failing, say
 
@@ -57,11 +62,6 @@ def adapt_cli(
       python -m spacy hosemi adapt model/model-last corrected.spacy -o adapted --trim
       python -m spacy hosemi adapt m corrected.spacy -o m -f --old test.spacy
     """
-    from spacy.training import Corpus
-
-    from ..inspection.corpus import read_part
-    from ..labels.alignment import scored_entities
-
     nlp, pipe = load_component(model, component, output)
     with failing(f"Cannot read {corrections!r}"):
         part = read_part(corrections, nlp, encoding=encoding)

@@ -6,11 +6,16 @@ import json
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..component.judging import load_examples
+from ..explain.calibration import ENDINGS, Calibration, calibrate, draw_calibration
+from ..explain.operating_points import Point
+from ..prediction.decodings import DECODINGS
+from ..prediction.thresholds import write_thresholds
+from . import hosemi_cli
 from . import options as shared
 from .common import (
-    hosemi_cli,
     load_component,
     print_json,
     print_table,
@@ -19,10 +24,6 @@ from .common import (
 )
 from .options import corpus_argument, folder_option, option
 from .streams import clean, fail, failing, say, with_progress
-
-if TYPE_CHECKING:
-    from ..explain.calibration import Calibration
-    from ..explain.operating_points import Point
 
 
 @hosemi_cli.command("calibrate", no_args_is_help=True)
@@ -92,10 +93,6 @@ def calibrate_cli(
       python -m spacy hosemi calibrate model/model-last dev.spacy --recall 0.9 -o all
       python -m spacy hosemi calibrate m dev.spacy --no-min-confidence -o m -f
     """
-    from ..component.judging import load_examples
-    from ..explain.calibration import ENDINGS, calibrate, draw_calibration
-    from ..prediction.decodings import DECODINGS
-
     limits = {"precision": precision, "recall": recall}
     options = [f"--{name}" for name, value in limits.items() if value is not None]
     if len(options) > 1:
@@ -168,8 +165,6 @@ def _report(calibration: Calibration) -> dict[str, Any]:
 
 
 def _print_calibrated(component: str, calibration: Calibration) -> None:
-    from ..prediction.thresholds import write_thresholds
-
     judged, chosen = calibration.judged, calibration.chosen
     print(
         f"{clean(component)}: {len(judged.labels):,} entities predicted, "

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from spacy.language import Language
+
+from ..formats.tokenizers import blank_pipeline
+from ..inspection.corpus import CorpusPart, read_part
+from ..inspection.costs import Cost, Range, used
+from ..inspection.findings import count
+from ..inspection.pipelines import pipeline_of_config
+from ..inspection.report import PartReport, Report, inspect
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli, print_json, print_table
+from .common import print_json, print_table
 from .options import argument, option
 from .streams import DONE, FAULTY, as_file, clean, fail
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-
-    from ..inspection.corpus import CorpusPart
-    from ..inspection.costs import Cost, Range
-    from ..inspection.report import PartReport, Report
 
 
 @hosemi_cli.command("check", no_args_is_help=True)
@@ -48,11 +50,6 @@ def check_cli(
       python -m spacy hosemi check train.spacy --dev dev.spacy
       python -m spacy hosemi check export.jsonl --config my.cfg --json
     """
-    from ..formats.tokenizers import blank_pipeline
-    from ..inspection.costs import used
-    from ..inspection.pipelines import pipeline_of_config
-    from ..inspection.report import inspect
-
     if corpus == "-" and dev == "-":
         fail("Both corpora are standard input", "Expected a path for one of them.")
     blank = blank_pipeline(config)
@@ -73,8 +70,6 @@ def check_cli(
 
 def _read(path: str, nlp: Language, encoding: str | None) -> CorpusPart:
     """Returns documents; "-" is copied to a file whose suffix says what it is."""
-    from ..inspection.corpus import read_part
-
     if path != "-":
         return read_part(path, nlp, encoding=encoding)
     copy = as_file(Path(path), ".txt")
@@ -134,8 +129,6 @@ def _print(report: Report, config: Path | None) -> None:
 
 
 def _print_part(part: PartReport) -> None:
-    from ..inspection.findings import count
-
     print(
         f"{clean(part.path)}: {count(part.n_documents, 'document')}, "
         f"{count(part.n_tokens, 'token')}, {count(part.n_spans, 'span')}"

@@ -10,15 +10,36 @@ from dataclasses import asdict, is_dataclass
 from functools import partial
 from itertools import permutations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import srsly
 import typer
-from spacy.cli._util import app
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus
+from tqdm import tqdm
+from wasabi import table
 
+from ..component.judging import DocumentResult, judge_pipeline
+from ..component.pipe import HighOrderSemiCRF
+from ..formats.inputs import TextReader, read_column, read_json_lines
+from ..formats.lines import UTF8, Line, read_lines
+from ..formats.records import ExtractedRecord
+from ..formats.sources import check_encoding
+from ..formats.texts import Fault
+from ..formats.tokenizers import blank_pipeline
+from ..formats.writers import WRITERS, WriterOptions
+from ..inspection.corpus import CorpusPart, read_part
+from ..inspection.pipelines import (
+    components_of,
+    pipeline_of_config,
+    pipeline_of_kind,
+    setters_of,
+)
+from ..saving import load, save
 from .options import SPACY
 from .streams import (
     ESCAPED,
-    CommandGroup,
     FaultLog,
     clean,
     colour,
@@ -33,38 +54,12 @@ from .streams import (
     with_progress,
 )
 
-if TYPE_CHECKING:
-    from spacy.language import Language
-    from spacy.tokens import Doc
-
-    from ..component.judging import DocumentResult
-    from ..component.pipe import HighOrderSemiCRF
-    from ..formats.inputs import TextReader
-    from ..formats.lines import Line
-    from ..formats.records import ExtractedRecord
-    from ..formats.texts import Fault
-    from ..formats.writers import WriterOptions
-    from ..inspection.corpus import CorpusPart
-
 # Files of texts that are no plain lines; of a table what stands between its columns.
 _TABLES = {".csv": None, ".tsv": "\t"}
 _OBJECTS = (".jsonl", ".ndjson")
 
 # After this many seconds a command says how long it will take.
 PATIENCE = 10.0
-
-hosemi_cli = typer.Typer(
-    name="hosemi",
-    cls=CommandGroup,
-    help="Convert annotations, write a config, turn lines of text into records; look "
-    "into hosemi components and their lists; make them smaller; choose what to "
-    "annotate next; say why a span is predicted; show what pipelines get wrong, "
-    "compare them; say how far confidences can be trusted, and which answers need no "
-    "eye.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-app.add_typer(hosemi_cli)
 
 
 def write_chosen(
@@ -77,10 +72,6 @@ def write_chosen(
 ) -> None:
     """Writes documents with their user data to a .spacy file; or as records, which are
     made only then, in the format of a tool, see `check_task_format`."""
-    from spacy.tokens import DocBin
-
-    from ..formats.writers import WRITERS
-
     is_spacy = form == SPACY
     with open_output(output, overwrite, binary=is_spacy) as file:
         if is_spacy:
@@ -93,8 +84,6 @@ def write_chosen(
 
 def save_pipeline(nlp: Language, output: Path) -> None:
     """Saves a pipeline, see `save`; exits with a message if that is not possible."""
-    from ..saving import save
-
     try:
         save(nlp, output)
     except OSError as e:
@@ -107,14 +96,7 @@ def open_training(
 ) -> tuple[CorpusPart, Language, HighOrderSemiCRF, str]:
     """Returns documents to train on, an untrained pipeline, its component, and the kind
     of its config, "" if one was given; says faults. `group`: a key to keep."""
-    from ..formats.tokenizers import blank_pipeline
-    from ..inspection.corpus import read_part
-    from ..inspection.pipelines import (
-        components_of,
-        pipeline_of_config,
-        pipeline_of_kind,
-    )
-    from ..inspection.report import kind_of
+    from ..inspection.report import kind_of  # which other commands need not wait for
 
     blank, nlp, kind = blank_pipeline(config), None, ""
     if config is not None:
@@ -140,8 +122,6 @@ def reading(path: Path) -> Iterator[None]:
 
 def load_pipeline(model: str) -> Language:
     """Returns a saved pipeline; exits with a message if it cannot be loaded."""
-    from ..saving import load
-
     try:
         return load(model)
     except Exception as e:  # a damaged file may raise anything
@@ -165,11 +145,6 @@ def read_answers(
 ) -> list[DocumentResult]:
     """Returns what a pipeline finds in the documents of a file; exits with a message if
     it cannot be loaded, fails, or they cannot be read."""
-    from spacy.training import Corpus
-
-    from ..component.judging import judge_pipeline
-    from ..inspection.pipelines import components_of
-
     nlp = load_pipeline(model) if isinstance(model, str) else model
     name = model if isinstance(model, str) else nlp.meta["name"]
     for pipe in components_of(nlp).values():
@@ -188,8 +163,6 @@ def _say_what_gold_is(
     model: str, nlp: Language, answers: Sequence[DocumentResult]
 ) -> None:
     """Says if a pipeline was trained on documents, or does not know their labels."""
-    from ..inspection.pipelines import components_of
-
     pipes = components_of(nlp).values()
     digests = [pipe.training_texts for pipe in pipes if pipe.training_texts is not None]
     if n := sum(any(texts.has(x.text) for texts in digests) for x in answers):
@@ -220,8 +193,6 @@ def load_component(
 
 def component_of(nlp: Language, model: str, name: str | None) -> HighOrderSemiCRF:
     """Returns the trained component of a pipeline, or exits with a message."""
-    from ..inspection.pipelines import components_of
-
     pipes = components_of(nlp)
     components = ", ".join(nlp.component_names) or "none"
     if not pipes:
@@ -251,8 +222,6 @@ def version_of(nlp: Language) -> str:
 
 def labels_of(nlp: Language, pipe: HighOrderSemiCRF | None) -> list[str]:
     """Returns labels of a component and its tree, and of others that set entities."""
-    from ..inspection.pipelines import setters_of
-
     labels = [] if pipe is None else [*pipe.labels, *pipe.schema.projection.names()]
     for name in setters_of(nlp):
         labels += nlp.pipe_labels.get(name, ())
@@ -261,8 +230,6 @@ def labels_of(nlp: Language, pipe: HighOrderSemiCRF | None) -> list[str]:
 
 def print_json(report: dict[str, Any]) -> None:
     """Prints a report; dataclasses in it become objects, infinity and NaN null."""
-    import srsly
-
     print(srsly.json_dumps(_plain(report), indent=2))
 
 
@@ -283,8 +250,6 @@ def print_table(
 ) -> None:
     """Prints a table with a title, or "nothing" if it has no rows; numbers of thousands
     get commas, and control characters are escaped."""
-    from wasabi import table
-
     typer.secho(f"\n{f' {clean(title)} ':=^80}", bold=True, color=colour())
     if rows:
         columns: Any = list(aligns)
@@ -307,9 +272,6 @@ def readers_of(
 ) -> list[tuple[str, TextReader]]:
     """Returns for each file the function that reads its texts; exits if there is no
     such file, or it is not clear which. has_marks: see `read_column`."""
-    from ..formats.inputs import read_column, read_json_lines
-    from ..formats.sources import check_encoding
-
     if column is not None and text_key is not None:
         fail("--column and --text-key are given", "Expected at most one of them.")
     check_encoding(encoding or "utf-8")
@@ -344,10 +306,6 @@ def read_texts(
     log: FaultLog,
 ) -> Iterator[Line]:
     """Yields the texts of all files, numbered through; bad ones go to the log."""
-    from tqdm import tqdm
-
-    from ..formats.lines import UTF8, Line, read_lines
-
     # Pipes have no size.
     sizes = [Path(x).stat().st_size for x, _ in readers if Path(x).is_file()]
     total = sum(sizes) if len(sizes) == len(readers) else None

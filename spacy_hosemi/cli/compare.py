@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..component.judging import DocumentResult
+from ..explain.comparing import Comparison, Difference, compare_results
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli, print_json, print_table, read_answers
+from .common import print_json, print_table, read_answers
 from .options import argument, corpus_argument, option
 from .streams import failing, shortened
-
-if TYPE_CHECKING:
-    from ..component.judging import DocumentResult
-    from ..explain.comparing import Comparison, Difference
 
 
 @hosemi_cli.command("compare", no_args_is_help=True)
@@ -46,8 +45,6 @@ def compare_cli(
       python -m spacy hosemi compare old/model-last new/model-last dev.spacy
       python -m spacy hosemi compare ner/model-best hosemi/model-last test.spacy --json
     """
-    from ..explain.comparing import compare_results
-
     answers = read_answers(first, data), read_answers(second, data)
     with failing(f"Cannot compare on {str(data)!r}"):
         comparison = compare_results(*answers, n_draws, seed)

@@ -6,10 +6,27 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..formats import (
+    AnnotatedText,
+    Annotations,
+    ReaderSettings,
+    make_doc,
+    read_annotations,
+    write_docs,
+)
+from ..formats.documents import INCORRECT_SPANS
+from ..formats.readers.columns import read_columns
+from ..formats.splits import check_group, split
+from ..formats.tokenizers import blank_pipeline
+from ..inspection.findings import count
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli, print_json
+from .common import print_json
 from .options import argument, option
 from .streams import (
     DONE,
@@ -23,12 +40,6 @@ from .streams import (
     say_waiting,
     with_progress,
 )
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-    from spacy.tokens import Doc
-
-    from ..formats import AnnotatedText, Annotations
 
 
 @hosemi_cli.command("convert", no_args_is_help=True)
@@ -128,11 +139,6 @@ def convert_cli(
       python -m spacy hosemi convert table.csv train.spacy --text-key reference
       python -m spacy hosemi convert teach.jsonl teach.spacy --binary
     """
-    from ..formats import ReaderSettings, read_annotations
-    from ..formats.readers.columns import read_columns
-    from ..formats.splits import split
-    from ..formats.tokenizers import blank_pipeline
-
     if dev_out is not None and dev is None:
         fail("--dev-out needs --dev", "Give the share of the texts for that file.")
     outputs = {"OUT.spacy": output}
@@ -194,9 +200,6 @@ def _write(
 ) -> dict[str, Any]:
     """Writes the texts of each file, all files or none; returns how many spans had a
     border inside a token, the spans of each label, and what each file has."""
-    from ..formats import make_doc, write_docs
-    from ..formats.splits import check_group
-
     counts: Counter[str] = Counter()
     labels: Counter[str] = Counter()
 
@@ -232,9 +235,6 @@ def _say_notes(
     summary: Mapping[str, Any], annotations: Annotations, group: str | None
 ) -> None:
     """Says what happened to spans and records that are no faults."""
-    from ..formats.documents import INCORRECT_SPANS
-    from ..inspection.findings import count
-
     texts = annotations.texts
     key = f'incorrect_spans_key = "{INCORRECT_SPANS}"'
     n_ungrouped = sum(group not in text.meta for text in texts) if group else 0
@@ -270,8 +270,6 @@ def _say_notes(
 
 def _line(summary: Mapping[str, Any]) -> str:
     """Returns the summary on one line."""
-    from ..inspection.findings import count
-
     files = [
         f"{x['path']}: {count(x['texts'], 'text')}, "
         f"{count(x['tokens'], 'token')}, {count(x['spans'], 'span')}"

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import spacy
+from spacy.training import Corpus
+
+from ..component.judging import DocumentResult
+from ..explain.mistakes import KINDS, Mistakes, find_mistakes, most_frequent, seen_in
+from ..explain.page import mistakes_page
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli, print_json, print_table, read_answers, reading
+from .common import print_json, print_table, read_answers, reading
 from .options import corpus_argument, corpus_option, option
 from .streams import check_outputs, clean, fail, say, shortened, write_text
-
-if TYPE_CHECKING:
-    from ..component.judging import DocumentResult
-    from ..explain.mistakes import Mistakes
 
 # The longest text of a span that is shown.
 SHOWN = 40
@@ -63,11 +66,6 @@ def errors_cli(
       python -m spacy hosemi errors model/model-last dev.spacy --html errors.html
       python -m spacy hosemi errors model/model-last dev.spacy --json
     """
-    import spacy
-    from spacy.training import Corpus
-
-    from ..explain.mistakes import find_mistakes, seen_in
-
     if html is not None and as_json:
         fail("--html and --json are given", "Expected at most one of them.")
     check_outputs({"GOLD": data, "--train": train}, {"--html": html}, overwrite)
@@ -90,8 +88,6 @@ def errors_cli(
             f"{high:.0f} % of the records may be exact"
         )
     if html is not None:
-        from ..explain.page import mistakes_page
-
         n = 50 if n_examples is None else n_examples
         title = f"Mistakes of {model}"
         page = mistakes_page(mistakes, answers, n_examples=n, title=title)
@@ -106,8 +102,6 @@ def errors_cli(
 def _print(
     mistakes: Mistakes, answers: Sequence[DocumentResult], n_examples: int
 ) -> None:
-    from ..explain.mistakes import KINDS, most_frequent
-
     print(
         f"{mistakes.n_gold:,} spans in gold, {mistakes.n_found:,} predicted, "
         f"{mistakes.n_right:,} right; {mistakes.n_exact:,} of "

@@ -6,10 +6,18 @@ import re
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from spacy.tokens import Doc
+
+from ..component.chunks import doc_of
+from ..explain.page import Page
+from ..formats.lines import Line
+from ..formats.texts import Fault
+from ..labels.inventory import Span
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli, load_component, print_json, read_texts, readers_of
+from .common import load_component, print_json, read_texts, readers_of
 from .explain_output import print_explanations, to_json
 from .options import argument, option
 from .streams import (
@@ -24,12 +32,6 @@ from .streams import (
     with_progress,
     write_text,
 )
-
-if TYPE_CHECKING:
-    from spacy.tokens import Doc
-
-    from ..formats.lines import Line
-    from ..labels.inventory import Span
 
 # Errors of one text: no segmentation is possible, or nothing may be a span there.
 _OF_TEXT = "[HS060]", "[HS095]"
@@ -111,9 +113,6 @@ def explain_cli(
       python -m spacy hosemi explain m references.txt --json > why.json
       python -m spacy hosemi explain m references.txt --html why.html
     """
-    from ..component.chunks import doc_of
-    from ..formats.texts import Fault
-
     query = _read_query(span, label)
     if html is not None:
         file = text if is_file(text) else None
@@ -158,8 +157,6 @@ def explain_cli(
         if log.n and not n_explained:
             say("No line could be explained: nothing is written")
         elif html is not None:
-            from ..explain.page import Page
-
             page = Page(pipe, docs, numbers=numbers, **how)
             write_text(str(page), html, overwrite)
         elif as_json:
@@ -197,8 +194,6 @@ def _read_texts(
 ) -> list[Line]:
     """Returns a text, as line 0; or the texts of a file or "-", without empty ones.
     Those that cannot be read go to the log. Exits if there is no such file."""
-    from ..formats.lines import Line
-
     if source == "-" or is_file(source):
         readers = readers_of([source], column, text_key, encoding, MAX_CHARS)
         lines = read_texts(readers, MAX_CHARS, encoding, log)

@@ -6,17 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from spacy.tokens import Doc
+
+from ..explain import Contribution, Explanation
+from ..formats.lines import Line
+from ..labels.inventory import Span
 from .common import print_table
 from .streams import clean, shortened
-
-if TYPE_CHECKING:
-    from spacy.tokens import Doc
-
-    from ..explain import Contribution, Explanation
-    from ..formats.lines import Line
-    from ..labels.inventory import Span
 
 # Texts and names as they are shown.
 _short = partial(shortened, limit=40)

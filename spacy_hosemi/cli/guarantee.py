@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..component.fingerprint import fingerprint
+from ..explain.error_bounds import (
+    ErrorBound,
+    check_results,
+    guarantee_records,
+    guarantee_spans,
+    without_copies,
+)
+from ..explain.guarantees import Chosen
+from . import hosemi_cli
 from . import options as shared
 from .common import (
-    hosemi_cli,
     labels_of,
     load_component,
     print_json,
@@ -18,10 +27,6 @@ from .common import (
 )
 from .options import corpus_argument, folder_option, option
 from .streams import fail, failing, say
-
-if TYPE_CHECKING:
-    from ..explain.error_bounds import ErrorBound
-    from ..explain.guarantees import Chosen
 
 
 @hosemi_cli.command("guarantee", no_args_is_help=True)
@@ -80,15 +85,6 @@ def guarantee_cli(
       python -m spacy hosemi guarantee m new.spacy --record-error 0.05 -o m -f
       python -m spacy hosemi guarantee m new.spacy --span-error 0.02 --per-label
     """
-    from ..component.fingerprint import fingerprint
-    from ..explain.error_bounds import (
-        ErrorBound,
-        check_results,
-        guarantee_records,
-        guarantee_spans,
-        without_copies,
-    )
-
     options = {"--record-error": record_error, "--span-error": span_error}
     shares = [(name, x) for name, x in options.items() if x is not None]
     if len(shares) != 1:

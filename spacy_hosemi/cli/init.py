@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ..configs import (
+    KINDS,
+    NamedList,
+    find_vectors,
+    make_config,
+    package_lists,
+    package_tables,
+)
+from ..configs.compose import DEFAULT_LANGUAGES, check_language
+from ..configs.lists import NO_FOLDER, USEFUL, find_lists, unfit_for_config
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli
 from .options import argument, option
 from .streams import FAULTY, check_outputs, fail, open_output, say
-
-if TYPE_CHECKING:
-    from ..configs import NamedList
 
 PACKAGES = "packages"
 
@@ -62,16 +68,6 @@ def init_cli(
       python -m spacy train references.cfg --paths.train train.spacy \
 --paths.dev dev.spacy --output model
     """
-    from ..configs import (
-        KINDS,
-        find_vectors,
-        make_config,
-        package_lists,
-        package_tables,
-    )
-    from ..configs.compose import DEFAULT_LANGUAGES, check_language
-    from ..configs.lists import USEFUL
-
     if kind not in KINDS:
         fail(f"No kind {kind!r}", f"Expected as --for one of: {', '.join(KINDS)}.")
     block = ""
@@ -112,8 +108,6 @@ def init_cli(
 
 def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:
     """Returns the lists of a folder, and why files are not read; exits without any."""
-    from ..configs.lists import NO_FOLDER, find_lists, unfit_for_config
-
     if folder is None:
         return [], {}
     if not folder.is_dir():

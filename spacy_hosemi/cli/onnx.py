@@ -7,8 +7,9 @@ from pathlib import Path
 from shutil import copy
 from typing import TYPE_CHECKING
 
+from ..model.onnx_encoder import find_files
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli
 from .options import argument, check_output_folder, option
 from .streams import check_outputs, fail, open_output, say
 
@@ -40,8 +41,6 @@ def onnx_cli(
     Examples:
       python -m spacy hosemi onnx minilm minilm-4 --layer 4
     """
-    from ..model.onnx_encoder import find_files
-
     try:
         import onnx
         from onnx.utils import Extractor

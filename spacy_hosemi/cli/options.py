@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from spacy.util import import_file
 
+from ..formats.writers import tool_names
 from .streams import as_file, fail, refuse_existing
 
 # The format of files that `spacy train` reads.
@@ -78,8 +80,6 @@ folder_option = partial(option, "--output -o DIR", callback=check_output_folder)
 def check_task_format(form: str, output: Path | str | None, name: str) -> None:
     """Exits with a message if `form` is neither SPACY nor the format of a tool for
     annotation, or if there is no `output`, which the option `name` sets."""
-    from ..formats.writers import tool_names
-
     names = [SPACY, *tool_names()]
     if form not in names:
         fail(f"There is no format {form!r}", f"Expected one of: {', '.join(names)}.")
@@ -89,8 +89,6 @@ def check_task_format(form: str, output: Path | str | None, name: str) -> None:
 
 def import_code(path: Path | None) -> None:
     """Imports a file of the user; exits with a message if that is not possible."""
-    from spacy.util import import_file
-
     if path is None:
         return
     if not path.is_file():
@@ -148,7 +146,8 @@ TaskFormat = Annotated[
     str,
     _option(
         "--format -F NAME",
-        "Format of the output: spacy; or for a tool, xml for a text editor: {tools}.",
+        "Format of the output: spacy; or for a tool, xml for a text editor: "
+        f"{', '.join(tool_names())}.",
     ),
 ]
 AsJson = Annotated[bool, _option("--json", "Print JSON instead of tables.")]

@@ -12,12 +12,26 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
+from spacy.language import Language
+
+from ..component.extraction import ReviewMarks, extract_records
+from ..component.fingerprint import fingerprint, guarantee_in_force
+from ..component.pipe import HighOrderSemiCRF
+from ..component.saved_files import digest_of_file
+from ..formats.records import ExtractedRecord
+from ..formats.references.fields import COMMON_LABELS
+from ..formats.texts import Fault
+from ..formats.writers import WRITERS, RecordFormat, WriterOptions, in_words
+from ..formats.writers.json_records import as_object, to_json
+from ..formats.writers.references import check_libraries
+from ..inspection.pipelines import components_of, setters_of
+from ..saving import locked
+from . import hosemi_cli
 from . import options as shared
 from .common import (
     component_of,
-    hosemi_cli,
     labels_of,
     load_pipeline,
     read_texts,
@@ -38,13 +52,6 @@ from .streams import (
     write_text,
 )
 
-if TYPE_CHECKING:
-    from spacy.language import Language
-
-    from ..component.pipe import HighOrderSemiCRF
-    from ..formats.records import ExtractedRecord
-    from ..formats.writers import RecordFormat
-
 
 @hosemi_cli.command("parse", no_args_is_help=True)
 def parse_cli(
@@ -54,7 +61,7 @@ def parse_cli(
         "Lines of text, named pipes, too; .jsonl: JSON lines with texts or tokens; "
         ".csv, .tsv: a table; -: standard input.",
     ),
-    form: str = option("--format -F NAME", "{formats}.", "csv"),
+    form: str = option("--format -F NAME", f"{in_words()}.", "csv"),
     output: str = option(
         "--output -o FILE",
         "Where to write, as a whole or not at all.",
@@ -133,12 +140,6 @@ def parse_cli(
       python -m spacy hosemi parse m texts.jsonl --text-key body -F jsonl -k 3 -o out
       python -m spacy hosemi parse m table.csv --column citation -F bib -o refs.bib
     """
-    from ..component.extraction import ReviewMarks, extract_records
-    from ..component.fingerprint import guarantee_in_force
-    from ..formats.texts import Fault
-    from ..formats.writers import WriterOptions
-    from ..inspection.pipelines import components_of
-
     paths = [output] if rest is None else [output, rest]
     chosen = _choose_format(form, k, paths if resume else [])
     readers = readers_of(files, column, text_key, encoding, max_chars, safe_cells)
@@ -218,8 +219,6 @@ def parse_cli(
 def _choose_format(form: str, k: int, resumed: Sequence[str]) -> RecordFormat:
     """Returns a format; exits if there is none, or it has no place for -k, or these
     paths, of --resume, cannot be gone on with."""
-    from ..formats.writers import WRITERS
-
     chosen = WRITERS.get(form)
     if chosen is None:
         fail(f"There is no format {form!r}", f"Expected one of: {', '.join(WRITERS)}.")
@@ -251,9 +250,6 @@ def _digests(
     nlp: Language, pipe: Any, of_model: Any, files: Sequence[str], values: Any
 ) -> dict[str, str]:
     """Returns digests of what must not differ when --resume goes on, by its name."""
-    from ..component.fingerprint import fingerprint
-    from ..component.saved_files import digest_of_file
-
     of_pipe = fingerprint(pipe) if pipe else sha256(nlp.to_bytes()).hexdigest()
     options = (
         "--format --rest --column --text-key --encoding -k --max-chars --safe-cells"
@@ -269,8 +265,6 @@ def _digests(
 
 
 def _write_rest(files: Sequence[IO[str]], record: ExtractedRecord) -> None:
-    from ..formats.writers.json_records import as_object, to_json
-
     for file in files:
         file.write(to_json(as_object(record)) + "\n")
 
@@ -279,8 +273,6 @@ def _write_rest(files: Sequence[IO[str]], record: ExtractedRecord) -> None:
 def _open_parts(paths: Sequence[str], state: dict[str, Any]) -> Iterator[list[IO[str]]]:
     """Opens FILE.part for each, which in the end becomes FILE, behind what `_note` has
     noted, and gives the state what that was. Exits if it was for something else."""
-    from ..saving import locked
-
     targets = [Path(path).resolve() for path in paths]
     parts = [target.with_name(f"{target.name}.part") for target in targets]
     notes, first = Path(f"{parts[0]}.json"), targets[0]
@@ -331,8 +323,6 @@ def _note(files: Sequence[IO[str]], state: dict[str, Any], line: int) -> None:
 
 def _check_setters(nlp: Language, model: str, form: str, needing: list[str]) -> None:
     """Exits if a pipeline without hosemi sets no entities, or lacks what is needed."""
-    from ..inspection.pipelines import setters_of
-
     components = f"Its components are: {', '.join(nlp.component_names) or 'none'}."
     if not setters_of(nlp):
         expected = "Expected one that does: hosemi, ner, span_ruler with annotate_ents."
@@ -349,9 +339,6 @@ def _export_fields(
     form: RecordFormat, model: str, pipe: HighOrderSemiCRF | None, labels: Sequence[str]
 ) -> Mapping[str, str]:
     """Returns the field of references of each label; exits if none can be written."""
-    from ..formats.references.fields import COMMON_LABELS
-    from ..formats.writers.references import check_libraries
-
     if not form.is_of_references:
         return {}
     try:

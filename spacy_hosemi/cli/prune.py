@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from spacy.training import Corpus
+
+from ..explain import SHARES, choose, find_threshold, try_pruning
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli, load_component, print_json, print_table, save_pipeline
+from .common import load_component, print_json, print_table, save_pipeline
 from .options import argument, check_output_folder, corpus_option, option
 from .streams import fail, failing
 
@@ -49,10 +53,6 @@ def prune_cli(
       python -m spacy hosemi prune model/model-last small -d dev.spacy --max-loss 0.1
       python -m spacy hosemi prune model/model-last small --keep 0.1
     """
-    from spacy.training import Corpus
-
-    from ..explain import SHARES, choose, find_threshold, try_pruning
-
     options = "--keep, --below and --max-loss"
     n_given = sum(x is not None for x in (keep, below, max_loss))
     if n_given > 1:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+
+from ..component.chunks import doc_of
+from ..component.examples import without_annotation
+from ..component.extraction import record_of
+from ..component.pipe import HighOrderSemiCRF
+from ..explain.uncertainty import MEASURES, choose, measure
+from ..formats.records import ExtractedRecord
+from ..formats.writers import WriterOptions
+from . import hosemi_cli
 from . import options as shared
 from .common import (
-    hosemi_cli,
     load_component,
     print_json,
     print_table,
@@ -30,13 +39,6 @@ from .streams import (
     say,
     with_progress,
 )
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-    from spacy.tokens import Doc
-
-    from ..component.pipe import HighOrderSemiCRF
-    from ..formats.records import ExtractedRecord
 
 
 @hosemi_cli.command("select", no_args_is_help=True)
@@ -101,12 +103,6 @@ def select_cli(
       python -m spacy hosemi select m references.txt --n 50 --out next.xml
       python -m spacy hosemi select m texts.jsonl -F label-studio -k 3 -o tasks.json
     """
-    from spacy.tokens import DocBin
-
-    from ..component.chunks import doc_of
-    from ..explain.uncertainty import MEASURES, choose, measure
-    from ..formats.writers import WriterOptions
-
     if by not in MEASURES:
         fail(f"No measure {by!r}", f"Expected as --by one of: {', '.join(MEASURES)}.")
     if form:
@@ -168,8 +164,5 @@ def _tasks(
     nlp: Language, pipe: HighOrderSemiCRF, chosen: Sequence[tuple[int, Doc]], k: int
 ) -> Iterator[ExtractedRecord]:
     """Yields the k best segmentations of numbered documents, whatever their gold."""
-    from ..component.examples import without_annotation
-    from ..component.extraction import record_of
-
     for number, doc in chosen:
         yield record_of(nlp(without_annotation(doc, nlp)), number, pipe, k, True)

@@ -6,25 +6,32 @@ from __future__ import annotations
 import atexit
 import errno
 import io
+import json
 import os
 import re
 import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO, cast
+from typing import IO, Any, BinaryIO, NoReturn, TextIO, cast
 
 import typer
+from tqdm import tqdm
 from typer.core import TyperGroup
 
-if TYPE_CHECKING:
-    from ..formats import Fault
+from ..formats import Fault
 
+# Modules, each with the command of its name, in the order of the help.
+COMMANDS = (
+    "adapt calibrate check compare convert errors explain guarantee init onnx parse "
+    "prune select suspicious tune weights gazetteer"
+).split()
 # Exit codes; typer, too, exits with FAILED if a command line is wrong.
 DONE = 0
 FAULTY = 1  # done, but the data have faults
@@ -41,18 +48,24 @@ MAX_CHARS = 1_000_000
 
 
 class CommandGroup(TyperGroup):
-    """Commands that end with the exit codes above, however they end."""
+    """Commands that are imported when they are asked for, and end with the exit codes
+    above, however they end."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        self._import(COMMANDS)
+        return [*COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Returns a command whose help names the export formats that there are."""
-        from ..formats.writers import in_words, tool_names
+        if cmd_name not in self.commands:  # all others may be suggested
+            self._import([cmd_name] if cmd_name in COMMANDS else COMMANDS)
+        return super().get_command(ctx, cmd_name)
 
-        command = super().get_command(ctx, cmd_name)
-        for param in getattr(command, "params", ()):
-            if param.help:
-                text = param.help.replace("{tools}", ", ".join(tool_names()))
-                param.help = text.replace("{formats}", in_words())
-        return command
+    def _import(self, names: Sequence[str]) -> None:
+        from . import hosemi_cli  # which takes commands, and is made of this class
+
+        for name in names:
+            import_module(f"{__package__}.{name}")
+        self.commands.update(typer.main.get_group(hosemi_cli).commands)
 
     def invoke(self, ctx: Any) -> Any:
         _write_utf8()
@@ -186,8 +199,6 @@ def with_progress(
     stream: Iterable[Any], total: int | None, unit: str = " docs"
 ) -> Iterable[Any]:
     """Yields the items of a stream, with a bar if standard error is a terminal."""
-    from tqdm import tqdm
-
     # disable=None: shown on a terminal only.
     return tqdm(stream, total=total, unit=unit, leave=False, disable=None)
 
@@ -205,8 +216,6 @@ class FaultLog:
         if self.n <= MAX_SHOWN:
             say(clean(str(fault)))
         if self.file is not None:
-            import json
-
             self.file.write(json.dumps(vars(fault), ensure_ascii=False) + "\n")
 
 

@@ -6,20 +6,22 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..component.extraction import word_tokens
+from ..component.folds import folds_of, words_of
+from ..explain.label_errors import LabelError, find_label_errors
+from ..formats.records import ExtractedField, ExtractedRecord, Segmentation
+from ..formats.writers import WriterOptions
+from ..inspection.corpus import as_examples, trainable
+from ..labels.alignment import Characters, group_of, is_complete
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli, open_training, print_json, print_table, write_chosen
+from .common import open_training, print_json, print_table, write_chosen
 from .options import SPACY, check_task_format, option
 from .streams import check_outputs, fail, say, shortened, with_progress
-
-if TYPE_CHECKING:
-    from spacy.tokens import Doc
-    from spacy.training import Example
-
-    from ..explain.label_errors import LabelError
-    from ..formats.records import ExtractedField, ExtractedRecord
-    from ..labels.alignment import Characters
 
 # The longest text of spans that is shown.
 SHOWN = 50
@@ -71,12 +73,6 @@ def suspicious_cli(
       python -m spacy hosemi suspicious train.spacy -n 100 -o look.spacy
       python -m spacy hosemi suspicious train.spacy -o look.json -F label-studio
     """
-    from ..component.folds import folds_of
-    from ..explain.label_errors import find_label_errors
-    from ..formats.writers import WriterOptions
-    from ..inspection.corpus import as_examples, trainable
-    from ..labels.alignment import is_complete
-
     check_task_format(form, output, "--output")
     check_outputs({"TRAIN": train}, {"--output": output}, overwrite)
     part, nlp, pipe, _ = open_training(train, config, encoding, group)
@@ -131,9 +127,6 @@ def suspicious_cli(
 
 def _keys(examples: Sequence[Example], group: str | None) -> list[Hashable]:
     """Returns what documents of one part share; exits if a document has no group."""
-    from ..component.folds import words_of
-    from ..labels.alignment import group_of
-
     if group is None:
         return [words_of(x.predicted) for x in examples]
     groups: list[Hashable] = [group_of(x, group) for x in examples]
@@ -148,9 +141,6 @@ def _records(
     names: Sequence[str], docs: Sequence[Doc], errors: Sequence[LabelError]
 ) -> Iterator[ExtractedRecord]:
     """Yields records with their gold, and what is more probable as an alternative."""
-    from ..component.extraction import word_tokens
-    from ..formats.records import ExtractedRecord, Segmentation
-
     for name, x in zip(names, errors):
         doc = docs[x.document]
         gold = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
@@ -167,8 +157,6 @@ def _records(
 
 
 def _fields(text: str, spans: Sequence[Characters]) -> list[ExtractedField]:
-    from ..formats.records import ExtractedField
-
     return [ExtractedField(i, j, y, text[i:j], None) for i, j, y in spans]
 
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from wasabi import table
+
+from ..configs import make_config
+from ..model.tok2vec import keeping_vectors
+from ..tuning.candidates import in_words
+from ..tuning.search import Search
+from ..tuning.tuned_config import write
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli, open_training
+from .common import open_training
 from .options import argument, option
 from .streams import (
     STOPPED,
@@ -19,9 +27,6 @@ from .streams import (
     say,
     with_progress,
 )
-
-if TYPE_CHECKING:
-    from ..tuning.search import Search
 
 
 def _refuse_resume(path: Path | None) -> None:
@@ -65,11 +70,6 @@ def tune_cli(
       python -m spacy hosemi tune train.spacy tuned.cfg --minutes 10
       python -m spacy hosemi tune export.jsonl tuned.cfg --config references.cfg
     """
-    from ..configs import make_config
-    from ..model.tok2vec import keeping_vectors
-    from ..tuning.search import Search
-    from ..tuning.tuned_config import write
-
     for inputs in ({"TRAIN": train}, {"--config": config}):
         check_outputs(inputs, {"OUT.cfg": output}, overwrite)
     if minutes <= 0:
@@ -110,10 +110,6 @@ def _documents(search: Search) -> str:
 
 def _table(search: Search) -> str:
     """Returns a row for each result in order; an asterisk marks what was chosen."""
-    from wasabi import table
-
-    from ..tuning.candidates import in_words
-
     rows = []
     for result in search.results:
         mark, words = "*" if result is search.best else "", in_words(result.changes)
@@ -137,8 +133,6 @@ def _signed(gain: float, error: float) -> str:
 
 def _note(search: Search) -> str:
     """Returns the comment at the head of the config."""
-    from ..tuning.candidates import in_words
-
     first, best = search.results[0], search.best
     f1, records = best.shown
     lines = [

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .. import explain
+from ..component.pipe import HighOrderSemiCRF
+from ..features import TRANSITION_ROLES
+from ..model.weights.storage import size_of
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli, load_component, print_json, print_table
+from .common import load_component, print_json, print_table
 from .options import option
 from .streams import clean, fail
-
-if TYPE_CHECKING:
-    from ..component.pipe import HighOrderSemiCRF
 
 # Tables with the weights of a feature for all labels leave out smaller weights.
 LEAST = 0.01
@@ -66,9 +68,6 @@ def weights_cli(
       python -m spacy hosemi weights model/model-last --feature "LOWER=in"
       python -m spacy hosemi weights model/model-last --families
     """
-    from .. import explain
-    from ..features import TRANSITION_ROLES
-
     _, pipe = load_component(model, component)
     labels = label or []
     which: dict[str, Any] = {"labels": labels, "role": role, "text": feature}
@@ -99,9 +98,6 @@ def weights_cli(
 
 
 def _print_sizes(pipe: HighOrderSemiCRF) -> None:
-    from ..explain.weights import MAX_NODES
-    from ..model.weights.storage import size_of
-
     size = size_of(pipe.weights)
     print(
         f"{clean(pipe.name)}: {size['features']:,} features, "
@@ -112,11 +108,12 @@ def _print_sizes(pipe: HighOrderSemiCRF) -> None:
     levels = pipe.level_weights
     if levels is not None:
         size = levels.size()
+        is_shown = len(levels.tree.names) <= explain.weights.MAX_NODES
         print(
             f"below the top of the label tree: {len(levels.tree.leaf):,} labels, "
             f"{size['patterns']:,} label patterns, {size['weights']:,} weights, "
             f"{size['mb']:.2f} MB. Each name has what it adds to the one above it"
-            + ("" if len(levels.tree.names) <= MAX_NODES else "; --label shows it")
+            + ("" if is_shown else "; --label shows it")
         )
 
 

@@ -1,6 +1,5 @@
 """All commands: what they import, where they write, and how they end."""
 
-import ast
 import functools
 import inspect
 import os
@@ -19,7 +18,6 @@ import typer
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
-from spacy_hosemi import cli
 from spacy_hosemi.cli import hosemi_cli, streams
 
 from ..helpers import hit_ctrl_c, hosemi, make_trained, part_of, references, said
@@ -50,29 +48,21 @@ def commands() -> dict[tuple[str, ...], typer.core.TyperCommand]:
     found, waiting = {}, [((), typer.main.get_command(hosemi_cli))]
     while waiting:
         name, command = waiting.pop()
-        inner = getattr(command, "commands", None)
-        if inner is None:
-            found[name] = command
+        if hasattr(command, "commands"):
+            keys = command.list_commands(None)
+            waiting += [((*name, x), command.get_command(None, x)) for x in keys]
         else:
-            waiting += [((*name, key), value) for key, value in inner.items()]
+            found[name] = command
     return found
 
 
 # --- all commands -----------------------------------------------------------------
 
 
-def test_only_typer_and_spacy_are_imported_at_the_top():
-    paths = sorted(Path(cli.__file__).parent.glob("*.py"))
-    nodes = [node for path in paths for node in ast.parse(path.read_text("utf8")).body]
-    names = set()
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        if isinstance(node, ast.ImportFrom):
-            assert node.level < 2
-            names |= {node.module} if node.level == 0 else set()
-    names = {x for x in names if x.split(".")[0] not in sys.stdlib_module_names}
-    assert names == {"typer", "typer.core", "spacy.cli._util"}
+def test_commands_are_imported_when_they_are_asked_for():
+    code = "import sys; from spacy_hosemi.cli.streams import COMMANDS as names; "
+    code += "assert not {f'spacy_hosemi.cli.{x}' for x in names} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_each_command_is_tried():

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from spacy.language import Language
 
+from ..component.judging import annotate_before
+from ..component.pipe import HighOrderSemiCRF
+from ..explain.gazetteers import (
+    compare_entries,
+    compared_words,
+    describe_lists,
+    find_entries,
+    find_similar,
+)
+from ..features import Gazetteers
+from ..features.gazetteers.readers import make_gazetteer_reader
+from . import hosemi_cli
 from . import options as shared
-from .common import hosemi_cli, load_component, print_json, print_table, save_pipeline
+from .common import load_component, print_json, print_table, save_pipeline
 from .options import argument, folder_option, option
 from .streams import as_file, clean, fail, say
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-
-    from ..component.pipe import HighOrderSemiCRF
-    from ..features import Gazetteers
 
 gazetteer_cli = typer.Typer(
     name="gazetteer",
@@ -49,8 +56,6 @@ def gazetteer_info_cli(
       python -m spacy hosemi gazetteer info model/model-last
       python -m spacy hosemi gazetteer info model/model-last --json
     """
-    from ..explain.gazetteers import describe_lists
-
     _, pipe, _ = _load_lists(model, component)
     lists = describe_lists(pipe)
     if as_json:
@@ -106,9 +111,6 @@ def gazetteer_replace_cli(
       python -m spacy hosemi gazetteer replace model/model-last cities new.txt -o newer
       python -m spacy hosemi gazetteer replace newer cities c.csv -o newer -f
     """
-    from ..explain.gazetteers import compare_entries
-    from ..features.gazetteers.readers import make_gazetteer_reader
-
     nlp, pipe, lists = _load_lists(model, component, name, output)
     path = as_file(path, ".txt")
     place = int(column) if column and column.isdecimal() else column
@@ -146,9 +148,6 @@ def gazetteer_find_cli(
     Examples:
       python -m spacy hosemi gazetteer find model/model-last cities "Born in New York."
     """
-    from ..component.judging import annotate_before
-    from ..explain.gazetteers import compared_words, find_entries, find_similar
-
     nlp, pipe, lists = _load_lists(model, component, name)
     # A list may compare lemmas.
     doc = annotate_before(nlp, pipe, nlp.make_doc(text))
