@@ -13,21 +13,18 @@ import pytest
 
 from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.core.parallel.tasks import Task, Workers
-from spacy_hosemi.model.kernels.token_scores import BlockScores, TokenScoring
+from spacy_hosemi.training.kernels.token_sums import TokenSums
 
 N_TOKENS = 50
 
 
 def make_task() -> tuple[Task, np.ndarray]:
     """A task that adds 1 to each number: none is done twice unseen."""
-    borders = np.zeros((2, 1, 1), np.float32)
-    blocks = BlockScores(borders, *np.zeros((3, 1), np.int32))
-    scores = np.zeros((1, N_TOKENS, 1))
-    first = np.array([0, N_TOKENS], np.int32)
-    words, kept = np.zeros(N_TOKENS, np.int32), np.ones((1, 1, 1), np.float32)
-    return TokenScoring(
-        first, scores, blocks=blocks, words=words, of_words=kept
-    ), scores
+    task, scores = TokenSums(0, 1), np.zeros((N_TOKENS, 1))
+    first = np.arange(N_TOKENS + 1, dtype=np.int32)
+    rows, none = np.zeros_like(first[1:]), first[:0]
+    task.take([(first, rows, scores)], none, none, np.ones(1), 1, False)
+    return task, scores
 
 
 @pytest.mark.parametrize("n_threads", [0, 1, 2, 5])

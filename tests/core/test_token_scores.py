@@ -1,5 +1,7 @@
 """Scores of tokens that are summed in one pass: against dictionaries and loops."""
 
+from functools import partial
+
 import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
@@ -18,12 +20,7 @@ keys_K = st.lists(
 )
 
 
-def uint64s(keys) -> np.ndarray:
-    return np.array(keys, np.uint64)
-
-
-def int32s(numbers) -> np.ndarray:
-    return np.array(numbers, np.int32)
+uint64s, int32s = partial(np.array, dtype=np.uint64), partial(np.array, dtype=np.int32)
 
 
 @given(st.lists(keys_K, max_size=4), keys_K)
@@ -45,6 +42,25 @@ def float32s(rng, *shape) -> np.ndarray:
     return rng.normal(size=shape).astype(np.float32)
 
 
+def places_of(is_weight, is_dense) -> tuple[np.ndarray, np.ndarray]:
+    ends = int32s([0, *np.cumsum(is_weight.sum(axis=1))])
+    return (ends[:0],) * 2 if is_dense else (ends, int32s(np.nonzero(is_weight)[1]))
+
+
+def no_templates(n_roles, n) -> tuple[TemplateScores, np.ndarray]:
+    none, no_weights = int32s([]), np.zeros(0, np.float32)
+    plan, table = (uint64s([]), int32s([0]), none, none), RowTable(uint64s([]))
+    templates = TemplateScores(*plan, none, n_roles, table, none, none, no_weights)
+    return templates, np.zeros((n, 0), np.uint64)
+
+
+def one_block(n_labels, n) -> tuple[BlockScores, np.ndarray, np.ndarray]:
+    """Returns a block that each of n tokens reads in the last of two roles."""
+    of_words = float32s(np.random.default_rng(2), 1, 1, n_labels)
+    args = int32s([1]), int32s([0]), int32s([0]), 2
+    return BlockScores(of_words.repeat(2, axis=0), *args), int32s([0] * n), of_words
+
+
 @given(
     st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=3),
     st.lists(
@@ -58,28 +74,22 @@ def test_kept_scores(docs, reads):
     first = int32s(np.cumsum([0, *map(len, docs)]))
     words = [word for doc in docs for word in doc]
     columns = (int32s([read[k] for read in reads]) for k in range(3))
-    expected = rng.normal(size=(3, len(words), 3))
-    found = expected.copy()
+    expected, found = np.zeros((2, 3, len(words), 3))
     for start, end in zip(first, first[1:]):
         for i in range(start, end):
             for role, offset, b in reads:
                 at = i + offset
-                if at < start:
-                    expected[role, i] += borders[0, b]
-                elif at >= end:
-                    expected[role, i] += borders[1, b]
-                else:
-                    expected[role, i] += kept[words[at], b]
-    of_blocks = BlockScores(borders, *columns)
-    TokenScoring(
-        first, found, blocks=of_blocks, words=int32s(words), of_words=kept
-    ).do()
+                outside = borders[int(at >= end), b]
+                is_inside = start <= at < end
+                expected[role, i] += kept[words[at], b] if is_inside else outside
+    blocks = BlockScores(borders, *columns, 3), int32s(words), kept
+    TokenScoring(first, found, *blocks, *no_templates(3, len(words))).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 @given(st.data(), st.booleans())
 def test_template_scores(data, is_dense):
-    n_labels, n_roles = data.draw(st.sampled_from([3, 4, 7, 8, 21])), 2
+    n_labels, n_roles = data.draw(st.sampled_from([3, 4, 7, 8, 21, 49])), 2
     value = st.sampled_from([0, 3, 4])
     docs = st.lists(st.lists(st.tuples(value, value), max_size=5), max_size=3)
     docs = [uint64s(doc).reshape(len(doc), 2) for doc in data.draw(docs)]
@@ -101,25 +111,22 @@ def test_template_scores(data, is_dense):
     weights = float32s(rng, len(known), n_labels)
     is_weight = rng.random(weights.shape) < (1.1 if is_dense else 0.5)
     weights[~is_weight] = 0.0
-    expected = rng.normal(size=(n_roles, len(values), n_labels))
-    found = expected.copy()
+    expected = np.zeros((n_roles, len(values), n_labels))
+    found = np.full_like(expected, np.nan)
     for i, t in np.argwhere(np.isin(keys, known, kind="sort")):
         expected[roles[t], i] += weights[known.tolist().index(keys[i, t])]
     first = int32s(np.cumsum([0, *map(len, docs)]))
-    first_weight = int32s([0, *np.cumsum(is_weight.sum(axis=1))])
-    places = (int32s([]), int32s([]))
-    if not is_dense:
-        places = (first_weight, int32s(np.nonzero(is_weight)[1]))
-    flat = weights[is_weight]
-    templates = TemplateScores(*plan, roles, RowTable(known), *places, flat)
-    TokenScoring(first, found, templates=templates, values=values).do()
+    places = places_of(is_weight, is_dense)
+    args = roles, n_roles, RowTable(known), *places, weights[is_weight]
+    templates, block = TemplateScores(*plan, *args), one_block(n_labels, len(values))
+    TokenScoring(first, found, *block, templates, values).do()
+    expected[1] += block[2][0]
     np.testing.assert_allclose(found, expected, atol=1e-12)
     # Of words: the same as of documents of one, and more in some roles.
-    alone = [plan[0], plan[1], plan[2], np.zeros_like(plan[3])]
-    templates = TemplateScores(*alone, roles, RowTable(known), *places, flat)
-    expected = np.zeros((n_roles, len(values), n_labels))
+    templates = TemplateScores(*plan[:3], np.zeros_like(plan[3]), *args)
     each = int32s(range(len(values) + 1))
-    TokenScoring(each, expected, templates=templates, values=values).do()
+    block[2][:] = 0.0
+    TokenScoring(each, expected, *block, templates, values).do()
     of_words = np.empty((len(values), n_roles, n_labels), np.float32)
     templates.of_words(values, of_words)
     assert (of_words == expected.swapaxes(0, 1).astype(np.float32)).all()
@@ -149,21 +156,16 @@ def test_list_scores(data, is_dense):
     known = known[rng.random(len(known)) < 0.7]
     weights = float32s(rng, len(known), n_labels)
     is_weight = rng.random(weights.shape) < (1.1 if is_dense else 0.5)
-    places = (int32s([]), int32s([]))
-    if not is_dense:
-        first_weight = int32s([0, *np.cumsum(is_weight.sum(axis=1))])
-        places = (first_weight, int32s(np.nonzero(is_weight)[1]))
-    args = roles, RowTable(known), *places, weights[is_weight]
+    args = RowTable(known), *places_of(is_weight, is_dense), weights[is_weight]
     first = int32s(np.cumsum([0, *map(len, docs)]))
-    expected = rng.normal(size=(n_roles, len(values), n_labels))
-    found = expected.copy()
-    TokenScoring(
-        first, expected, templates=TemplateScores(*plan, *args), values=values
-    ).do()
-    lists = ListScores(columns, seeds, offsets, *args, n_roles, n_labels)
-    TokenScoring(first, found, lists=lists, on_lists=values.astype(np.uint8)).do()
+    expected, found, none, absent = np.empty((4, n_roles, len(values), n_labels))
+    block = one_block(n_labels, len(values))
+    templates = TemplateScores(*plan, roles, n_roles, *args)
+    TokenScoring(first, expected, *block, templates, values).do()
+    lists = ListScores(columns, seeds, offsets, roles, *args, n_roles, n_labels)
+    rest = *block, *no_templates(n_roles, len(values)), lists
+    TokenScoring(first, found, *rest, values.astype(np.uint8)).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    none, absent = np.zeros((2, *found.shape))
-    TokenScoring(first, none, lists=lists).do()
-    TokenScoring(first, absent, lists=lists, on_lists=np.zeros(values.shape, "u1")).do()
+    TokenScoring(first, none, *rest).do()
+    TokenScoring(first, absent, *rest, np.zeros(values.shape, "u1")).do()
     assert (none == absent).all()

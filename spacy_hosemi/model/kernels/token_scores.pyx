@@ -26,79 +26,78 @@ cdef extern from *:
     """
     #include "simd.h"
 
-    /* Adds rows to the sums of columns i .. i + 3 and j .. j + 3. */
-    HOSEMI_INLINE void hosemi_sum_fours(
-        const float *const *rows, ptrdiff_t n_rows, ptrdiff_t i, ptrdiff_t j,
-        double *of_i, double *of_j
-    ) {
-        float x[4], z[4];
-        for (ptrdiff_t k = 0; k < n_rows; k++) {
-            memcpy(x, rows[k] + i, sizeof x);
-            memcpy(z, rows[k] + j, sizeof z);
-            for (int m = 0; m < 4; m++) of_i[m] += x[m];
-            for (int m = 0; m < 4; m++) of_j[m] += z[m];
-        }
-    }
+    #if defined(__GNUC__)
+    /* An array of sums would be kept in memory. */
+    typedef double hosemi_four __attribute__((vector_size(32)));
+    typedef float hosemi_four_single __attribute__((vector_size(16)));
+    #define HOSEMI_SIX(DO) DO(a, 0) DO(b, 4) DO(c, 8) DO(d, 12) DO(e, 16) DO(f, 20)
+    #define HOSEMI_GET(s, q) \
+        if (q < width) s = (hosemi_four){x[q], x[q + 1], x[q + 2], x[q + 3]};
+    #define HOSEMI_ADD(s, q) \
+        if (q < width) s += (hosemi_four){x[q], x[q + 1], x[q + 2], x[q + 3]};
+    #define HOSEMI_PUT(s, q)                                                     \
+        if (q < width && singles) {                                              \
+            const hosemi_four_single z =                                         \
+                __builtin_convertvector(s, hosemi_four_single);                  \
+            memcpy(singles + i + q, &z, sizeof z);                               \
+        } else if (q < width) memcpy(sums + i + q, &s, sizeof s);
+    #endif
 
-    HOSEMI_KERNEL void hosemi_add_rows(
-        const float *const *rows, ptrdiff_t n_rows, double *y, ptrdiff_t n
+    /* Writes the sums of the columns i .. i + width - 1 of rows. */
+    HOSEMI_INLINE void hosemi_sum_columns(
+        const float *const *rows, ptrdiff_t n_rows, ptrdiff_t i, const int width,
+        double *sums, float *singles
     ) {
-        double s[4], t[4], u[4], v[4];
-        const ptrdiff_t i = n < 8 ? 0 : n - 8, j = n - 4;
-        if (n < 4) {
-            for (ptrdiff_t k = 0; k < n_rows; k++)
-                for (ptrdiff_t m = 0; m < n; m++) y[m] += rows[k][m];
+    #if defined(__GNUC__)
+        if (width > 1 && n_rows > 0) {
+            const float *x = rows[0] + i;
+            hosemi_four a, b, c, d, e, f;
+            HOSEMI_SIX(HOSEMI_GET)
+            for (ptrdiff_t k = 1; k < n_rows; k++) {
+                x = rows[k] + i;
+                HOSEMI_SIX(HOSEMI_ADD)
+            }
+            HOSEMI_SIX(HOSEMI_PUT)
             return;
         }
-        /* The last ones first: what they share with others must not be added twice. */
-        memcpy(u, y + i, sizeof u);
-        memcpy(v, y + j, sizeof v);
-        hosemi_sum_fours(rows, n_rows, i, j, u, v);
-        for (ptrdiff_t k = 0; k + 8 < n; k += 8) {
-            memcpy(s, y + k, sizeof s);
-            memcpy(t, y + k + 4, sizeof t);
-            hosemi_sum_fours(rows, n_rows, k, k + 4, s, t);
-            memcpy(y + k, s, sizeof s);
-            memcpy(y + k + 4, t, sizeof t);
+    #endif
+        for (ptrdiff_t m = i; m < i + width; m++) {
+            double sum = 0.0;
+            for (ptrdiff_t k = 0; k < n_rows; k++) sum += rows[k][m];
+            if (singles) singles[m] = (float)sum;
+            else sums[m] = sum;
         }
-        memcpy(y + i, u, sizeof u);
-        memcpy(y + j, v, sizeof v);
     }
 
-    HOSEMI_KERNEL void hosemi_sum_blocks(
+    #define HOSEMI_SUM(at, width)                                               \
+        {                                                                       \
+            hosemi_sum_columns(rows + k, ends[b] - k, at, width, sums, singles);\
+            i += width;                                                         \
+        }
+
+    HOSEMI_KERNEL void hosemi_sum_rows(
         const float *const *rows, const int32_t *ends, ptrdiff_t n_blocks, ptrdiff_t n,
-        float *sums
+        double *sums, ptrdiff_t step, float *singles
     ) {
-        for (ptrdiff_t at = 0; at < n; at += 8) {
-            const int is_last = at + 8 >= n;
-            const ptrdiff_t i = !is_last ? at : n < 8 ? 0 : n - 8;
-            const ptrdiff_t j = is_last ? n - 4 : at + 4;
-            for (ptrdiff_t b = 0, k = 0; b < n_blocks; k = ends[b++]) {
-                double s[4] = {0.0}, t[4] = {0.0};
-                hosemi_sum_fours(rows + k, ends[b] - k, i, j, s, t);
-                for (int m = 0; m < 4; m++) sums[b * n + i + m] = (float)s[m];
-                for (int m = 0; m < 4; m++) sums[b * n + j + m] = (float)t[m];
+        for (ptrdiff_t b = 0, k = 0; b < n_blocks; k = ends[b++]) {
+            for (ptrdiff_t i = 0; i < n;) {
+                if (i + 24 <= n) HOSEMI_SUM(i, 24)
+                else if (i + 16 <= n) HOSEMI_SUM(i, 16)
+                else if (n >= 8) HOSEMI_SUM(i + 8 <= n ? i : n - 8, 8)
+                else if (n >= 4) HOSEMI_SUM(i + 4 <= n ? i : n - 4, 4)
+                else HOSEMI_SUM(i, 1)
             }
-        }
-    }
-
-    HOSEMI_KERNEL void hosemi_move(double *restrict x, ptrdiff_t n, float *restrict y) {
-        for (ptrdiff_t m = 0; m < n; m++) {
-            y[m] = (float)x[m];
-            x[m] = 0.0;
+            if (singles) singles += n;
+            else sums += step;
         }
     }
     """
-    # y[m] += rows[0][m] + rows[1][m] + .., from the left, for n numbers
-    void _add_rows "hosemi_add_rows"(
-        const float* const* rows, Py_ssize_t n_rows, double* y, Py_ssize_t n
-    ) nogil
-    # the same of each block, from 0 on, of its rows up to its end; n >= 4
-    void _sum_blocks "hosemi_sum_blocks"(
+    # Of each block, from 0 on, the sums of n columns of its rows, which go up to its
+    # end, from the left. They are `step` apart or, if singles are asked for, n.
+    void _sum_rows "hosemi_sum_rows"(
         const float* const* rows, const int32_t* ends, Py_ssize_t n_blocks,
-        Py_ssize_t n, float* sums
+        Py_ssize_t n, double* sums, Py_ssize_t step, float* singles
     ) nogil
-    void _move "hosemi_move"(double* x, Py_ssize_t n, float* y) nogil  # 0 is left
 
 cdef enum:
     N_AHEAD = 4  # size of a ring buffer for three tokens: a power of 2
@@ -107,14 +106,15 @@ cdef enum:
 
 cdef struct Space:          # for one thread that sums scores of tokens
     uint64_t* keys          # [N_AHEAD, T] by token: those that may be known
-    int32_t* rows           # [N_AHEAD, T] those that are ..
-    const float** found     # [N_AHEAD, T] .. or, if each row has L weights, these
+    int32_t* rows           # [N_AHEAD, T] those that are
     int32_t* ends           # [N_AHEAD, roles] where those of each role end
+    const float** summed    # [N_AHEAD, P + T] of blocks and, of L weights each, rows
+    int32_t* bounds         # [N_AHEAD, roles] where these end
     int32_t* places         # [atoms] of a value, seen from those of the token
     uint64_t* values        # [atoms] of one token
     uint64_t* every         # [T] keys of one token, known or not, as atoms are sorted
-    const float** weights   # [P] blocks of one role
-    double* sums            # [B, L] of a word
+    double* sums            # [roles, L] of a word
+    Py_ssize_t n_summed     # P + T
 
 
 cdef class BlockScores:
@@ -130,43 +130,37 @@ cdef class BlockScores:
     cdef const int32_t[::1] _first, _offsets, _blocks   # [roles + 1] and [P] by role
     cdef Py_ssize_t _reach
 
-    def __init__(self, borders, roles, offsets, blocks):
+    def __init__(self, borders, roles, offsets, blocks, n_roles):
         # Word by word in each role.
         order = np.lexsort((offsets, roles))
-        self._borders, self._first = borders, _by_role(roles[order])
+        self._borders, self._first = borders, _by_role(roles[order], n_roles)
         self._offsets, self._blocks = offsets[order], blocks[order]
         self._reach = np.abs(offsets).max(initial=0)
 
-    cdef void add(
+    cdef void list_rows(
         self,
+        Py_ssize_t i,
+        Py_ssize_t start,                   # of its document
+        Py_ssize_t end,
         const int32_t[::1] words,           # IN  [n]
-        const int32_t[::1] first,           # IN  [D + 1] of each document, and n
         const float[:, :, :] of_words,      # IN  [K, B, L] of each word
         Space* space,
-        double[:, :, :] scores,             # OUT [roles, n, L] added to
     ) noexcept nogil:
-        """Adds the scores of words: see the head of this module."""
-        cdef Py_ssize_t d, i, r, p, k, at, start, end, n_labels = scores.shape[2]
-        cdef bint is_inside
-        for d in range(first.shape[0] - 1):
-            start, end = first[d], first[d + 1]
-            for i in range(start, end):
-                is_inside = i - start >= self._reach and end - i > self._reach
-                for r in range(self._first.shape[0] - 1):
-                    k = self._first[r]
-                    for p in range(k, self._first[r + 1]):
-                        at = i + self._offsets[p]
-                        if is_inside or start <= at < end:
-                            space.weights[p - k] = &of_words[
-                                words[at], self._blocks[p], 0
-                            ]
-                        else:
-                            space.weights[p - k] = &self._borders[
-                                at >= end, self._blocks[p], 0
-                            ]
-                    k = self._first[r + 1] - k
-                    if k:
-                        _add_rows(space.weights, k, &scores[r, i, 0], n_labels)
+        """Lists the scores of words that are added at token i, before its rows."""
+        cdef Py_ssize_t r, p, at, n_roles = self._first.shape[0] - 1
+        cdef bint is_inside = i - start >= self._reach and end - i > self._reach
+        cdef const int32_t* bounds = space.bounds + i % N_AHEAD * n_roles
+        cdef const float** summed = space.summed + i % N_AHEAD * space.n_summed
+        cdef const float** x = summed
+        for r in range(n_roles):
+            for p in range(self._first[r], self._first[r + 1]):
+                at = i + self._offsets[p]
+                if is_inside or start <= at < end:
+                    x[0] = &of_words[words[at], self._blocks[p], 0]
+                else:
+                    x[0] = &self._borders[at >= end, self._blocks[p], 0]
+                x += 1
+            x = summed + bounds[r]
 
 
 cdef class TemplateScores:
@@ -191,6 +185,7 @@ cdef class TemplateScores:
         columns,
         offsets,
         roles,
+        n_roles,
         RowTable table,
         first_weight,
         labels,
@@ -202,7 +197,7 @@ cdef class TemplateScores:
         atoms = [first_atom[order[sizes[order] > k]] + k for k in rounds]
         at = np.concatenate([np.zeros(0, np.intp), *atoms])
         self._columns, self._offsets = columns[at], offsets[at]
-        self._seeds, self._first = seeds[order], _by_role(roles[by_role])
+        self._seeds, self._first = seeds[order], _by_role(roles[by_role], n_roles)
         self._sizes = np.array([*map(len, atoms)], np.int32)
         self._order = np.argsort(order)[by_role].astype(np.int32)
         self._reach = np.abs(offsets).max(initial=0)
@@ -221,64 +216,31 @@ cdef class TemplateScores:
         is added. Templates read the word itself alone."""
         cdef Py_ssize_t i, k, y, n = values.shape[0], n_labels = scores.shape[2]
         cdef Py_ssize_t n_sums = scores.shape[1] * n_labels
-        cdef Py_ssize_t n_blocks = self._first.shape[0] - 1
         cdef Space space = _make_space(self, None, scores.shape[1], n_labels)
         cdef bint has_any = self._begin(values.shape[1], &space)
-        cdef bint is_dense = has_any and self._first_weight.shape[0] == 0
-        is_dense = is_dense and n_blocks == scores.shape[1] and n_labels >= 4
-        memset(space.sums, 0, n_sums * sizeof(double))
+        cdef bint is_single = more is None and self._first_weight.shape[0] == 0
+        cdef float* of_word
         with nogil:
-            for i in range(n + 2):
+            for i in range(n + 2 if n_sums else 0):
                 if has_any and i < n:
                     self._list_keys(&values[i, 0], i, i, i + 1, &space)
                 if has_any and 0 < i <= n:
-                    self._find_rows(i - 1, n_labels, &space)
+                    self._find_rows(i - 1, n_labels, None, &space)
                 if i < 2:
                     continue
-                if is_dense and more is None:
-                    _sum_blocks(
-                        space.found + (i - 2) % N_AHEAD * self._seeds.shape[0],
-                        space.ends + (i - 2) % N_AHEAD * n_blocks,
-                        n_blocks, n_labels, &scores[i - 2, 0, 0],
-                    )
+                of_word = &scores[i - 2, 0, 0]
+                self._sum(
+                    i - 2, n_labels, &space, space.sums, n_labels,
+                    of_word if is_single else NULL,
+                )
+                if is_single:
                     continue
-                if has_any:
-                    self._add_rows(i - 2, n_labels, n_labels, &space, space.sums)
                 for k in range(0 if blocks is None else blocks.shape[0]):
                     for y in range(n_labels):
                         space.sums[blocks[k] * n_labels + y] += more[i - 2, k, y]
-                if n_sums:
-                    _move(space.sums, n_sums, &scores[i - 2, 0, 0])
+                for k in range(n_sums):
+                    of_word[k] = <float>space.sums[k]
         free(space.keys)
-
-    cdef void add(
-        self,
-        const uint64_t[:, ::1] values,      # IN  [n, A] as for `template_keys`
-        const int32_t[::1] first,           # IN  [D + 1] of each document, and n
-        Space* space,
-        double[:, :, :] scores,             # OUT [roles, n, L] added to
-    ) noexcept nogil:
-        """Does what `template_keys`, `RowTable.rows` and `gather` do, in one pass.
-
-        scores[r, i] += sum of the weights of the rows of the templates of role r at i
-        """
-        cdef Py_ssize_t i, n = values.shape[0], d = 0, start = 0, end = 0
-        cdef Py_ssize_t n_labels = scores.shape[2]
-        cdef Py_ssize_t step = scores.strides[0] // <Py_ssize_t>sizeof(double)
-        if n == 0 or not self._begin(values.shape[1], space):
-            return
-        # Memory is fetched while other tokens are computed: the slots of keys two
-        # tokens ahead, weights one token ahead.
-        for i in range(n + 2):
-            while i < n and i >= end:
-                start, end = first[d], first[d + 1]
-                d += 1
-            if i < n:
-                self._list_keys(&values[i, 0], i, start, end, space)
-            if 0 < i <= n:
-                self._find_rows(i - 1, n_labels, space)
-            if i > 1:
-                self._add_rows(i - 2, n_labels, step, space, &scores[0, i - 2, 0])
 
     cdef bint _begin(self, Py_ssize_t n_columns, Space* space) noexcept nogil:
         """Notes where values of rows of a width stand; returns whether there is
@@ -331,23 +293,28 @@ cdef class TemplateScores:
             prefetch(slots + 2 * (keys[k] & mask))
 
     cdef void _find_rows(
-        self, Py_ssize_t i, Py_ssize_t n_labels, Space* space
+        self, Py_ssize_t i, Py_ssize_t n_labels, BlockScores blocks, Space* space
     ) noexcept nogil:
-        """Finds the rows of those keys of token i that are known."""
-        cdef Py_ssize_t r, end, k = 0, part = i % N_AHEAD, n = 0
+        """Finds the rows of those keys of token i that are known, and leaves room for
+        the scores of words before those of each role."""
+        cdef Py_ssize_t r, end, k = 0, m = 0, part = i % N_AHEAD, n = 0
+        cdef Py_ssize_t n_roles = self._first.shape[0] - 1
         cdef const uint64_t* keys = space.keys + part * self._seeds.shape[0]
         cdef int32_t* rows = space.rows + part * self._seeds.shape[0]
-        cdef const float** found = space.found + part * self._seeds.shape[0]
-        cdef int32_t* ends = space.ends + part * (self._first.shape[0] - 1)
+        cdef int32_t* ends = space.ends + part * n_roles
+        cdef const float** summed = space.summed + part * space.n_summed
+        cdef int32_t* bounds = space.bounds + part * n_roles
         cdef const uint64_t* slots = &self._table._slots[0, 0]
         cdef uint64_t mask = self._table._mask
         cdef const float* weights = &self._weights[0]
         cdef bint is_dense = self._first_weight.shape[0] == 0
-        for r in range(self._first.shape[0] - 1):
+        for r in range(n_roles):
             end = ends[r]
+            if blocks is not None:
+                m += blocks._first[r + 1] - blocks._first[r]
             if is_dense:
-                n += find_weights(
-                    slots, mask, keys + k, end - k, weights, n_labels, found + n
+                m += find_weights(
+                    slots, mask, keys + k, end - k, weights, n_labels, summed + m
                 )
             for k in range(end if is_dense else k, end):
                 rows[n] = kernels.find(slots, mask, keys[k])
@@ -355,41 +322,40 @@ cdef class TemplateScores:
                     prefetch(weights + self._first_weight[rows[n]])
                     n += 1
             k = end
-            ends[r] = <int32_t>n
+            ends[r], bounds[r] = <int32_t>n, <int32_t>m
 
-    cdef void _add_rows(
+    cdef void _sum(
         self,
         Py_ssize_t i,
         Py_ssize_t n_labels,
-        Py_ssize_t step,
         Space* space,
-        double* scores,                     # OUT [roles, L] added to, `step` apart
+        double* scores,                     # OUT [roles, L], `step` apart ..
+        Py_ssize_t step,
+        float* singles,                     # OUT [roles, L] .. or, if not NULL, these
     ) noexcept nogil:
-        """Adds the weights of the rows of token i."""
-        cdef Py_ssize_t r, j, k = 0, n_roles = self._first.shape[0] - 1
+        """Sums what is listed for token i."""
+        cdef Py_ssize_t r, k = 0, n_roles = self._first.shape[0] - 1
         cdef const int32_t* rows = space.rows + i % N_AHEAD * self._seeds.shape[0]
-        cdef const float** found = space.found + i % N_AHEAD * self._seeds.shape[0]
         cdef const int32_t* ends = space.ends + i % N_AHEAD * n_roles
-        cdef const float* weights = &self._weights[0]
-        for r in range(n_roles):
-            j = k
-            if self._first_weight.shape[0]:
-                for k in range(j, ends[r]):
-                    _add_some(
-                        weights,
-                        &self._labels[0],
-                        self._first_weight[rows[k]],
-                        self._first_weight[rows[k] + 1],
-                        scores + r * step,
-                    )
-            elif j < ends[r]:
-                _add_rows(found + j, ends[r] - j, scores + r * step, n_labels)
+        _sum_rows(
+            space.summed + i % N_AHEAD * space.n_summed,
+            space.bounds + i % N_AHEAD * n_roles,
+            n_roles, n_labels, scores, step, singles,
+        )
+        for r in range(n_roles if self._first_weight.shape[0] else 0):
+            for k in range(k, ends[r]):
+                _add_some(
+                    &self._weights[0],
+                    &self._labels[0],
+                    self._first_weight[rows[k]],
+                    self._first_weight[rows[k] + 1],
+                    scores + r * step,
+                )
             k = ends[r]
 
 
-cdef _by_role(roles):
+cdef _by_role(roles, n_roles):
     """Returns where those of each role begin, of sorted roles."""
-    n_roles = np.max(roles, initial=-1) + 1
     return np.searchsorted(roles, np.arange(n_roles + 1)).astype(np.int32)
 
 
@@ -399,29 +365,32 @@ cdef Space _make_space(
     Py_ssize_t n_roles,
     Py_ssize_t n_labels,
 ) except *:
-    """Makes room for these; `free` its keys."""
+    """Makes room for these, where nothing is listed but blocks; `free` its keys."""
     cdef Space space
-    cdef size_t n_templates = 0, n_atoms = 0, n_rows = 0, n_sums = 0
+    cdef size_t n_templates = templates._seeds.shape[0]
+    cdef size_t n_atoms = templates._columns.shape[0], n_sums = n_roles * n_labels
+    cdef size_t n_keys = N_AHEAD * n_templates, n_ends = N_AHEAD * n_roles
+    cdef Py_ssize_t part, r
+    space.n_summed = n_templates
     if blocks is not None:
-        n_rows = blocks._offsets.shape[0]
-    if templates is not None:
-        n_templates, n_atoms = templates._seeds.shape[0], templates._columns.shape[0]
-        n_sums = n_roles * n_labels
-    cdef size_t n_keys = N_AHEAD * n_templates
-    cdef size_t n_eights = 2 * n_keys + n_atoms + n_templates + n_sums + n_rows + 1
-    space.keys = <uint64_t*>malloc(
-        8 * n_eights + 4 * (n_keys + N_AHEAD * n_roles + n_atoms)
-    )
+        space.n_summed += blocks._offsets.shape[0]
+    cdef size_t n_found = N_AHEAD * space.n_summed
+    cdef size_t n_eights = n_keys + n_atoms + n_templates + n_sums + n_found + 1
+    space.keys = <uint64_t*>malloc(8 * n_eights + 4 * (n_keys + 2 * n_ends + n_atoms))
     if not space.keys:
         raise MemoryError
     space.values = space.keys + n_keys
     space.every = space.values + n_atoms
     space.sums = <double*>(space.every + n_templates)
-    space.weights = <const float**>(space.sums + n_sums)
-    space.found = space.weights + n_rows
-    space.rows = <int32_t*>(space.found + n_keys)
+    space.summed = <const float**>(space.sums + n_sums)
+    space.rows = <int32_t*>(space.summed + n_found)
     space.ends = space.rows + n_keys
-    space.places = space.ends + N_AHEAD * n_roles
+    space.bounds = space.ends + n_ends
+    space.places = space.bounds + n_ends
+    memset(space.ends, 0, 2 * n_ends * sizeof(int32_t))
+    for part in range(N_AHEAD if blocks is not None else 0):
+        for r in range(n_roles):
+            space.bounds[part * n_roles + r] = blocks._first[r + 1]
     return space
 
 
@@ -522,10 +491,12 @@ cdef class ListScores:
         """Adds the weights of a row."""
         if row < 0:
             return
+        cdef Py_ssize_t y
         cdef const float* weights
         if self._first_weight.shape[0] == 0:
             weights = &self._weights[row * n_labels]
-            _add_rows(&weights, 1, target, n_labels)
+            for y in range(n_labels):
+                target[y] += weights[y]
         elif self._first_weight[row] < self._first_weight[row + 1]:
             _add_some(
                 &self._weights[0],
@@ -537,8 +508,8 @@ cdef class ListScores:
 
 
 cdef class TokenScoring(Task):
-    """Adds to the scores of the tokens of documents, n tokens together. Blocks,
-    templates or lists may be left out; the scores of labels are adjacent."""
+    """Computes the scores of the tokens of documents, n tokens together: of blocks, of
+    templates and, if there are any, of lists. The scores of labels are adjacent."""
 
     cdef BlockScores blocks
     cdef const int32_t[::1] words           # [n] the word of each token
@@ -549,7 +520,7 @@ cdef class TokenScoring(Task):
     cdef ListScores lists
     cdef const uint8_t[:, ::1] on_lists     # [n, columns], or None
     cdef const int32_t[::1] first           # [D + 1] of each document, and n
-    cdef double[:, :, :] scores             # [roles, n, L]
+    cdef double[:, :, :] scores             # OUT [roles, n, L]
 
     def __cinit__(self, *args, **kwargs):
         self.space.keys = NULL
@@ -558,12 +529,11 @@ cdef class TokenScoring(Task):
         self,
         first,
         scores,
-        *,
-        BlockScores blocks=None,
-        words=None,
-        of_words=None,
-        TemplateScores templates=None,
-        values=None,
+        BlockScores blocks,
+        words,
+        of_words,
+        TemplateScores templates,
+        values,
         ListScores lists=None,
         on_lists=None,
     ):
@@ -577,12 +547,31 @@ cdef class TokenScoring(Task):
         free(self.space.keys)
 
     cdef void run(self) noexcept nogil:
-        if self.blocks is not None:
-            self.blocks.add(
-                self.words, self.first, self.of_words, &self.space, self.scores
-            )
-        if self.templates is not None:
-            self.templates.add(self.values, self.first, &self.space, self.scores)
+        """Does what `template_keys`, `RowTable.rows` and `gather` do, in one pass."""
+        cdef Py_ssize_t i, d = 0, start = 0, end = 0, last_start, last_end
+        cdef Py_ssize_t n = self.scores.shape[1], n_labels = self.scores.shape[2]
+        cdef Py_ssize_t step = self.scores.strides[0] // <Py_ssize_t>sizeof(double)
+        cdef Space* space = &self.space
+        cdef bint has_any = self.templates._begin(self.values.shape[1], space)
+        # Memory is fetched while other tokens are computed: the slots of keys two
+        # tokens ahead, weights one token ahead.
+        for i in range(n + 2 if n else 0):
+            last_start, last_end = start, end
+            while i < n and i >= end:
+                start, end = self.first[d], self.first[d + 1]
+                d += 1
+            if has_any and i < n:
+                self.templates._list_keys(&self.values[i, 0], i, start, end, space)
+            if has_any and 0 < i <= n:
+                self.templates._find_rows(i - 1, n_labels, self.blocks, space)
+            if 0 < i <= n:
+                self.blocks.list_rows(
+                    i - 1, last_start, last_end, self.words, self.of_words, space
+                )
+            if i > 1:
+                self.templates._sum(
+                    i - 2, n_labels, space, &self.scores[0, i - 2, 0], step, NULL
+                )
         if self.lists is not None:
             self.lists.add(self.on_lists, self.first, self.scores)
 

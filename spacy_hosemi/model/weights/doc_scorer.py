@@ -265,7 +265,8 @@ class TokenScores:
         self._columns, of_atoms = np.unique(columns, return_inverse=True)
         self.subset = extractor.subset(self._columns)
         plan = seeds, first_atom, of_atoms.astype(np.int32), offsets
-        self._templates = TemplateScores(*plan, self._indices(rest), *weights)
+        of_roles = self._indices(rest), len(self.roles)
+        self._templates = TemplateScores(*plan, *of_roles, *weights)
         # Where each is read, and whose scores are read there.
         reads = dict.fromkeys((r, t.atoms[0].offset, _block(t)) for r, t in lexical)
         if of_words is not None:
@@ -274,8 +275,9 @@ class TokenScores:
         in_block = {(r, str(t)): (r, t) for r, t in lexical}  # a bag once
         of_block = [blocks.index((r, _block(t))) for r, t in in_block.values()]
         plan = extractor.plan([*in_block.values()], at_offset=False)
-        in_blocks = TemplateScores(*plan, np.array(of_block, np.int32), *weights)
         shape = len(blocks), n_labels
+        of_roles = np.array(of_block, np.int32), len(blocks)
+        in_blocks = TemplateScores(*plan, *of_roles, *weights)
         # Before and after the document all attributes have the values 1 and 2.
         borders = np.repeat([[1], [2]], extractor.n_lexical, axis=1).astype(np.uint64)
         of_borders = np.empty((2, *shape), np.float32)
@@ -285,6 +287,7 @@ class TokenScores:
             self._indices((role, block) for role, _, block in reads),
             np.array([offset for _, offset, _ in reads], np.int32),
             np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
+            len(self.roles),
         )
         columns = _NONE if self.subset is None else self.subset[0]
         fields = [("values", "u8", (len(columns),)), ("scores", "f4", shape)]
@@ -316,7 +319,7 @@ class TokenScores:
         scores that it computes, by role [roles, n, L]. Whether the attributes are those
         of `subset`, which are completed here, or all."""
         docs, values = reading.instances, reading.values
-        scores = np.zeros((len(self.roles), len(docs.orths), self._n_labels))
+        scores = np.empty((len(self.roles), len(docs.orths), self._n_labels))
         words, rows = self._words.find(docs[0].vocab, docs.orths)
         if (fields := self._fields)[0] is not rows:
             fields = self._fields = rows, rows["values"], rows["scores"]
@@ -325,17 +328,9 @@ class TokenScores:
             values = np.ascontiguousarray(values[:, self._columns])
         elif self._n_columns:
             take_columns(of_values, words, values)
-        task = TokenScoring(
-            docs.first,
-            scores,
-            blocks=self._blocks,
-            words=words,
-            of_words=of_words,
-            templates=self._templates,
-            values=values,
-            lists=self._lists,
-            on_lists=None if self._lists is None else reading.on_lists,
-        )
+        on_lists = None if self._lists is None else reading.on_lists
+        args = self._blocks, words, of_words, self._templates, values
+        task = TokenScoring(docs.first, scores, *args, self._lists, on_lists)
         return task, scores
 
     def _indices(self, of_roles: Iterable[tuple[str, Any]]) -> NDArray[np.int32]:
