@@ -7,6 +7,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from ...core.simd cimport counts
 from ...core.simd cimport simd as kernels
 from ...core.chart.cells cimport Cell
 from ...core.chart.columns cimport Entry
@@ -17,9 +18,6 @@ from ...core.potentials import CELLS, ENTRIES
 ctypedef fused weight_t:
     double
     float
-
-# The weights of this many rows ahead are fetched from memory.
-cdef Py_ssize_t AHEAD = 8
 
 
 cdef bint _is_zero(const double* x, Py_ssize_t n) noexcept nogil:
@@ -53,14 +51,8 @@ def gather(
             )
         elif not has_strength:
             kernels.gather_pairs(
-                &first[0],
-                &rows[0],
-                n,
-                &first_pair[0],
-                &columns[0],
-                &weights[0],
-                &scores[0, 0],
-                n_labels,
+                &first[0], &rows[0], n, &first_pair[0], &columns[0],
+                &weights[0], &scores[0, 0], n_labels,
             )
         for i in range(n if has_strength else 0):
             for k in range(first[i], first[i + 1]):
@@ -83,11 +75,9 @@ def scatter(
     double[::1] d_weights,              # OUT [N] added to
 ):
     """Transposes `gather`."""
-    cdef Py_ssize_t i, k, a, y, begin, end, n = d_scores.shape[0]
+    cdef Py_ssize_t i = 0, k, a, y, begin, n = d_scores.shape[0]
     cdef Py_ssize_t n_labels = d_scores.shape[1]
     cdef bint is_dense = first_pair.shape[0] == 0, has_strength = strength is not None
-    cdef const double* sums
-    cdef double* row
     if not (rows.shape[0] and d_weights.shape[0]):
         return
     with nogil:
@@ -96,23 +86,15 @@ def scatter(
                 &first[0], &rows[0], n, &d_scores[0, 0], &d_weights[0], n_labels
             )
         elif not has_strength:
-            for i in range(n):
-                sums = &d_scores[i, 0]
-                if _is_zero(sums, n_labels):
-                    continue
-                for k in range(first[i], first[i + 1]):
-                    if k + AHEAD < rows.shape[0]:
-                        row = &d_weights[0] + first_pair[rows[k + AHEAD]]
-                        for y in range(0, n_labels, 8):
-                            prefetch(row + y)
-                    begin, end = first_pair[rows[k]], first_pair[rows[k] + 1]
-                    if end - begin == n_labels:  # all columns, in their order
-                        row = &d_weights[begin]
-                        for y in range(n_labels):
-                            row[y] += sums[y]
-                    else:
-                        for a in range(begin, end):
-                            d_weights[a] += sums[columns[a]]
+            for k in range(n + 1):
+                if k == n or _is_zero(&d_scores[k, 0], n_labels):
+                    if i < k:  # all tokens from the i-th on have derivatives
+                        counts.scatter_pairs(
+                            &first[i], &rows[0], k - i, &d_scores[i, 0], &first_pair[0],
+                            &columns[0], 0, first_pair.shape[0] - 1, &d_weights[0],
+                            n_labels,
+                        )
+                    i = k + 1
         for i in range(n if has_strength else 0):
             for k in range(first[i], first[i + 1]):
                 if is_dense:

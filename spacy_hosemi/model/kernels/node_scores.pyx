@@ -30,16 +30,7 @@ cdef class ChildRows:
     cdef const int32_t[::1] first_pair, columns
 
     def __init__(
-        self,
-        begin,
-        stop,
-        node,
-        at,
-        first,
-        rows,
-        strength,
-        first_child,
-        first_pair,
+        self, begin, stop, node, at, first, rows, strength, first_child, first_pair,
         columns,
     ):
         self.begin, self.stop, self.node, self.at = begin, stop, node, at

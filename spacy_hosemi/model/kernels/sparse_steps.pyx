@@ -92,11 +92,7 @@ def step_rows(
             for a in range(begin, end):
                 if gradient[a] != 0.0:
                     _step(
-                        &weights[a],
-                        &gradient[a],
-                        &moved[a],
-                        freedom[a],
-                        rate[a],
+                        &weights[a], &gradient[a], &moved[a], freedom[a], rate[a],
                         n_before,
                     )
 
@@ -119,22 +115,14 @@ def step_entries(
             for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
                 if d_entries[at].score != 0.0 and gradient[a] != 0.0:
                     _step(
-                        &weights[a],
-                        &gradient[a],
-                        &moved[a],
-                        freedom[a],
-                        rate[a],
+                        &weights[a], &gradient[a], &moved[a], freedom[a], rate[a],
                         n_before,
                     )
                 at += 1
 
 
 cdef inline void _step(
-    double* weight,
-    double* gradient,
-    double* moved,
-    uint8_t freedom,
-    double rate,
+    double* weight, double* gradient, double* moved, uint8_t freedom, double rate,
     double n_before,
 ) noexcept nogil:
     cdef double before = weight[0], after = before - rate * gradient[0]

@@ -74,22 +74,12 @@ cdef class TokenSums(Task):
         cdef double* scores = role.scores + begin * self.n_labels
         if self.first_pair.shape[0]:
             kernels.gather_pairs(
-                role.first + begin,
-                role.rows,
-                end - begin,
-                &self.first_pair[0],
-                &self.columns[0],
-                &self.weights[0],
-                scores,
-                self.n_labels,
+                role.first + begin, role.rows, end - begin, &self.first_pair[0],
+                &self.columns[0], &self.weights[0], scores, self.n_labels,
             )
         else:
             kernels.gather(
-                role.first + begin,
-                role.rows,
-                end - begin,
-                &self.weights[0],
-                scores,
+                role.first + begin, role.rows, end - begin, &self.weights[0], scores,
                 self.n_labels,
             )
 
@@ -98,25 +88,11 @@ cdef class TokenSums(Task):
         cdef Py_ssize_t end = self.n_rows * (self.which + 1) // self.n_tasks
         if self.first_pair.shape[0]:
             counts.scatter_pairs(
-                role.first,
-                role.rows,
-                role.n_tokens,
-                role.scores,
-                &self.first_pair[0],
-                &self.columns[0],
-                begin,
-                end,
-                &self.weights[0],
-                self.n_labels,
+                role.first, role.rows, role.n_tokens, role.scores, &self.first_pair[0],
+                &self.columns[0], begin, end, &self.weights[0], self.n_labels,
             )
         else:
             counts.scatter_rows(
-                role.first,
-                role.rows,
-                role.n_tokens,
-                role.scores,
-                begin,
-                end,
-                &self.weights[0],
-                self.n_labels,
+                role.first, role.rows, role.n_tokens, role.scores, begin, end,
+                &self.weights[0], self.n_labels,
             )
