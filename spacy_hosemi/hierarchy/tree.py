@@ -25,15 +25,7 @@ SECOND_PARENT = ("error", "ignore")
 class LabelTree:
     """Numbers V nodes from the top level down, from the labels, which are leaves, and
     the parent of each name below the top; names without a label below them are left
-    out. Raises ValueError HS115 if there is a cycle.
-
-    names (List[str]): The name of each node; of a leaf its label.
-    parent (int32 [V]): -1 at the top.
-    first_child (int32 [V + 1]): The children of v are first_child[v] to
-        first_child[v + 1] - 1; none: a leaf.
-    level (int32 [V]), n_levels (int): From 1 at the top; that of the deepest leaf.
-    leaf (Dict[str, int]): The node of each label.
-    """
+    out. Raises ValueError HS115 if there is a cycle."""
 
     def __init__(self, labels: Sequence[str], parents: Mapping[str, str]) -> None:
         children: dict[str | None, list[str]] = {None: []}
@@ -47,9 +39,9 @@ class LabelTree:
         is_label = {*labels}.__contains__
         # Breadth first; a chain of single children becomes one node.
         waiting = [(name, -1) for name in children[None]]
-        self.names: list[str] = []
+        self.names: list[str] = []  # of each node; that of a leaf is its label
         self._chains: list[list[str]] = []
-        self.leaf: dict[str, int] = {}
+        self.leaf: dict[str, int] = {}  # the node of each label
         parent, counts = [], []
         for name, above in waiting:  # grows while it is read
             chain = [name]
@@ -69,10 +61,11 @@ class LabelTree:
                 below = [chain[-1], *below]
             counts.append(len(below))
             waiting += [(child, node) for child in below]
-        self.parent = np.array(parent, np.int32)
+        self.parent = np.array(parent, np.int32)  # [V]; -1 at the top
         n_top = len(children[None])
+        # [V + 1]: the children of v are first_child[v] to first_child[v + 1] - 1.
         self.first_child = np.cumsum([n_top, *counts]).astype(np.int32)
-        self.level = np.ones(len(parent), np.int32)
+        self.level = np.ones(len(parent), np.int32)  # from 1 at the top
         for v, above in enumerate(parent):
             if above >= 0:
                 self.level[v] = self.level[above] + 1
@@ -193,15 +186,13 @@ def split_labels(labels: Iterable[str], separator: str) -> dict[str, str]:
 def make_tree_reader(
     path: str | Path, second_parent: str = "error"
 ) -> Callable[[], dict[str, str]]:
-    """Registered as "spacy_hosemi.read_label_tree.v1" in `readers`. Raises ValueError
-    HS042 if second_parent is something else.
+    """Registered as "spacy_hosemi.read_label_tree.v1" in `readers`: reads the parent of
+    each child. Raises ValueError: HS042 second_parent; when it reads, HS116 a child has
+    two parents, HS119 a line is malformed.
 
     path (Union[str, Path]): A file of lines with child and parent, a tab between them.
     second_parent (str): "error"; or "ignore": a child has the first of its parents, and
         lines that would close a cycle are skipped.
-    RETURNS (Callable[[], Dict[str, str]]): Reads the file: the parent of each child.
-        Raises ValueError: HS116 a child has two parents, HS119 a line is malformed; and
-        what opening the file raises.
     """
     check("second_parent", choice(SECOND_PARENT), second_parent)
 

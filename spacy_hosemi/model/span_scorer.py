@@ -67,11 +67,7 @@ def build_span_scorer(
     features (Optional[FeatureSet]): What is read; by default the default preset.
     gazetteers (Dict[str, Gazetteer]): Lists of names, and how they are used.
     tables (Dict[str, Table]): Tables of words, and how they are used.
-    l2 (Union[float, Dict[str, float]]): Online training: weight of half the squared
-        norm, for all or by penalty group (a role such as inside, or pattern, length).
-    learn_rate_scale (float): Online training: the optimizer's learn rate is multiplied
-        by this; the default makes spaCy's 0.001 a good rate.
-    RETURNS (Model[List[Doc], List[Potentials]]): To be initialized by the component.
+    l2, learn_rate_scale: See SETTINGS; the default makes spaCy's 0.001 a good rate.
     RAISES (ValueError): HS037 a gazetteer or table is something else; HS038 its name is
         not permitted; HS043 a number is out of range; HS054 a penalty group is unknown.
     """

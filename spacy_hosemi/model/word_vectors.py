@@ -15,10 +15,10 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Model
 
+from ..arrays import Keys
 from ..errors import Errors
 
 Vectors = NDArray[np.float32]
-Keys = NDArray[np.uint64]
 
 # Numbers of tables that have a digest, with that many keys.
 _KNOWN: dict[tuple[str, int, int], ref[Any]] = {}
@@ -27,11 +27,8 @@ _KNOWN: dict[tuple[str, int, int], ref[Any]] = {}
 def build_word_vectors() -> Model[list[Doc], list[Any]]:
     """Registered as "spacy_hosemi.WordVectors.v1" in `architectures`: the vector of
     each word in `nlp.vocab.vectors`, by ORTH, else by LOWER, else 0; of a floret table
-    its own. They are never trained. A model loads with the same vectors only.
-
-    RETURNS (Model[List[Doc], List[Floats2d]]): To be initialized; `initialize` raises
-        ValueError HS384 where the vocabulary has no vectors.
-    """
+    its own. They are never trained. A model loads with the same vectors only; its
+    `initialize` raises ValueError HS384 where the vocabulary has none."""
     attrs = {"reads_words": True, "knows_words": True, "digest": ""}
     return Model("word_vectors", forward, init=init, dims={"nO": None}, attrs=attrs)
 

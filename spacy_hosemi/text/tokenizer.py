@@ -264,11 +264,9 @@ class FieldTokenizer:
 def make_field_tokenizer(
     split_digits: bool = True,
 ) -> Callable[[Language], FieldTokenizer]:
-    """Registered as "spacy_hosemi.FieldTokenizer.v1" in `tokenizers`: see
-    `FieldTokenizer`.
+    """Registered as "spacy_hosemi.FieldTokenizer.v1" in `tokenizers`.
 
     split_digits (bool): Whether a token ends where letters and digits meet.
-    RETURNS (Callable): Makes the tokenizer of a pipeline.
     """
 
     def make(nlp: Language) -> FieldTokenizer:

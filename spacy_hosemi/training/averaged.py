@@ -75,16 +75,9 @@ def make_averaged(
     nonnegative: bool = False,
     progress: bool = True,
 ) -> Fit:
-    """Registered as "spacy_hosemi.averaged.v1" in `misc`.
-
-    n_passes, rate, .., progress: See SETTINGS. Passes after one without a step are
-        averaged as if they were made; rare features, and features that others
-        duplicate, do better with a lower rate.
-    RETURNS (Callable[[TrainingSet], None]): Leaves the average in place; Ctrl-C ends it
-        with the average so far.
-    RAISES (ValueError): HS043 a number out of range; HS054 unknown group; the fit HS398
-        the model has a tok2vec.
-    """
+    """Registered as "spacy_hosemi.averaged.v1" in `misc`: returns the fit `descend`,
+    see SETTINGS. Rare features, and features that others duplicate, do better with a
+    lower rate. Raises ValueError: HS043 a number out of range; HS054 unknown group."""
     settings = read_all(SETTINGS, locals(), prefix="fit.")
     rates = by_penalty_group("rate", settings["rate"], default=1.0)
     return partial(descend, **{**settings, "rate": rates})
@@ -100,9 +93,9 @@ def descend(
     progress: bool,
 ) -> None:
     """Takes steps from the present weights and leaves the average of all iterates, one
-    for each document in each pass. Ctrl-C after the first step leaves the average of
-    the iterates so far, with the warning HSW60. Raises ValueError HS118 for labels in a
-    tree, HS398 for a tok2vec."""
+    for each document in each pass; passes after one without a step count as if made.
+    Ctrl-C leaves the average so far, with the warning HSW60. Raises ValueError HS118
+    for labels in a tree, HS398 for a tok2vec."""
     if not batch.is_last:
         expected = "the fit spacy_hosemi.lbfgs.v1"
         found = "it is spacy_hosemi.averaged.v1"

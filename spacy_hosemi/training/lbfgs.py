@@ -42,25 +42,15 @@ from .training_set import Trainable, Trained, TrainingSet, sharing
 
 @dataclass(frozen=True)
 class FitReport:
-    """What one minimization says of itself.
-
-    n_iterations (int): Iterations that were made.
-    loss (float): The objective at the end, with its penalties, in nats.
-    n_weights (int): Weights that were fitted.
-    is_converged (bool): Whether it stopped because nothing was left to gain: neither at
-        max_iter nor by Ctrl-C.
-    reason (str): Why it stopped, in the words of the optimizer; "interrupted": Ctrl-C.
-    seconds (float): Of CPU.
-    n_kept (Optional[int]): With patience, iterations before the weights that are kept.
-    """
+    """What one minimization says of itself."""
 
     n_iterations: int
-    loss: float
+    loss: float  # the objective at the end, with its penalties, in nats
     n_weights: int
-    is_converged: bool
-    reason: str
-    seconds: float
-    n_kept: int | None = None
+    is_converged: bool  # nothing was left to gain: neither max_iter nor Ctrl-C ended it
+    reason: str  # why it stopped, in the optimizer's words; "interrupted": Ctrl-C
+    seconds: float  # of CPU
+    n_kept: int | None = None  # with patience, iterations before the weights kept
 
 
 # Of a `Trainable`; of averages, a TrainingSet.
@@ -180,17 +170,11 @@ def make_lbfgs(
     prune: float = 0.002,
     spark_partitions: Any = None,
 ) -> Lbfgs:
-    """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
+    """Registered as "spacy_hosemi.lbfgs.v1" in `misc`: returns a fit, see SETTINGS.
 
-    l2, l1, max_iter, .., patience: See SETTINGS.
     spark_partitions (None): No setting any more: null, or left out (HS341).
-    RETURNS (Callable[[TrainingSet], FitReport]): Finds the best weights and leaves them
-        in place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if
-        the objective is not smooth, HS271 and HS272 if the file `checkpoint` does not
-        fit.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown group; HS270 the
-        folder of a file does not exist; HS300 `log` is another file; HS301 both files
-        are one; HS341 `spark_partitions` is set.
+        folder of a file is missing; HS300 `log` is another file; HS301 both are one.
     """
     if spark_partitions is not None:
         raise ValueError(Errors.HS341.format(found=spark_partitions))
@@ -211,11 +195,8 @@ def _penalty(
 
 
 class Lbfgs:
-    """A fit of `make_lbfgs`, to be called with a batch.
-
-    Not a dataclass: where a config is checked, those become dictionaries. `l2` is by
-    group; None: the component chooses it.
-    """
+    """A fit, to be called with a batch; `l2` is by group, or the component chooses it.
+    Not a dataclass: where a config is checked, those become dictionaries."""
 
     centre: Floats | None = None  # the weights that l2 holds, [N]; None: all are 0
     known: Floats | float = 0.0  # what is added to the l2 of each weight, [N]
@@ -264,17 +245,14 @@ class Lbfgs:
         return fit
 
     def __call__(self, batch: Trainable) -> FitReport:
-        """Minimizes the loss with both penalties, from the present weights.
+        """Leaves the weights that minimize the loss with both penalties.
 
             sum of losses + sum_k (l2[k] + known[k]) / 2 * (w[k] - centre[k])^2
                           + l1 * sum_k |w[k]|
 
         With l1, w is the difference of two vectors that are bounded below by 0, so that
-        the objective is smooth. Where w must be 0 or more, the second one is 0.
-
-        Ctrl-C ends it, from the first iteration on, as max_iter does.
-
-        WARNS (UserWarning): HSW60 interrupted; HSW61 stopped at max_iter.
+        the objective is smooth. Where w must be 0 or more, the second one is 0. Ctrl-C
+        ends it, from the first iteration on, as max_iter does: warnings HSW60, HSW61.
         """
         if isinstance(batch, TrainingSet):
             self.check(batch.objective)

@@ -26,10 +26,7 @@ _DENSE = ("inside", "start", "end", "length", "tail", "pattern")
 
 
 def make_log_likelihood() -> Objective:
-    """Registered as "spacy_hosemi.log_likelihood.v1" in `misc`.
-
-    RETURNS (Callable): `log_likelihood`.
-    """
+    """Registered as "spacy_hosemi.log_likelihood.v1" in `misc`."""
     return log_likelihood
 
 
@@ -84,12 +81,8 @@ SETTINGS = (
 
 
 def make_perceptron(margin: float = 0.0) -> Objective:
-    """Registered as "spacy_hosemi.perceptron.v1" in `misc`.
-
-    margin (float): See SETTINGS.
-    RETURNS (Callable): `perceptron`.
-    RAISES (ValueError): HS043 margin below 0 or without end.
-    """
+    """Registered as "spacy_hosemi.perceptron.v1" in `misc`: see SETTINGS. Raises
+    ValueError HS043 for a margin below 0 or without end."""
     return partial(perceptron, **read_all(SETTINGS, locals(), prefix="objective."))
 
 
