@@ -48,8 +48,7 @@ MAX_CHARS = 1_000_000
 
 
 class CommandGroup(TyperGroup):
-    """Commands that are imported when they are asked for, and end with the exit codes
-    above, however they end."""
+    """Commands that are imported when asked for, and end with the codes above."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         self._import(COMMANDS)

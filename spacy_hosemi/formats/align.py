@@ -13,8 +13,7 @@ import regex
 
 
 def occurrences(text: str, value: str) -> Iterator[tuple[int, int]]:
-    """Yields where a value stands in a text, overlapping or not; nowhere if it is
-    empty."""
+    """Yields where a value stands in a text, overlapping or not; "" nowhere at all."""
     at = text.find(value) if value else -1
     while at >= 0:
         yield at, at + len(value)

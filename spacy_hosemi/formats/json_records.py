@@ -107,8 +107,7 @@ def has_tokens(record: dict[str, Any], key: str) -> bool:
 
 
 def tokens_of(record: dict[str, Any]) -> tuple[str, ...]:
-    """Returns the tokens of an object that has them. Raises ValueError for anything but
-    a list of strings."""
+    """Returns the tokens of an object; raises ValueError for no list of strings."""
     tokens = record["tokens"]
     if not isinstance(tokens, list):
         raise ValueError(f'expected a list as "tokens", found {shown(tokens)}')
@@ -119,8 +118,7 @@ def tokens_of(record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def meta_of(record: dict[str, Any], *used: str) -> dict[str, Any]:
-    """Returns what an object has under other keys than these, and under those of its
-    "meta"."""
+    """Returns what an object has under other keys, and under those of its "meta"."""
     within = record.get("meta")
     meta = within if isinstance(within, dict) else {}
     return {**meta, **{k: v for k, v in record.items() if k not in used}}

@@ -136,8 +136,7 @@ def recognize(source: SourceText) -> FormatReader:
 def _beside(
     source: SourceText, reader: FormatReader, settings: ReaderSettings
 ) -> SourceText:
-    """Returns the annotations of brat where the file with their text is given; else the
-    file itself."""
+    """Returns the annotations of brat beside a file of their text; else the file."""
     path = Path(source.path)
     if reader.name != "brat" or path.suffix != ".txt":
         return source

@@ -67,8 +67,7 @@ def read_source(path: str, encoding: str | None = None) -> SourceText | Fault:
 
 
 def check_encoding(encoding: str) -> None:
-    """Raises ValueError: HS161 if Python does not know the encoding, or it is none of
-    texts, such as base64."""
+    """Raises ValueError HS161 for an unknown encoding, or one of no text, as base64."""
     try:
         b" ".decode(encoding)
     except UnicodeDecodeError:  # too short

@@ -74,9 +74,8 @@ Found = AnnotatedText | Fault | Skipped
 
 @dataclass
 class Annotations:
-    """Collects what files hold: texts without a fault, their spans in characters, and
-    all faults; counts the files of each format and the records that annotators, or a
-    reader, set aside."""
+    """Collects what files hold: texts without a fault, spans in characters, all faults;
+    counts files by format, and records that annotators, or a reader, set aside."""
 
     texts: list[AnnotatedText] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)

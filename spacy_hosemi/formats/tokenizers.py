@@ -13,8 +13,7 @@ from ..text.tokenizer import use_field_tokenizer
 
 
 def blank_pipeline(config: Path | None = None, lang: str = "en") -> Language:
-    """Returns a pipeline without components. Raises ValueError: HS169 if no tokenizer
-    can be made of it."""
+    """Returns a pipeline of a tokenizer alone; raises ValueError HS169 without one."""
     if config is None:
         try:
             return use_field_tokenizer(spacy.blank(lang))

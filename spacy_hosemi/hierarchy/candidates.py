@@ -42,8 +42,7 @@ class Candidates:
 
     @property
     def offset(self) -> Ints:
-        """Returns where the document of each candidate begins among the tokens of all
-        documents, int32 [K]."""
+        """Returns where each candidate's document begins in all tokens, int32 [K]."""
         return (np.cumsum(self.sizes) - self.sizes).astype(np.int32)[self.doc]
 
     def those(self, is_kept: Bools) -> Candidates:

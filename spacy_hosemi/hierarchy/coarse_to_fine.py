@@ -38,8 +38,7 @@ TINY = 1e-12
 
 
 def role_ranges(start: Any, end: Any) -> dict[str, tuple[Any, Any]]:
-    """Returns by role the first token that segments read, and the end; ints or int32
-    [K]."""
+    """Returns by role the first token that segments read, and the end: ints or [K]."""
     return {
         "inside": (start, end),
         "start": (start, start + 1),
@@ -106,8 +105,7 @@ class ScoredLevel:
 
     @property
     def best_spans(self) -> Ints:
-        """Returns the candidates that are spans of the best segmentation of each
-        document."""
+        """Returns the candidates that are spans of documents' best segmentations."""
         best = self.solution[1]
         return best[self.candidates.node[best] >= 0]
 
@@ -170,9 +168,8 @@ def descend(
     threshold: float,
     scale: float = 1.0,
 ) -> ScoredLevel:
-    """Refines candidates at the top, with the top's weights of label patterns, to the
-    leaves; none contradicts the annotation, and `scale` is 1 / temperature. Returns the
-    last level."""
+    """Refines candidates at the top, with its weights of label patterns, to leaves that
+    agree with the annotation; `scale` is 1 / temperature. Returns the last level."""
     for level in range(2, weights.tree.n_levels + 1):
         children, read = children_of(candidates, rows, weights, level)
         if annotation:
@@ -206,8 +203,7 @@ def paths(solved: ScoredLevel, spans: Ints, tree: LabelTree) -> list[list[SpanPa
 def _totals(
     candidates: Candidates, prob: Floats, spans: Ints, tree: LabelTree
 ) -> Floats:
-    """Returns the summed probabilities of the same tokens and node at each level, [S,
-    levels]."""
+    """Returns the summed probability of tokens and node at each level, [S, levels]."""
     doc, start, end = candidates.doc, candidates.start, candidates.end
     # Candidates with the same tokens are adjacent, and so are those below one node.
     is_new = np.ones(len(prob), bool)

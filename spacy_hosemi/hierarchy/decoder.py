@@ -85,8 +85,7 @@ class LevelDecoder(Decoder):
 
     @cached_property
     def of_leaves(self) -> FlatDecoder | None:
-        """Returns what decodes all leaves at once; None if they have a tok2vec or too
-        many weights for that."""
+        """Returns what decodes all leaves at once; None: tok2vec, too many weights."""
         if self._top.scorer.has_encoder:
             return None
         tree = flatten(self.state)
@@ -185,8 +184,7 @@ class LevelDecoder(Decoder):
     def _best(
         self, solved: ScoredLevel, corrections: Sequence[PartialLabels]
     ) -> list[list[SpanPath]]:
-        """Returns the best spans of each instance; names given by a user have
-        probability 1."""
+        """Returns the best spans by instance; names of a user have probability 1."""
         decode = LEVEL_DECODINGS[self.options.decoding]
         best = paths(solved, decode(solved, self.options.expected_f1), self._tree)
         for of_instance, corrected in zip(best, corrections):

@@ -78,8 +78,7 @@ class LevelState(Cached):
         return weights
 
     def column(self, node: int) -> tuple[Places, Floats]:
-        """Returns the features with a weight in a node below the top, and these
-        weights."""
+        """Returns features with a weight in a node below the top, and the weights."""
         level = int(self.tree.level[node]) - 2
         rows, slots = self.pairs[level].column(node)
         return rows, self.matrix[level][slots]

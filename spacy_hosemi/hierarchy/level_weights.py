@@ -46,8 +46,7 @@ class LevelWeights(Shim):
         self.state = connect(self.state, tree, top)
 
     def add_pairs(self, more: Sequence[WeightPairs]) -> None:
-        """Adds weights of 0 for pairs that are new, by level, of all features that the
-        component has now."""
+        """Adds weights of 0 for new pairs, by level, of all features there are now."""
         pairs, matrix = [*self.state.pairs], [*self.state.matrix]
         places = []
         for k, new in enumerate(more):
@@ -102,8 +101,7 @@ class LevelWeights(Shim):
         return self.state.to_bytes()
 
     def from_bytes(self, data: bytes) -> LevelWeights:
-        """Reads what `to_bytes` returned; see the function `from_bytes`. Returns
-        itself."""
+        """Reads what `to_bytes` returned, as the function does; returns itself."""
         self.replace(from_bytes(data))
         return self
 

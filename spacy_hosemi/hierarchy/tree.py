@@ -93,8 +93,7 @@ class LabelTree:
         return np.where(nodes < 0, 0, counts).astype(np.int32)
 
     def at_level(self, level: int) -> Ints:
-        """Returns the ancestor of each node at this level [V]; the node itself if it is
-        at this level or above."""
+        """Returns the ancestor of each node at a level [V]; nodes above stay."""
         return self._at_level[min(level, self.n_levels) - 1]
 
     def frontier(self, level: int) -> list[int]:
@@ -122,8 +121,7 @@ class LabelTree:
         return is_shared
 
     def node_of(self, name: str) -> int | None:
-        """Returns the node with a name, for a label with others below it its leaf; None
-        if there is none."""
+        """Returns the node with a name, which is a leaf for a label; else None."""
         if name in self.leaf:
             return self.leaf[name]
         for node, chain in enumerate(self._chains):
@@ -138,9 +136,8 @@ class LabelTree:
         return [label for label, v in zip(self.leaf, at.tolist()) if v == node]
 
     def path(self, node: int) -> list[tuple[str, int]]:
-        """Returns the names from the top to a node, with the node of each. The name of
-        a label with others below it occurs twice: for all of them together, and for the
-        label itself."""
+        """Returns the names from the top to a node, with their nodes. The name of a
+        label with others below it comes twice: for all of them, and for itself."""
         return [(name, v) for v in self.ways(node) for name in self._chains[v]]
 
     def n_sure(self, label: str, kept: str | None) -> int:
@@ -161,8 +158,7 @@ class LabelTree:
 
 
 def way_up(label: str, parents: Mapping[str, str]) -> list[str]:
-    """Returns a label, its parent, and so on to the top. Raises ValueError HS115 if
-    there is a cycle."""
+    """Returns a label, its parent, .., the top; raises ValueError HS115 for a cycle."""
     way = [label]
     while (above := parents.get(way[-1])) is not None:
         if above in way:
@@ -215,8 +211,7 @@ def make_tree_reader(
 
 
 def _rows(lines: Iterable[str], path: str | Path) -> Iterator[tuple[str, str]]:
-    """Yields child and parent. Raises ValueError HS119 if a line has not two columns,
-    or is no text."""
+    """Yields child and parent; raises ValueError HS119 if a line has not just two."""
     rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     for line in count(1):
         try:

@@ -55,8 +55,7 @@ def require(
     constraints: Constraints | None,
     n_tokens: int,
 ) -> Constraints:
-    """Returns the constraints, and that a segmentation has some spans, which do not
-    overlap."""
+    """Returns the constraints, and that segmentations have some disjoint spans."""
     names = names_of(spans, inventory, n_tokens)
     return restrict(names, spans, inventory, constraints)
 
@@ -127,8 +126,7 @@ def with_outside(potentials: Potentials, inventory: LabelInventory) -> Potential
 def _copied(
     constraints: Constraints | None, inventory: LabelInventory, n_tokens: int
 ) -> tuple[Constraints, Bools, NDArray[np.int8]]:
-    """Returns the same constraints, and their allowed [n, L] and boundary [n + 1],
-    which may be written to."""
+    """Returns a copy, and its allowed [n, L] and boundary [n + 1], to be changed."""
     constraints = constraints or Constraints()
     allowed, boundary = constraints.allowed, constraints.boundary
     shape = n_tokens, len(inventory.names)

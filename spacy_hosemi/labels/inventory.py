@@ -56,8 +56,7 @@ class LabelInventory:
         self.on_tokens = encoding != "segments"  # whether segments are single tokens
 
     def encode(self, spans: Iterable[Span], n_tokens: int) -> list[Segment]:
-        """Returns the segmentation that has exactly these spans, which are sorted and
-        do not overlap."""
+        """Returns the segmentation with exactly these sorted, disjoint spans."""
         segments: list[Segment] = []
         is_run, at = not self.on_tokens and self.outside != "token", 0
         for start, end, label in (*spans, (n_tokens, n_tokens, "")):
@@ -73,8 +72,7 @@ class LabelInventory:
         return segments
 
     def names_within(self, spans: Iterable[Span], n_tokens: int) -> Bools:
-        """Returns the names that encode some spans at their tokens, bool [n, L]; all
-        names at other tokens."""
+        """Returns the names that encode spans at tokens, bool [n, L]; else all."""
         names = np.ones((n_tokens, len(self.names)), bool)
         for start, end, name in spans:
             names[start:end] = False

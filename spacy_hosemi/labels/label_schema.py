@@ -44,8 +44,7 @@ class LabelSchema:
 
     @cached_property
     def inventory(self) -> LabelInventory:
-        """Returns the labels of segments: outside, and those of spans; with an encoding
-        such as BIO their tags."""
+        """Returns the labels of segments: outside, and those of spans or their tags."""
         return LabelInventory(self.projection.top, self.encoding, self.outside)
 
     @cached_property
@@ -92,8 +91,7 @@ class LabelSchema:
 
 
 def read_schema(cfg: Mapping[str, Any], projection: Projection) -> LabelSchema:
-    """Returns the schema of a saved component, from its settings and the keys of
-    `to_cfg`."""
+    """Returns the schema of a saved component, by settings and the keys of `to_cfg`."""
     schema = LabelSchema(projection, cfg["encoding"], cfg["outside"])
     rest = cfg.get("observed", []), cfg.get("label_rules", [])
     return schema.with_patterns(cfg["patterns"], *rest)

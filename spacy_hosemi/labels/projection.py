@@ -46,8 +46,7 @@ class Projection:
 
 
 def with_labels(partial: PartialLabels, labels: Collection[str]) -> PartialLabels:
-    """Returns the same without required spans of other labels; blocked tokens stay
-    blocked."""
+    """Returns the same but for required spans of other labels; tokens stay blocked."""
     required = tuple([span for span in partial.required if span[2] in labels])
     if len(required) == len(partial.required):
         return partial

@@ -39,8 +39,7 @@ def trim_whitespace(spans: Iterable[Span], is_space: Bools) -> list[Span]:
 
 
 def before_trimming(span: Span, is_space: Bools) -> Iterator[Span]:
-    """Yields all spans that `trim_whitespace` changes to this span, and the span
-    itself."""
+    """Yields the span, and all that `trim_whitespace` changes to it."""
     first, last, label = span
     while first > 0 and is_space[first - 1]:
         first -= 1

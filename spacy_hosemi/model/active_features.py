@@ -110,8 +110,7 @@ def _of_documents(rows: AnyRows, docs: slice) -> AnyRows:
 
 
 def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -> Rows:
-    """Returns the features of documents that the state knows. For `is_train` see
-    `Gazetteers.matches`."""
+    """Returns documents' known features; for `is_train` see `Gazetteers.matches`."""
     reading = state.extractor.read(docs, is_train)
     table, first = state.table, reading.instances.first
     rows = {role: table.rows(keys) for role, keys in reading.keys.items()}

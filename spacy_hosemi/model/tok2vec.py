@@ -128,9 +128,8 @@ def add_scores(
     potentials: Sequence[Potentials],
     is_train: bool,
 ) -> Callable[[Sequence[Potentials]], None]:
-    """Adds the scores of a tok2vec to the potentials of parts, which are documents, or
-    all sentences of documents. Returns a function that takes gradients in the shapes of
-    the potentials."""
+    """Adds the scores of a tok2vec to potentials of parts: documents, or all sentences
+    of some. Returns what takes gradients in the shapes of the potentials."""
     docs, borders = documents(parts)
     tok2vec, output = encoder
     lengths = np.array([len(doc) for doc in docs], np.int32)

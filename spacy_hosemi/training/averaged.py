@@ -173,8 +173,7 @@ class UniformAverage:
         self.n_iterates += n
 
     def take(self, rows: Rows, gradient: Potentials) -> None:
-        """Takes one step, by the features of a document and the derivatives of its loss
-        by its potentials."""
+        """Takes a step by a document's features, and derivatives by potentials."""
         state, n = self._weights.state, self.n_iterates
         add_gradients(state, rows, [gradient], self._d_matrix)
         vector = self._arrays[1]

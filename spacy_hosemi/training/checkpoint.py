@@ -55,8 +55,7 @@ class Checkpoint:
         return time.monotonic() - self._written >= self._every
 
     def read(self) -> None:
-        """Reads the file, if there is one; raises ValueError HS271 if it is damaged, or
-        another file."""
+        """Reads the file, if any; raises ValueError HS271 if it is not of a fit."""
         self._parts = []
         if not self.path.exists():
             return
@@ -68,8 +67,7 @@ class Checkpoint:
 
     def begin(self, index: int, identity: Mapping[str, str]) -> SavedFit | None:
         """Returns where the minimization of this index was, if the file says so; raises
-        ValueError HS272 if the file has weights of other features or labels than those
-        of this identity."""
+        ValueError HS272 if its weights are of other features or labels."""
         self._written = time.monotonic()
         if index >= len(self._parts):
             return None

@@ -224,8 +224,7 @@ def _with_labels(
 
 
 def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> list[str]:
-    """Returns a readable name for each of some keys, which occur in the documents:
-    "role:TEMPLATE=value"."""
+    """Returns a readable name, "role:TEMPLATE=value", of keys that documents have."""
     names: list[str] = [""] * len(keys)
     is_named = np.zeros(len(keys), bool)
     table = RowTable(keys)
@@ -306,8 +305,7 @@ def mine_transitions(
 def _observed(
     golds: Sequence[Gold], sizes: Sequence[int], automaton: PatternAutomaton
 ) -> tuple[Places, Places, Counts]:
-    """Returns start, size and column of gold segments that complete an observed
-    pattern."""
+    """Returns start, size, column of gold segments that end an observed pattern."""
     segments = [gold.segments or [] for gold in golds]
     n_segments = np.fromiter(map(len, segments), np.intp, len(segments))
     first = np.concatenate([[0], np.cumsum(n_segments)])

@@ -186,8 +186,7 @@ class FitProgress:
             warnings.warn(Warnings.HSW61.format(**values), stacklevel=4)
 
     def to_weights(self, x: Floats) -> Floats:
-        """Returns the weights, [N]: x[:N] - x[N:] if x has 2 N numbers; centre + unit *
-        x if there is a centre."""
+        """Returns the weights [N]: x[:N] - x[N:] of 2 N, or centre + unit * x."""
         n = self._n_weights
         if self.centre is not None:
             return self.centre + self.unit * x

@@ -134,8 +134,7 @@ class _History:
     def add(
         self, direction: Floats, step: float, before: Floats, gradient: Floats
     ) -> None:
-        """Remembers a step, and the gradients before and behind it, instead of the
-        oldest one."""
+        """Remembers a step and the gradients around it in place of the oldest one."""
         k = len(self.slots) if len(self.slots) < N_STEPS else self.slots.pop(0)
         self.slots.append(k)
         y = N_STEPS + k

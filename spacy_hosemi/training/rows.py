@@ -158,8 +158,7 @@ class _Store:
         return np.concatenate([np.zeros(0, self._dtype), *parts])
 
     def _write(self) -> None:
-        """Moves what is in memory to the file, or back, with the warning HSW71, where
-        that is not possible."""
+        """Moves memory to the file, or back, with HSW71, where that fails."""
         try:
             if self._file is None:
                 self._file = TemporaryFile(buffering=0)

@@ -159,8 +159,7 @@ class Trainer:
         return tok2vec.vectors_of(tok2vec.encoder_of(self.model), docs, bar)
 
     def finish_vectors(self) -> None:
-        """Makes the weights of frozen vectors, if a fit has found some, those of the
-        output layer."""
+        """Makes the weights of vectors that a fit has found the output layer's."""
         if (of_vectors := self.weights.state.of_vectors) is not None:
             tok2vec.write_output(self.model, of_vectors)
             self.weights.replace(replace(self.weights.state, of_vectors=None))
@@ -195,8 +194,7 @@ class Trainer:
         potentials: Sequence[Potentials],
         objective: Objective,
     ) -> tuple[float, list[Potentials]]:
-        """Returns the summed loss of instances, and its derivatives by the potentials
-        of each."""
+        """Returns the summed loss of instances, and derivatives by potentials."""
         automaton, total, gradients = self.schema.automaton, 0.0, []
         for pair in zip(potentials, golds):
             loss, gradient = objective(automaton, *pair)

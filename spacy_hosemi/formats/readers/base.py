@@ -44,8 +44,7 @@ def object_reader(
     name: str, knows: Callable[[dict[str, Any]], bool], make: ObjectReader
 ) -> FormatReader:
     """Returns a reader of JSON with an object for each text: `knows` says whether one
-    is of this format, `make` reads one. Messages count the objects if all of them are
-    on one line."""
+    is of this format, `make` reads one. Messages count objects of a single line."""
 
     def read(source: SourceText, settings: ReaderSettings) -> Iterator[Found]:
         number = 0

@@ -165,8 +165,7 @@ def _webanno_column(source: SourceText) -> int:
 
 
 def _of_webanno(rows: list[Row]) -> Iterator[Row]:
-    """Yields rows with tags of BIO: PER[1] goes on as long as it stands there, PER is
-    one token."""
+    """Yields rows with tags of BIO: PER[1] goes on while it stands, PER is a token."""
     for row, before in zip(rows, ["", *(row.tag for row in rows)]):
         match = NUMBERED.fullmatch(row.tag) if row.tag != "_" else None
         if match:

@@ -75,8 +75,7 @@ def _read(
 
 
 def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped]]:
-    """Returns the annotation of a task that counts: the ground truth, or the last one;
-    and what does not."""
+    """Returns the annotation that counts, the true or the last one, and the others."""
     lists = (record[key] for key in ANNOTATIONS if isinstance(record.get(key), list))
     annotations = [x for x in next(lists, []) if isinstance(x, dict)]
     if not annotations:

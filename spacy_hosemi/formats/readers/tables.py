@@ -207,8 +207,7 @@ Placed = tuple[list[LabeledSpan], list[tuple[str, str]], list[LabeledSpan]]
 
 
 def _place(row: list[str], text: int, fields: list[int], labels: list[str]) -> Placed:
-    """Returns the spans of a row, (label, value) of what is not in the text, and spans
-    that could be elsewhere."""
+    """Returns the spans of a row, (label, value) without a place, and unsure spans."""
     aligner = Aligner(row[text])
     spans: list[LabeledSpan] = []
     missed: list[tuple[str, str]] = []

@@ -125,8 +125,7 @@ def _is_told(name: str, used: set[str], n: int) -> bool:
 
 
 def _values(tags: Sequence[str]) -> dict[str, str]:
-    """Returns the tag in each cell with pairs of keys and values, O if it has none;
-    other cells as they are."""
+    """Returns the tag in each cell of pairs, O without one; other cells as they are."""
     cells = {tag: dict(x.partition("=")[::2] for x in tag.split("|")) for tag in tags}
     keys = {key for pairs in cells.values() for key in pairs if key.casefold() in KEYS}
     is_misc = all(tag == "_" or re.match(r"\w[^|]*=", tag) for tag in cells)
@@ -143,8 +142,7 @@ def is_tag(cell: str) -> bool:
 
 
 def labels_of(cells: Sequence[str]) -> set[str] | None:
-    """Returns the labels of a column of tags with a prefix, or all O; None of another
-    column."""
+    """Returns the labels of a column of tags with prefixes, or all O; else None."""
     counts = Counter(cells)
     tags = {x for x in counts if x == OUTSIDE or PREFIX.match(x) or ANGLES.fullmatch(x)}
     if sum(counts[tag] for tag in tags) < (1 - MOST_FAULTY) * len(cells):
@@ -167,8 +165,7 @@ def are_tags(cells: Sequence[str], n_rows: int) -> bool:
 
 
 def named_columns(names: Sequence[str], wanted: Sequence[Sequence[str]]) -> list[int]:
-    """Returns which columns have one of the names in each list; [] where one of them is
-    missing."""
+    """Returns which columns have a name of each list; [] where a list has none."""
     folded = [name.strip().casefold() for name in names]
     places = [[folded.index(x) for x in group if x in folded] for group in wanted]
     return [group[0] for group in places] if all(places) else []

@@ -203,8 +203,7 @@ def _split_thesis(reference: dict[str, str]) -> None:
 
 
 def _split_volume(reference: dict[str, str]) -> None:
-    """Divides a volume that has the number, or the year, too, such as 41(6), and pages
-    that have the volume."""
+    """Divides volumes with number or year, as 41(6), and pages that have the volume."""
     match = _VOLUME_BEFORE_PAGES.match(reference.get("pages", ""))
     if match and "volume" not in reference:
         reference["volume"] = match[0].rstrip(": ")
@@ -226,8 +225,7 @@ def _split_volume(reference: dict[str, str]) -> None:
 
 
 def _find_codes(reference: dict[str, str]) -> None:
-    """Leaves what identifies a publication alone in its field, and finds it in
-    notes."""
+    """Leaves codes of a publication alone in their fields; finds them in notes."""
     note = reference.get("note", "")
     for key, pattern in _CODES.items():
         if match := pattern.search(reference.get(key, note)):

@@ -202,8 +202,7 @@ def _read_chunk(chunk: str) -> Iterator[Name]:
 
 
 def _clean(part: str) -> str:
-    """Returns a part between commas without titles, and without the dot of a sentence;
-    "" if it has no letter."""
+    """Returns a part between commas without titles and its dot; "" without letters."""
     text = _TITLES.sub("", part.strip(" :"))
     last = text[:-1].rpartition(" ")[2]
     is_word = len(last) > 2 and last.isalpha() or _ASIAN.fullmatch(last)
@@ -256,8 +255,7 @@ def _family_first(text: str) -> tuple[str, str] | None:
 
 
 def _has_initials(part: str) -> bool:
-    """Returns whether a part begins with initials, such as "J. Smith", but not "DE
-    GROOT"."""
+    """Returns whether a part begins with initials: "J. Smith", not "DE GROOT"."""
     first, *rest = part.split()
     is_capitals = "." not in first and " ".join(rest).isupper()
     return bool(rest and _is_initials(first)) and not is_capitals

@@ -75,8 +75,7 @@ def _prediction(segmentation: Segmentation, name: str) -> dict[str, Any]:
 
 
 def _prodigy(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
-    """Returns a task with tokens: spans fit those, not the ones of the pipeline that
-    Prodigy is started with."""
+    """Returns a task with tokens, which spans fit; those of Prodigy's pipeline vary."""
     tokens, first, last = [], {}, {}
     for i, (start, end, has_space) in enumerate(record.tokens):
         token = {"text": record.text[start:end], "start": start, "end": end}

@@ -40,8 +40,7 @@ def in_lines(make: ObjectMaker) -> RecordWriter:
 
 
 def in_list(make: ObjectMaker) -> RecordWriter:
-    """Returns what writes a JSON list with the object of each record on a line, as they
-    come; None is left out."""
+    """Returns what writes a JSON list, an object a line, as they come, without None."""
 
     def write(
         records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions

@@ -99,8 +99,7 @@ def _bibtex_name(name: Name) -> str:
 @cache
 def _letter(char: str) -> str:
     """Returns a letter with an accent as a command: in names BibTeX takes one byte of
-    others as initial. Those of other scripts stay: programs do not read their
-    commands."""
+    others as initial. Programs do not read commands of other scripts: those stay."""
     from pylatexenc.latexencode import UnicodeToLatexEncoder as Encoder
 
     is_known = normalize("NFD", char)[0].isascii() or char in "ÆØŁŒßæøłœ"

@@ -25,8 +25,7 @@ SEPARATOR = " | "
 def write_csv(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
-    """Writes a row for each field, or one with an empty label for a record without
-    fields."""
+    """Writes a row for each field, or with an empty label for a record without any."""
     write_row = _row_writer(file, options.is_safe)
     n_columns = len(COLUMNS) + options.has_verdicts
     if not options.continues:
@@ -46,8 +45,7 @@ def write_table(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
     """Writes a row for each record, with a column for each of `options.labels`: its
-    values, joined by " | ", or nothing. Fields of other labels are left out. Verdicts
-    of fields have no place."""
+    values, joined by " | ". Other labels, and verdicts of fields, have no place."""
     write_row = _row_writer(file, options.is_safe)
     last = (*LAST, VERDICT) if options.has_verdicts else LAST
     if not options.continues:
