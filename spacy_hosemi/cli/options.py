@@ -26,9 +26,8 @@ def argument(name: str, help: str, default: Any = ..., **more: Any) -> Any:
 def option(
     usage: str, help: str | None = None, default: Any = None, **more: Any
 ) -> Any:
-    """Declares an option as its help shows it: "--top -n N" has two names and takes an
-    N, "--json" is a flag. A number has limits, "-k N 1..9", or "-k N 1..", which ends
-    at a billion, and is not NaN. With ... as default it is needed."""
+    """Declares an option as its help shows it: "--top -n N" has two names and an N,
+    "--json" is a flag, "-k N 1..9", or "-k N 1..", a number with limits, not NaN."""
     words = usage.split()
     if ".." in words[-1]:
         least, most = words.pop().split("..")

@@ -111,10 +111,9 @@ def check_language(lang: Any) -> str:
 
 
 def find_vectors(name: str, lang: str | None) -> tuple[str, str | None]:
-    """Returns what a config has for the word vectors of an installed package or a
-    folder, as spaCy names them, or for an encoder, see `make_onnx_encoder`; and the
-    language, that of word vectors for None. Raises ValueError: HS396 it is neither,
-    HS397 they are of another language; those of the encoder."""
+    """Returns what a config has for the word vectors of a package or folder, or an
+    encoder, and their language. Raises ValueError: HS396 it is neither, HS397 another
+    language."""
     path, meta, problem = Path(name), None, "no package or folder"
     try:
         path = get_package_path(name) if is_package(name) else path

@@ -136,10 +136,9 @@ def calibrate(
     **wanted: float | None,
 ) -> Calibration:
     """Measures how far confidences of a component on `load_examples` can be trusted, by
-    a few dozen predictions; chooses temperature, min_confidence, and an expected_f1 for
-    a decoding that reads it. `labels` and the precision or recall that is `wanted` are
-    as for `choose_thresholds`; settings are restored. Raises ValueError if no entity is
-    predicted (HS092), or none is in the gold (HS320)."""
+    a few dozen predictions, and chooses settings, which it restores; for `labels` and
+    what is `wanted` see `choose_thresholds`. Raises ValueError: HS092 nothing is
+    predicted, HS320 no gold."""
     judge_with = partial(judge_component, pipe, examples, progress)
     judged, notes = judge_with(), []
     if not (judged.n_gold.total() > 0 or judged.is_right.any()):

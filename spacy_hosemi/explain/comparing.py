@@ -69,9 +69,8 @@ def compare_results(
     n_draws: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Compares two pipelines on the same documents by the paired bootstrap; the same
-    for the same seed. Raises ValueError if there is no document with a right or a
-    predicted span (HS350), or the documents are not the same (HS351)."""
+    """Compares two pipelines on the same documents by the paired bootstrap. Raises
+    ValueError: HS350 there is no span, HS351 the documents are not the same."""
     if [(x.text, x.gold) for x in first] != [(x.text, x.gold) for x in second]:
         raise ValueError(Errors.HS351.format(first=len(first), second=len(second)))
     if not any(x.gold or x.predicted or y.predicted for x, y in zip(first, second)):

@@ -37,10 +37,9 @@ def check_results(
     bound: ErrorBound,
     group: str | None = None,
 ) -> list[DocumentResult]:
-    """Returns the results by which a threshold can be chosen: of documents with
-    complete annotation, and whose probability is known. Raises ValueError: HS352 too
-    few documents or groups, HS353 training or calibration has seen some, HS354 no label
-    that the pipeline has, HS355 no span, HS357 a document without a group."""
+    """Returns the results by which a threshold can be chosen. Raises ValueError: HS352
+    too few documents or groups, HS353 training or calibration has seen some, HS354 no
+    label that the pipeline has, HS355 no span, HS357 a document without a group."""
     if not any(x.gold for x in results):
         raise ValueError(Errors.HS355)
     of_pipeline = [*labels]
@@ -99,10 +98,9 @@ def guarantee_spans(
     labels: Sequence[str] | None = None,
 ) -> tuple[Guarantee, dict[str, Chosen]]:
     """Returns thresholds for spans of `check_results`, and what was chosen for each
-    label: a span is wrong if none in the gold has the same borders and label; one that
-    is missed is not. The bound is kept for all spans together, or for each of `labels`,
-    which share delta; where no threshold keeps it, spans of the label are not accepted.
-    Raises ValueError HS356 if no threshold keeps the bound for any label."""
+    label. The bound is kept for all spans together, or for each of `labels`, which
+    share delta; without a threshold, spans of a label are not accepted. Raises
+    ValueError HS356 if none has one."""
     names = [""] if labels is None else [*labels]
     shared = bound._replace(delta=bound.delta / len(names))
     chosen = {label: _choose(results, label, shared) for label in names}

@@ -21,10 +21,9 @@ from ..model.weights.state import WeightState
 
 @dataclass(frozen=True)
 class ListInfo:
-    """A list of names: its settings; its distinct entries; the distinct beginnings of
-    these in whole words (`nodes`); the memory of these, their sources and their hash
-    table, of a fuzzy list also of the texts and their index; the features of the model
-    that read it, and their weights for all labels."""
+    """A list of names: its settings; distinct entries, and beginnings of these in whole
+    words (`nodes`); memory; the features that read it, and their weights for all
+    labels."""
 
     name: str
     attr: str

@@ -205,9 +205,8 @@ def _thresholds(
 ) -> Floats:
     """Returns the thresholds to test, confidences of scouts, the strictest one first,
     at which the capital of that many times the records should suffice with a reserve;
-    the lowest one, if it would not suffice anywhere. Where the first test accepts few
-    spans, one that is wrong ends the tests. `expected`: the log of capitals if the
-    tested spans are as the scouts, and if none is wrong, float64 [S, bets]."""
+    else the lowest one. `expected`: the log of capitals if the tested spans are as the
+    scouts, and if none is wrong, float64 [S, bets]."""
     ends = _ends_of_ties(scouts)
     as_scouts, none_is_wrong = (_mixed(times * x[ends]) for x in expected)
     enough = -np.log(delta)

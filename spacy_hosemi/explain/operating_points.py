@@ -62,9 +62,8 @@ def merit(
     labels: Iterable[str] | None = None,
     **wanted: float | None,
 ) -> tuple[float, float]:
-    """Returns the merit of a min_confidence, to compare it with that of others: the
-    reached part of the wanted precision or recall, the mean of `labels`, or of all
-    together; then the other of the two. If none is wanted: F1, 0."""
+    """Returns the merit of a min_confidence: the reached part of the wanted precision
+    or recall, the mean of `labels` or of all; then the other of the two. Else F1, 0."""
     point = try_thresholds(judged, thresholds)
     for figure, other in (("precision", "recall"), ("recall", "precision")):
         if (least := wanted.get(figure)) is not None:

@@ -53,9 +53,8 @@ def try_pruning(
     thresholds: Iterable[float],
     data: str | Path | None = None,
 ) -> list[Pruned]:
-    """Returns what is left of a trained component of a pipeline at each threshold, see
-    `HighOrderSemiCRF.prune`, with its F1 on `data`, a .spacy file with entities. The
-    component is restored. Raises ValueError HS120 if all of it has F1 0 on the data."""
+    """Returns what is left of a component at each threshold, with F1 on `data`, a
+    .spacy file; it is restored. Raises ValueError HS120 if all of it has F1 0."""
     whole = pipe.to_bytes(exclude=["vocab"])
     n_before = int(np.count_nonzero(pipe.get_weights()))
     tried = []

@@ -157,8 +157,7 @@ def strongest_patterns(
     negative: bool = False,
 ) -> list[PatternWeight]:
     """Returns the label patterns with the highest weights, at most `top`, descending,
-    no forbidden ones; with `negative` as many with the lowest weights below 0. `labels`
-    leave patterns with one of these. Raises ValueError HS042 for an unknown label."""
+    with one of `labels` if there are some; with `negative` as many below 0."""
     patterns = _patterns(pipe, labels)
     values = np.array([pattern.weight for pattern in patterns])
     return [patterns[k] for k in _strongest(values, top, negative)]

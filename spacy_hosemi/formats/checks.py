@@ -23,10 +23,9 @@ def add_checked(
     annotations: Annotations, text: AnnotatedText, offsets: Offsets, overlaps: str
 ) -> None:
     """Brings the spans of a text to characters, checks them, and adds the text with its
-    spans sorted, or its faults. A span that is given twice is a fault, but the text
-    stays, with one of the two; so does the rest of a partial annotation, where nothing
-    follows from a span that is left out. Spans that are wrong may overlap others, but
-    are none of the right ones."""
+    spans sorted, or its faults. The text stays if a span is given twice, and the rest
+    of a partial annotation does. Wrong spans may overlap others, but are no right
+    ones."""
     if not text.text.strip() and not text.judged:
         annotations.skipped["empty text(s)"] += 1
         return

@@ -43,9 +43,8 @@ def sample(source: SourceText) -> list[dict[str, Any]]:
 
 
 def spans_of(values: Any, names: tuple[str, str], line: int) -> tuple[LabeledSpan, ...]:
-    """Reads the spans of a record of JSON: a list of `[start, end, label]`, or of
-    objects whose keys are "label" and `names`, which are those of start and end.
-    line: where the record is in the file. Raises ValueError for anything else."""
+    """Reads the spans of a record on a line: a list of `[start, end, label]`, or of
+    objects; `names` are the keys of start and end. Else raises ValueError."""
     if not isinstance(values, list):
         raise ValueError(f"expected a list of spans, found {shown(values)}")
     has_objects = any(isinstance(value, dict) for value in values)

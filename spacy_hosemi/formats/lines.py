@@ -46,10 +46,9 @@ def read_lines(
     on_read: Callable[[int], object] = lambda n_bytes: None,
     encoding: str = UTF8,
 ) -> Iterator[Line | Fault]:
-    """Yields the lines of a file, with or without a byte order mark, which is read as
-    far as needed; `on_read` is told how many bytes were read. Lines with more than
-    `max_chars` characters are faults. A fault without a line is the last: the file, or
-    what is left of it, is no text in that encoding."""
+    """Yields the lines of a file, which is read as far as needed; `on_read` is told how
+    many bytes were. Lines with more than `max_chars` characters are faults. A fault
+    without a line is the last: what is left is no text in that encoding."""
     try:
         ends_as_ascii = "\n".encode(encoding) == b"\n"  # not so in UTF-16
     except UnicodeError:

@@ -129,9 +129,8 @@ def _tried(
 def fits(
     text: AnnotatedText, span: LabeledSpan, offsets: Offsets, cuts: Any = cuts_word
 ) -> bool:
-    """Returns whether a span is what the file says that it is; where it says nothing,
-    whether the span is in the text, cuts no word, and has no white space at its ends.
-    `cuts` says what cuts a word; 1950a may be cut on purpose."""
+    """Returns whether a span is what the file says; if that says nothing, whether it is
+    in the text, has no white space at its ends, and cuts no word, which `cuts` says."""
     start, end, *_ = offsets.mend(text, span)
     n = len(text.tokens) if text.in_tokens and text.tokens else len(text.text)
     if not 0 <= start < end <= n:

@@ -72,9 +72,8 @@ def read_annotations(
 
 
 def read_docs(path: str | Path, nlp: Language, format: str = AUTO) -> list[Doc]:
-    """Returns the documents of a file, or of a folder of files, whose texts have no
-    faults. `nlp` has the tokenizer, see `make_doc`; `format` is the name of a reader,
-    or "auto". Raises ValueError: HS160 to HS165; HS163 if a file has faults."""
+    """Returns the documents of a file or folder, as the tokenizer of `nlp` cuts them;
+    `format` names a reader. Raises ValueError: HS160 to HS165, HS163 for faults."""
     annotations = read_annotations(path, format)
     if annotations.faults:
         n, first = len(annotations.faults), annotations.faults[0]

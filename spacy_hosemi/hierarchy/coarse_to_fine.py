@@ -121,10 +121,9 @@ class ScoredLevel:
         return self.lattice.entropies(self.candidates.score)
 
     def pruned(self, threshold: float, agreed: Bools | None = None) -> Candidates:
-        """Returns the candidates whose children are those of the next level: those of
-        the best segmentation, and those of at least this probability. Of candidates
-        that agree with the gold [K], the best segmentation is not pruned either, nor
-        those that are probable among segmentations into such candidates."""
+        """Returns the candidates whose children are the next level: the best
+        segmentation, those of at least this probability, and the same among those that
+        agree with the gold [K]."""
         prob, best = self.solution
         keep = prob >= threshold
         keep[best] = True

@@ -54,9 +54,8 @@ def make_decoder(
 
 
 def segment_decoder(decoder: Decoder, name: str) -> FlatDecoder:
-    """Returns what decodes all labels of documents at once, and so prunes none, for a
-    decoder of `make_decoder`. Raises ValueError HS317, with the name of the component,
-    if labels in a tree have a tok2vec or too many weights."""
+    """Returns what decodes all labels at once, and prunes none. Raises ValueError
+    HS317, with the component's name, if a tree has a tok2vec or too many weights."""
     flat = decoder.of_leaves if isinstance(decoder, LevelDecoder) else decoder
     if not isinstance(flat, FlatDecoder):
         raise ValueError(Errors.HS317.format(name=name))

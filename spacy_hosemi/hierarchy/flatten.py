@@ -31,9 +31,8 @@ from .tree import LabelTree
 
 
 class FlatTree:
-    """Has the leaves of a tree as the labels of segments, in the order of the
-    component, as automaton and weights have them; names of inner nodes stand for all
-    leaves below them. The last level of the tree has an automaton of its own."""
+    """Has the leaves of a tree as the labels of segments, as automaton and weights have
+    them; names of inner nodes stand for all leaves below."""
 
     def __init__(
         self,
@@ -72,9 +71,8 @@ class FlatTree:
     def path(
         self, label: str, probabilities: Sequence[float], kept: str | None
     ) -> Path:
-        """Returns the names from the top to a leaf, with probabilities, from those of
-        the leaves of its `family`; a name that a user gave the span (kept), and the
-        names above it, have probability 1."""
+        """Returns the names from the top to a leaf, with probabilities by those of its
+        `family`; a name that a user gave (kept), and those above it, have 1."""
         n_sure = self._tree.n_sure(label, kept)
         path: list[tuple[str, float]] = []
         if label not in self._places:
@@ -90,10 +88,9 @@ class FlatTree:
 
 
 def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | None:
-    """Returns the leaves of the tree of a state as the labels of segments; None if the
-    last level has no automaton of its own, or if a weight for each feature and leaf
-    would be more than MAX_PAIRS. The automaton of the result for a previous state
-    (before) is used again if the label patterns are the same."""
+    """Returns the leaves of the tree of a state as the labels of segments; None without
+    an automaton of the last level, or for more than MAX_PAIRS weights. The automaton of
+    a previous result (before) is used again if label patterns are the same."""
     schema, levels = state.schema, state.levels
     labels, tree = schema.labels, cast(TreeProjection, schema.projection).tree
     n_weights = len(state.weights.table) * (1 + len(tree.leaf))

@@ -30,10 +30,9 @@ from .level_weights import LevelVector, LevelWeights
 
 class LevelBatch:
     """Gives the loss of one level (from 2) on a corpus, and its gradient by the weights
-    of the level: for K candidates, with the scores of all levels above, the features by
-    role that they read, and the weights of label patterns of the level above [M].
-    `agreed` says whether each candidate agrees with the gold [K]; for `watch` see
-    `TrainingSet`."""
+    of the level: for K candidates, with the scores of all levels above, the features
+    that they read by role, and the weights of label patterns above [M]. `agreed` says
+    which agree with the gold [K]."""
 
     def __init__(
         self,

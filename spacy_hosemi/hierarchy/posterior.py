@@ -118,9 +118,8 @@ class LevelPosterior(Posterior):
 def whole_probabilities(
     posteriors: Sequence[LevelPosterior], spans: Sequence[Sequence[Span]]
 ) -> list[float]:
-    """Returns the probability of the segmentations of documents of a batch with exactly
-    some spans, which are sorted, see `Posterior.whole`; the name of an inner node
-    stands for all leaves below."""
+    """Returns the probability of segmentations of documents of a batch with exactly
+    some sorted spans, see `Posterior.whole`; inner nodes stand for all leaves below."""
     batch, solved, tree = posteriors[0].batch, posteriors[0].solved, posteriors[0].tree
     sizes = solved.candidates.sizes
     places: list[list[Place]] = [[] for _ in sizes]

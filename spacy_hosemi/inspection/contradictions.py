@@ -186,9 +186,8 @@ def _difference(
 
 def judge_duplicates(train: CorpusPart, dev: CorpusPart | None) -> Iterator[Finding]:
     """Yields documents that occur twice in train; those of dev that are in train,
-    exactly or but for case, spaces and punctuation. Documents without letters and
-    digits are compared as they are; those without a span, such as headings and page
-    numbers, tell nothing that a model could remember."""
+    exactly or but for case, spaces and punctuation. Those without a span, such as
+    headings and page numbers, tell nothing that a model could remember."""
     places: dict[str, list[str]] = defaultdict(list)
     for (place, doc), text in zip(train, train.texts):
         if doc.ents:

@@ -65,9 +65,8 @@ def inspect(
     nlp: Language | None,
     before: tuple[float, float] | None = None,
 ) -> Report:
-    """Looks at documents to train on, and to judge by, for a pipeline, or else that of
-    the config that fits; estimates what training takes if `before` says what the
-    program had taken before it read documents, see `used`."""
+    """Looks at documents to train on, and to judge by, for a pipeline, or that of the
+    config that fits; says what training takes if `before`, see `used`, is given."""
     labels, order, profile, fit = kind_of(train, dev)
     nlp = nlp or pipeline_of_kind(fit.kind if fit else "fields")
     report = Report(_of(train), None, labels, order, profile, fit)

@@ -96,10 +96,9 @@ class SampleTrainings:
         self.max_evaluations = 1.1 * self._fit.get("max_iter", MAX_ITER)
 
     def encode(self, seconds: float, n_most: int) -> tuple[float, float, int]:
-        """Encodes documents until that has taken `seconds` of CPU, or `n_most` tokens;
-        `keeping_vectors` keeps their vectors. Returns CPU seconds and megabytes for
-        each token, and how many tokens were encoded; 0, 0 and `n_most` if the time
-        cannot be told apart from that of the rest."""
+        """Encodes documents until that has taken `seconds` of CPU, or `n_most` tokens.
+        Returns CPU seconds and megabytes for each token, and how many were encoded; 0,
+        0 and `n_most` if the time cannot be told apart from the rest."""
         model = self.pipe.model
         if not model.layers or "digest" not in model.get_ref("tok2vec").attrs:
             return 0.0, 0.0, n_most

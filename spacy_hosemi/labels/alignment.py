@@ -146,8 +146,7 @@ def _quoted(spans: Sequence[DocSpan]) -> str:
 
 def as_scored(example: Example, annotation: PartialLabels) -> tuple[PartialLabels, int]:
     """Returns what a scorer counts of a document, and how many gold spans are out of
-    reach: predictions beside these are wrong, so their tokens are blocked, though
-    training does not know what such tokens are."""
+    reach: predictions beside these are wrong, so their tokens are blocked."""
     spans = out_of_reach(example, annotation)
     if not spans or annotation.blocked is None:
         return annotation, len(spans)
@@ -205,9 +204,8 @@ def given_tokens(example: Example) -> list[str] | None:
 
 
 def _places(example: Example) -> tuple[Borders, Borders]:
-    """Returns where the tokens of the predicted and of the reference document start and
-    end, in characters. If the two texts differ, which they may do in whitespace,
-    whitespace is not counted."""
+    """Returns where tokens of predicted and reference documents start and end in
+    characters, without whitespace if the texts differ, which they may do there."""
     predicted, reference = example.predicted, example.reference
     is_same = predicted.text == reference.text
     return _borders(predicted, is_same), _borders(reference, is_same)

@@ -22,8 +22,7 @@ def to_constraints(
 ) -> Constraints | None:
     """Returns constraints under which segmentations agree with what is known of n
     tokens, or None. Tags may still form an excluded span, see `permitted_tags`. With
-    `outside = "none"` blocked tokens, and no others, are outside; use potentials
-    `with_outside`."""
+    `outside = "none"` only blocked tokens are outside; use `with_outside`."""
     constraints = _not_across(partial.borders, inventory, n_tokens)
     if partial.required:
         constraints = require(partial.required, inventory, constraints, n_tokens)

@@ -30,9 +30,8 @@ def exact_names(
     spans: Sequence[Span], inventory: LabelInventory, is_given: Bools, is_space: Bools
 ) -> Bools:
     """Returns the names that each token may have in segmentations with exactly some
-    spans, bool [n, L]; these are sorted and do not overlap. is_given (bool [n]): tokens
-    about whose names nothing is said. Tags may still join two of the spans, see
-    `joining_names`."""
+    sorted spans, bool [n, L]. Nothing is said about names of tokens that are given,
+    bool [n]. Tags may still join two of the spans, see `joining_names`."""
     names = np.ones((len(is_given), len(inventory.names)), bool)
     names[~(is_given | is_space) if inventory.on_tokens else ~is_given, 1:] = False
     if not inventory.on_tokens:

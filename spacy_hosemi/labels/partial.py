@@ -116,9 +116,8 @@ class PartialLabels:
         return frozenset(self.excluded)
 
     def beside(self, other: PartialLabels) -> PartialLabels:
-        """Returns what remains if the other overrides this: spans that the other
-        permits, and blocked tokens that its required spans do not cover. Tokens of
-        spans that are dropped are no longer blocked."""
+        """Returns what remains if the other overrides this: spans that it permits, and
+        blocked tokens that neither its required spans nor dropped ones cover."""
         required = tuple(span for span in self.required if other.permits(span))
         blocked = self.blocked
         if blocked is not None:

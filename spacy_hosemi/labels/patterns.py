@@ -49,9 +49,8 @@ def learn_patterns(
 def with_label(
     schema: LabelSchema, label: str, cfg: Mapping[str, Any]
 ) -> tuple[LabelSchema, Bools]:
-    """Returns a trained schema, without a tree, with one more label and its label
-    bigrams, and whether each of the new patterns, which come last, is forbidden. Raises
-    HS040 for a reserved name."""
+    """Returns a trained schema, not of a tree, with one more label and its bigrams, and
+    whether each new pattern, the last ones, is forbidden. Raises HS040 for the name."""
     projection = Projection([*schema.labels, label])
     larger = replace(schema, projection=projection)
     new = {*larger.inventory.names[len(schema.inventory.names) :]}
@@ -74,9 +73,8 @@ def mine_patterns(
     unseen: bool = True,
 ) -> tuple[list[Pattern], list[Pattern]]:
     """Returns patterns whose weights are trained, of up to max_order + 1 names, and
-    forbidden ones. Of those with three or more names the `max_patterns` most frequent
-    that occur `min_count` times; with `unseen` also bigrams that do not occur, so that
-    their weights can become negative: without one they would score 0."""
+    forbidden ones. Of those with three or more names the `max_patterns` most frequent;
+    with `unseen` bigrams that do not occur, too, whose weights can become negative."""
     counts = _count_patterns(inventory, sequences, max_order)
     forbidden = inventory.forbidden()
     excluded = set(forbidden)
@@ -97,9 +95,8 @@ def mine_observed(
     min_count: int = 1,
     listed: Sequence[Sequence[str]] = (),
 ) -> list[Pattern]:
-    """Returns observed patterns, short ones first: label patterns of training that get
-    weights for features of transitions. The first name may be "^", none is "$".
-    listed: patterns of any length to add, see `matches`."""
+    """Returns observed patterns, short ones first, which get weights for features of
+    transitions; the first name may be "^". listed: patterns to add, see `matches`."""
     longest = max([max_order, *(len(z) - 1 for z in listed)])
     counts = _count_patterns(inventory, sequences, longest)
     patterns = [
@@ -129,9 +126,8 @@ def check_observed(listed: Iterable[Sequence[str]], inventory: LabelInventory) -
 
 
 def matches(pattern: Pattern, listed: Sequence[str]) -> bool:
-    """Says whether a label pattern, whose first name may be "^", matches one of
-    observed_patterns: "*" matches any label, "*1", "*2" .. match the same label at each
-    of their occurrences."""
+    """Says whether a label pattern, the first name maybe "^", matches one of
+    observed_patterns: "*" is any label, "*1", "*2" .. the same one where they occur."""
     if len(pattern) != len(listed):
         return False
     labels: dict[str, str] = {}

@@ -81,9 +81,8 @@ def make_output(n_labels: int | None = None, width: int | None = None) -> Model:
 
 
 def set_output(model: Model[Any, Any], n_labels: int | None) -> None:
-    """Gives a span scorer with a tok2vec a new linear layer, for L labels, outside
-    included; None: the number is not known yet, nor the width. A tok2vec that notes
-    which vectors it has is copied: the one before keeps its own."""
+    """Gives a span scorer with a tok2vec a new linear layer for L labels, outside
+    included; None: not known yet. A tok2vec with a digest of its vectors is copied."""
     if model.layers:
         tok2vec = model.get_ref("tok2vec")
         if "digest" in tok2vec.attrs:

@@ -30,9 +30,8 @@ def add_tokens(
     is_transpose: bool,
     team: Team,
 ) -> None:
-    """Adds to the scores of each role, [n, L], from the weights of features;
-    transposed, to the derivatives by these weights from those by scores. Threads share
-    it unless there is one alone, or features have values."""
+    """Adds scores by role, [n, L], from weights of features; transposed, derivatives by
+    weights. Threads share it unless there is one alone, or features have values."""
     if team.n == 1 or any(x.strength is not None for x in rows.values()):
         if is_transpose:
             add_gradient(state, rows, scores, matrix)

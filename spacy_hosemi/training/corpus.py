@@ -32,9 +32,8 @@ def read_corpus(
     scope: str,
     name: str,
 ) -> Corpus:
-    """Returns the instances of documents, and what is known of each. Raises ValueError
-    HS041 or HS094 for wrong annotations, HS067 if sentence starts are not set, and what
-    `make_golds` raises; `name` is that of the component."""
+    """Returns instances, and what is known of each. Raises ValueError: HS041, HS094
+    wrong annotations, HS067 no sentence starts, and those of `make_golds`."""
     projection, inventory = schema.projection, schema.inventory
     check_known(annotations, projection.labels, docs, name)
     tokens, parts = list(docs), list(annotations)

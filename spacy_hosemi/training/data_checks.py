@@ -48,10 +48,9 @@ def check_corpus_ends(nlp: Language | None, name: str) -> None:
 def other_tokens(
     examples: Iterable[Example], nlp: Language
 ) -> tuple[int, int, str, list[str]] | None:
-    """Compares tokens that a corpus gives without a text, in its first N_COMPARED
-    documents, with those of the tokenizer. Returns how many were compared, how many it
-    does not make, the first of these, and what becomes of that; None unless so many
-    differ that it is worth a warning."""
+    """Compares tokens that the first N_COMPARED documents give without a text with
+    those of the tokenizer. Returns how many were compared, how many it does not make,
+    the first of these, and what it makes; None if too few differ for a warning."""
     n_tokens = n_other = 0
     first, pieces = "", list[str]()
     for example in islice(examples, N_COMPARED):

@@ -150,9 +150,8 @@ def _counts_by_doc(
 
 
 def sum_counts(by_doc: Iterable[tuple[Keys, Counts]]) -> tuple[Keys, Counts, Counts]:
-    """Returns what `count_features` does, from the keys of each document, once each,
-    and the tokens with each. Only the features of the last documents are in memory
-    twice, and the time for all together grows as the number of features does."""
+    """Returns what `count_features` does, from each document's keys, once each, and
+    tokens with each; only features of the last documents are in memory twice."""
     total = np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64)
     new: list[tuple[Keys, Counts]] = []
     n_new = 0
@@ -277,10 +276,9 @@ def mine_transitions(
 ) -> tuple[Bools, Counts]:
     """Returns whether each row of the table is a feature of transitions, bool [R], and
     their pairs in the gold of completely annotated documents, as row * C + column of a
-    pattern, int64 [N], ascending. `read` has the keys of concatenated documents of
-    these `sizes`, by role, uint64 [n, T]. A pair must occur `min_count` times, and a
-    row has its `max_patterns` most frequent ones; of equals the shorter patterns, then
-    those of the first labels."""
+    pattern, int64 [N], ascending. `read` has keys by role, uint64 [n, T]. A pair must
+    occur `min_count` times, and a row has its `max_patterns` most frequent ones,
+    shorter patterns first."""
     n_columns = automaton.n_columns
     is_transition = np.zeros(len(table), bool)
     occurrences = [np.zeros(0, np.int64)]

@@ -68,9 +68,8 @@ class SeenDocs:
     def frequent(
         self, keys: Keys, in_tokens: Counts, in_docs: Counts, min_count: int
     ) -> tuple[Bools, Counts]:
-        """Counts features that have no weights, by tokens and new documents with each.
-        Returns whether each has reached the minimum count, bool [K], and the number of
-        documents with it so far, int64 [K]."""
+        """Counts features without weights. Returns whether each has reached the minimum
+        count, bool [K], and the number of documents with it so far, int64 [K]."""
         if self._rare is None:
             self._rare = empty_table()
         n_new = len(self._docs) - self._n_before
@@ -82,9 +81,8 @@ class SeenDocs:
 
 
 def grow(weights: Weights, seen: SeenDocs, docs: Sequence[Doc]) -> None:
-    """Adds weights of 0 for the frequent features of instances of new documents, except
-    for features of transitions: `initialize` alone selects these. Warns by HSW08 if
-    there would be too many weights."""
+    """Adds weights of 0 for frequent features of new instances, but for those of
+    transitions. Warns by HSW08 if there would be too many weights."""
     state = weights.state
     keys, in_tokens, in_docs = count_features(state.extractor, docs)
     row = state.table.find(keys)

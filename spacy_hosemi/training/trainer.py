@@ -230,9 +230,8 @@ class Trainer:
         self.schema = schema
 
     def prune(self, below: Mapping[str, float], cfg: Mapping[str, Any]) -> None:
-        """Removes weights whose absolute value is at most that in `below` of their
-        penalty group, and features and label patterns that have none left. Raises
-        ValueError HS118 if the labels are in a tree."""
+        """Removes weights that are at most `below` of their penalty group, and features
+        and label patterns without any. Raises ValueError HS118 for labels in a tree."""
         state = self.weights.state
         matrix, pattern = state.matrix, state.pattern
         limit = by_weight(state, row_values(state, below)).reshape(matrix.shape)

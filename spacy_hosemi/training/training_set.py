@@ -192,10 +192,9 @@ class TrainingSet:
 
     @cached_property
     def _lanes(self) -> tuple[Counts, GoldPaths | None]:
-        """The first cell of each document among the cells of all, int64 [D + 1]; and
-        the documents whose losses `Likelihoods` can do, each in a lane of its own: none
-        with another objective than `log_likelihood`, observed patterns, or weights of
-        several lengths."""
+        """The first cell of each document among all cells, int64 [D + 1]; and the
+        documents whose losses lanes can do: none with another objective than
+        `log_likelihood`, observed patterns, or weights of several lengths."""
         state, segments = self.weights.state, self.rows.segments
         # How many cells the segments of each document have, how many tokens these have
         # after their first ones, and how many cells have more than one token, [D, 3].

@@ -28,9 +28,8 @@ def read_value(config: Mapping[str, Any], key: str) -> Any:
 
 
 def candidates(config: Mapping[str, Any], name: str, kind: str = "") -> list[Changes]:
-    """Returns at most MAX_CANDIDATES for a component of a filled config, each once: the
-    config as it is, then those with one change, then those with two. `kind` is that of
-    `hosemi init --for`, if the config is of one."""
+    """Returns at most MAX_CANDIDATES, each once: the config as it is, then those with
+    one change, then with two. `kind` is that of `hosemi init --for`, if any."""
     component = f"components.{name}"
     features = f"{component}.model.features"
     orders = [{}, *({f"{component}.max_order": order} for order in ORDERS)]

@@ -66,9 +66,8 @@ class Row(NamedTuple):
 
 
 def read_scheme(tags: Sequence[str], path: str) -> Scheme:
-    """Returns "biluo", "bio", "iob1" or "brackets", how the tags of a file are to be
-    read, and the usual form of each tag; those without one are faults. Raises
-    ValueError: HS372 if that is not clear."""
+    """Returns "biluo", "bio", "iob1" or "brackets", and the usual form of each tag;
+    tags without one are faults. Raises ValueError HS372 if that is not clear."""
     values = _values(tags)
     counts = Counter(values[tag] for tag in tags)
     outside = [x for x, _ in counts.most_common() if x.casefold() in OUTSIDES]

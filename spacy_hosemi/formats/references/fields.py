@@ -140,9 +140,8 @@ _REPORT = re.compile(r"(?i)report|working paper|memo|\btr\b")
 def reference_of(
     fields: Sequence[ExtractedField], labels: Mapping[str, str]
 ) -> dict[str, str]:
-    """Returns a clean value for some of `KEYS`, in their order, by what was extracted
-    and the key of each label; fields of other labels are left out. Values with the same
-    key stand one after the other; names are separated by ";"."""
+    """Returns clean values for some of `KEYS`, by the key of each label, without
+    others. Values of one key stand one after the other; ";" separates names."""
     reference: dict[str, str] = {}
     for field in fields:
         key = labels.get(field.label)
@@ -255,10 +254,9 @@ def guess_kind(reference: Mapping[str, str]) -> tuple[str, str]:
 
 
 def read_date(text: str) -> list[list[int]]:
-    """Returns year, month and day of the publication, or of its first and last date, as
-    far as they are known, of a text such as "1990", "(May 2004)", "12 mai 2004",
-    "2004-05-12", "1990/91", "1984 [1970]"; nothing if there is no year. Of several
-    years those of visits and of originals do not count."""
+    """Returns year, month and day, or first and last ones, as far as known, of a text
+    such as "(May 2004)", "12 mai 2004", "2004-05-12", "1990/91", "1984 [1970]"; []
+    without a year. Of several years those of visits and of originals do not count."""
     text = _VISITS.sub(" ", with_hyphens(text))
     rest = _ORIGINALS.sub(" ", text)
     text = rest if _YEAR.search(rest) else text
