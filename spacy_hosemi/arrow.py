@@ -180,12 +180,10 @@ class _Columns(ResultSink):
     def add(
         self, line: Line, fields: Sequence[ExtractedField], confidence: float | None
     ) -> None:
-        """See `ResultSink`."""
         columns = tuple(map(list, zip(*fields)))
         self.add_many([line], Fields([len(fields)], [confidence], columns))
 
     def add_many(self, lines: Sequence[Line], fields: Fields) -> None:
-        """See `ResultSink`."""
         self._numbers += [line.number for line in lines]
         self._texts += [line.text for line in lines]
         self._n_chars += sum([len(line.text) for line in lines])
@@ -196,7 +194,6 @@ class _Columns(ResultSink):
             column += values
 
     def fail(self, line: Line, message: str) -> None:
-        """See `ResultSink`."""
         self._numbers.append(line.number)
         self._texts.append(line.text)
         self._probabilities.append(None)

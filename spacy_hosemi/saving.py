@@ -12,8 +12,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
+
+from spacy.language import Language
+from spacy.util import load_model
 
 from .component.saved_files import flush_names, read_unchanged, verifies
 from .errors import Errors
@@ -22,9 +25,6 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
-
-if TYPE_CHECKING:
-    from spacy.language import Language
 
 # Files by which a pipeline is known; */cfg has the digests of a component's weights.
 _KNOWN_BY = "config.cfg", "meta.json", "*/cfg"
@@ -97,8 +97,6 @@ def load(path: str | Path, *, verify: bool = True, **settings: Any) -> Language:
     RAISES (ValueError): HS061 to HS064 a component is not what was saved.
         (OSError): HS367 others save there again and again.
     """
-    from spacy.util import load_model
-
     token = verifies.set(verify)
     try:
         return read_unchanged(Path(path), lambda: load_model(path, **settings))

@@ -29,13 +29,8 @@ from .arrow import extract, pa
 from .component.saved_files import digest_of_file
 from .core.arguments import MOST_THREADS, check_flag, check_whole
 from .errors import Errors
-from .saving import digest_of, load
+from .saving import digest_of, fcntl, load
 from .values import FILE_PATH, read
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
 

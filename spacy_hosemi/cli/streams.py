@@ -25,7 +25,7 @@ import typer
 from tqdm import tqdm
 from typer.core import TyperGroup
 
-from ..formats import Fault
+from ..formats.texts import Fault, clean
 
 # Modules, each with the command of its name, in the order of the help.
 COMMANDS = (
@@ -377,11 +377,6 @@ def _opened(path: Path, name: str | Path, binary: bool) -> IO[Any]:
 def reason(error: OSError) -> str:
     """Returns what the system says, without the path."""
     return f"{error.strerror or error}."
-
-
-def clean(text: str, keep: str = "") -> str:
-    """Escapes control characters but those to keep: texts of users may have any."""
-    return "".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in text)
 
 
 def shortened(text: str, limit: int) -> str:

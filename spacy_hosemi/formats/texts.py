@@ -106,9 +106,13 @@ def same(first: str, second: str) -> bool:
     return first == second or "".join(first.split()) == "".join(second.split())
 
 
+def clean(text: str, keep: str = "") -> str:
+    """Escapes control characters but those to keep: texts of users may have any."""
+    return "".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in text)
+
+
 def shown(value: Any, limit: int = 60) -> str:
     """Returns a value for a message, on one line and not longer than a limit."""
-    text = value if isinstance(value, str) else repr(value)
-    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: 2 * limit])
+    text = clean((value if isinstance(value, str) else repr(value))[: 2 * limit])
     text = text if len(text) <= limit else text[: limit - 3] + "..."
     return f'"{text}"' if isinstance(value, str) else text
