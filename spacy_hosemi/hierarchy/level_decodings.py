@@ -31,73 +31,63 @@ def mbr_spans(solved: ScoredLevel, expected_f1: float | None) -> Ints:
     Outside adds nothing, and is possible at the tokens of `ScoredLevel.is_open`. If
     expected_f1 is None, Dinkelbach's method finds that of each document.
     """
-    gains = _Gains(solved)
-    if expected_f1 is not None:
-        return gains.best(np.full(gains.n_docs, expected_f1))
-    ratio = gains.f1(solved.best_spans)
-    while True:
-        best = gains.best(ratio)
-        reached = gains.f1(best)
-        if (reached <= ratio + _GROWTH).all():
-            return best
-        ratio = np.maximum(reached, ratio)
+    table, (prob, _) = solved.candidates, solved.solution
+    doc_of, sizes, offset = table.doc, table.sizes, table.offset
+    n_docs, n = len(sizes), int(sizes.sum()) + 1
+    is_span, is_possible = table.node >= 0, prob > 0.0
+    possible = np.flatnonzero(is_span & is_possible)
+    first_token, stop = table.start + offset, table.end + offset
+    is_open = solved.is_open
+    if is_open is None:  # tokens that a candidate without a label covers
+        some = ~is_span & is_possible
+        opened = np.bincount(first_token[some], minlength=n)
+        is_open = np.cumsum(opened - np.bincount(stop[some], minlength=n))[:-1] > 0
+    closed = np.concatenate([[0], np.cumsum(~is_open)])
+    # Spans over tokens that cannot be outside are needed even without gain.
+    is_needed = (closed[stop] > closed[first_token])[possible]
 
-
-class _Gains:
-    """Finds the spans with the largest sum of gains, 2 P(span) - ratio."""
-
-    def __init__(self, solved: ScoredLevel) -> None:
-        table, self._prob = solved.candidates, solved.solution[0]
-        self.n_docs, self._sizes = len(table.sizes), table.sizes
-        self._doc, self._node = table.doc, table.node
-        self._start, self._end = table.start, table.end
-        is_span, is_possible = table.node >= 0, self._prob > 0.0
-        self._spans = np.flatnonzero(is_span & is_possible)
-        self._n_expected = self._sums(self._spans)
-        offset = table.offset
-        first, last = table.start + offset, table.end + offset
-        # Tokens that a candidate without a label covers.
-        n, some = int(self._sizes.sum()) + 1, ~is_span & is_possible
-        opened = np.bincount(first[some], minlength=n)
-        covered = np.cumsum(opened - np.bincount(last[some], minlength=n))[:-1] > 0
-        self._is_open = covered if solved.is_open is None else solved.is_open
-        closed = np.concatenate([[0], np.cumsum(~self._is_open)])
-        self._is_needed = (closed[last] > closed[first])[self._spans]
-
-    def _sums(self, spans: Places | Ints) -> Floats:
+    def expected(spans: Places | Ints) -> Floats:
         """Returns the expected number of correct spans among these, by document [N]."""
-        doc, prob = self._doc[spans], self._prob[spans]
-        sums = np.bincount(doc, weights=prob, minlength=self.n_docs)
+        sums = np.bincount(doc_of[spans], weights=prob[spans], minlength=n_docs)
         return sums.astype(np.float64)
 
-    def f1(self, spans: Ints) -> Floats:
-        """Returns an approximation of the expected F1 of some spans, by document [N]:
-        the ratio of expected values."""
-        sizes = np.bincount(self._doc[spans], minlength=self.n_docs) + self._n_expected
-        return 2.0 * self._sums(spans) / np.where(sizes > 0.0, sizes, 1.0)
+    n_expected = expected(possible)
 
-    def best(self, ratio: Floats) -> Ints:
+    def f1(spans: Ints) -> Floats:
+        """Returns the ratio of expected values of F1 of some spans, by document [N]."""
+        sums = np.bincount(doc_of[spans], minlength=n_docs) + n_expected
+        return 2.0 * expected(spans) / np.where(sums > 0.0, sums, 1.0)
+
+    def best_of(ratio: Floats) -> Ints:
         """Returns the spans with the largest gains, given each document's ratio [N]."""
-        gain = 2.0 * self._prob[self._spans] - ratio[self._doc[self._spans]]
-        # Spans without gain are needed over tokens that cannot be outside.
-        some = (gain > 0.0) | self._is_needed
-        spans, gain = self._spans[some], gain[some]
-        token = np.flatnonzero(self._is_open)
-        doc = np.repeat(np.arange(self.n_docs), self._sizes)[token]
-        token -= (np.cumsum(self._sizes) - self._sizes)[doc]
-        doc = np.concatenate([doc, self._doc[spans]])
-        start = np.concatenate([token, self._start[spans]]).astype(np.int32)
-        end = np.concatenate([token + 1, self._end[spans]]).astype(np.int32)
+        gain = 2.0 * prob[possible] - ratio[doc_of[possible]]
+        some = (gain > 0.0) | is_needed
+        spans, gain = possible[some], gain[some]
+        token = np.flatnonzero(is_open)
+        doc = np.repeat(np.arange(n_docs), sizes)[token]
+        token -= (np.cumsum(sizes) - sizes)[doc]
+        doc = np.concatenate([doc, doc_of[spans]])
+        start = np.concatenate([token, table.start[spans]]).astype(np.int32)
+        end = np.concatenate([token + 1, table.end[spans]]).astype(np.int32)
         of = np.concatenate([np.full(len(token), -1), spans])
         at = np.lexsort((start, end, doc))
         of, score = of[at], np.concatenate([np.zeros(len(token)), gain])[at]
-        first = np.searchsorted(doc[at], np.arange(self.n_docs + 1)).astype(np.int32)
-        label = (of >= 0).astype(np.int32)
-        places = first, self._sizes, start[at], end[at], label
+        first = np.searchsorted(doc[at], np.arange(n_docs + 1)).astype(np.int32)
+        places = first, sizes, start[at], end[at], (of >= 0).astype(np.int32)
         lattice = Lattice(_TABLE, _NO_WEIGHTS, *places)
-        order = np.where(of < 0, 0, self._node[of] + 1).astype(np.int32)
+        order = np.where(of < 0, 0, table.node[of] + 1).astype(np.int32)
         best = of[lattice.solve(score, order)[1]]
         return best[best >= 0].astype(np.int32)
+
+    if expected_f1 is not None:
+        return best_of(np.full(n_docs, expected_f1))
+    ratio = f1(solved.best_spans)
+    while True:
+        best = best_of(ratio)
+        reached = f1(best)
+        if (reached <= ratio + _GROWTH).all():
+            return best
+        ratio = np.maximum(reached, ratio)
 
 
 # From the last level and expected_f1 to the candidates that are predicted.
