@@ -63,7 +63,8 @@ def merit(
     **wanted: float | None,
 ) -> tuple[float, float]:
     """Returns the merit of a min_confidence: the reached part of the wanted precision
-    or recall, the mean of `labels` or of all; then the other of the two. Else F1, 0."""
+    or recall, the mean of `labels` or of all; then the other of the two. If neither
+    is wanted: F1 and 0."""
     point = try_thresholds(judged, thresholds)
     for figure, other in (("precision", "recall"), ("recall", "precision")):
         if (least := wanted.get(figure)) is not None:

@@ -38,7 +38,8 @@ TINY = 1e-12
 
 
 def role_ranges(start: Any, end: Any) -> dict[str, tuple[Any, Any]]:
-    """Returns by role the first token that segments read, and the end: ints or [K]."""
+    """Returns by role where the tokens it reads of segments start and end (ints or
+    [K])."""
     return {
         "inside": (start, end),
         "start": (start, start + 1),

@@ -84,7 +84,8 @@ class LevelDecoder(Decoder):
 
     @cached_property
     def of_leaves(self) -> FlatDecoder | None:
-        """Returns what decodes all leaves at once; None: tok2vec, too many weights."""
+        """Returns what decodes all leaves at once; None with a tok2vec, or if their
+        weights would be too many."""
         if self._top.scorer.has_encoder:
             return None
         tree = flatten(self.state)

@@ -101,7 +101,7 @@ class LevelWeights(Shim):
         return self.state.to_bytes()
 
     def from_bytes(self, data: bytes) -> LevelWeights:
-        """Reads what `to_bytes` returned, as the function does; returns itself."""
+        """Reads what `to_bytes` returned, as the function does; returns self."""
         self.replace(from_bytes(data))
         return self
 

@@ -93,7 +93,7 @@ class LabelTree:
         return np.where(nodes < 0, 0, counts).astype(np.int32)
 
     def at_level(self, level: int) -> Ints:
-        """Returns the ancestor of each node at a level [V]; nodes above stay."""
+        """Returns [V]: each node's ancestor at a level; above it, the node itself."""
         return self._at_level[min(level, self.n_levels) - 1]
 
     def frontier(self, level: int) -> list[int]:
@@ -211,7 +211,7 @@ def make_tree_reader(
 
 
 def _rows(lines: Iterable[str], path: str | Path) -> Iterator[tuple[str, str]]:
-    """Yields child and parent; raises ValueError HS119 if a line has not just two."""
+    """Yields child and parent; raises ValueError HS119 for a line without the two."""
     rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     for line in count(1):
         try:

@@ -173,7 +173,7 @@ class UniformAverage:
         self.n_iterates += n
 
     def take(self, rows: Rows, gradient: Potentials) -> None:
-        """Takes a step by a document's features, and derivatives by potentials."""
+        """Takes a step by the features of a document and its derivatives."""
         state, n = self._weights.state, self.n_iterates
         add_gradients(state, rows, [gradient], self._d_matrix)
         vector = self._arrays[1]

@@ -55,7 +55,7 @@ class Checkpoint:
         return time.monotonic() - self._written >= self._every
 
     def read(self) -> None:
-        """Reads the file, if any; raises ValueError HS271 if it is not of a fit."""
+        """Reads the file, if any; raises ValueError HS271 if this fit cannot."""
         self._parts = []
         if not self.path.exists():
             return

@@ -75,7 +75,8 @@ def _read(
 
 
 def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped]]:
-    """Returns the annotation that counts, the true or the last one, and the others."""
+    """Returns the annotation to read (the ground truth, else the last one), and what
+    is left out."""
     lists = (record[key] for key in ANNOTATIONS if isinstance(record.get(key), list))
     annotations = [x for x in next(lists, []) if isinstance(x, dict)]
     if not annotations:

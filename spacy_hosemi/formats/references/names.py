@@ -174,7 +174,8 @@ def _is_organization(text: str) -> bool:
 
 
 def _is_initials(text: str, is_upper: bool = False) -> bool:
-    """Returns whether a text is initials, without dots two at most among capitals."""
+    """Returns whether a text is initials; if `is_upper` (the name is in capitals), a
+    word of more than two letters without a dot is a name."""
     words = text.split()
     return all(map(_INITIAL.fullmatch, words)) and not (
         is_upper and any(len(x) > 2 and "." not in x for x in words)
@@ -202,7 +203,8 @@ def _read_chunk(chunk: str) -> Iterator[Name]:
 
 
 def _clean(part: str) -> str:
-    """Returns a part between commas without titles and its dot; "" without letters."""
+    """Returns a part between commas without titles, and without the dot that ends a
+    word; "" if it has no letters."""
     text = _TITLES.sub("", part.strip(" :"))
     last = text[:-1].rpartition(" ")[2]
     is_word = len(last) > 2 and last.isalpha() or _ASIAN.fullmatch(last)

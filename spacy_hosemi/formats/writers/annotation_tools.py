@@ -75,7 +75,7 @@ def _prediction(segmentation: Segmentation, name: str) -> dict[str, Any]:
 
 
 def _prodigy(record: ExtractedRecord, options: WriterOptions) -> dict[str, Any]:
-    """Returns a task with tokens, which spans fit; those of Prodigy's pipeline vary."""
+    """Returns a task with tokens: spans must fit them, and Prodigy's own may differ."""
     tokens, first, last = [], {}, {}
     for i, (start, end, has_space) in enumerate(record.tokens):
         token = {"text": record.text[start:end], "start": start, "end": end}
