@@ -111,7 +111,8 @@ cdef struct Space:          # for one thread that sums scores of tokens
     const float** summed    # [N_AHEAD, P + T] of blocks and, of L weights each, rows
     int32_t* bounds         # [N_AHEAD, roles] where these end
     int32_t* places         # [atoms] of a value, seen from those of the token
-    uint64_t* values        # [atoms] of one token
+    uint64_t* values        # [atoms] of one token near a border, ..
+    int32_t* numbers        # [atoms] .. where they stand in order: 0, 1, ..
     uint64_t* every         # [T] keys of one token, known or not, as atoms are sorted
     double* sums            # [roles, L] of a word
     Py_ssize_t n_summed     # P + T
@@ -250,6 +251,7 @@ cdef class TemplateScores:
             space.places[k] = <int32_t>(
                 self._offsets[k] * n_columns + self._columns[k]
             )
+            space.numbers[k] = <int32_t>k
         return self._seeds.shape[0] > 0 and self._weights.shape[0] > 0
 
     cdef void _list_keys(
@@ -265,23 +267,21 @@ cdef class TemplateScores:
         cdef uint64_t* keys = space.keys + part * self._seeds.shape[0]
         cdef int32_t* ends = space.ends + part * (self._first.shape[0] - 1)
         cdef const uint64_t* seeds = &self._seeds[0]
-        cdef uint64_t* of_atoms = space.values
+        cdef const int32_t* places = space.places
         cdef const uint64_t* slots = &self._table._slots[0, 0]
         cdef const uint64_t* filter = &self._table._filter[0]
         cdef uint64_t h, mask = self._table._mask
         cdef int shift = self._table._shift
-        if i - start >= self._reach and end - i > self._reach:
-            for k in range(self._columns.shape[0]):
-                of_atoms[k] = values[space.places[k]]
-        else:
+        if i - start < self._reach or end - i <= self._reach:
             for k in range(self._columns.shape[0]):
                 at = i + self._offsets[k]
-                of_atoms[k] = 1
+                space.values[k] = 1
                 if at >= start:
-                    of_atoms[k] = 2 if at >= end else values[space.places[k]]
+                    space.values[k] = 2 if at >= end else values[places[k]]
+            values, places = space.values, space.numbers
         for k in range(self._sizes.shape[0]):
-            mix_all(of_atoms, self._sizes[k], seeds, space.every)
-            of_atoms += self._sizes[k]
+            mix_all(values, places, self._sizes[k], seeds, space.every)
+            places += self._sizes[k]
             seeds = space.every
         for r in range(self._first.shape[0] - 1):
             for k in range(self._first[r], self._first[r + 1]):
@@ -297,32 +297,32 @@ cdef class TemplateScores:
     ) noexcept nogil:
         """Finds the rows of those keys of token i that are known, and leaves room for
         the scores of words before those of each role."""
-        cdef Py_ssize_t r, end, k = 0, m = 0, part = i % N_AHEAD, n = 0
+        cdef Py_ssize_t r, end, k = 0, part = i % N_AHEAD, n = 0
         cdef Py_ssize_t n_roles = self._first.shape[0] - 1
         cdef const uint64_t* keys = space.keys + part * self._seeds.shape[0]
         cdef int32_t* rows = space.rows + part * self._seeds.shape[0]
         cdef int32_t* ends = space.ends + part * n_roles
-        cdef const float** summed = space.summed + part * space.n_summed
-        cdef int32_t* bounds = space.bounds + part * n_roles
         cdef const uint64_t* slots = &self._table._slots[0, 0]
         cdef uint64_t mask = self._table._mask
         cdef const float* weights = &self._weights[0]
-        cdef bint is_dense = self._first_weight.shape[0] == 0
+        cdef const int32_t* first = NULL
+        if blocks is not None:
+            first = &blocks._first[0]
+        if self._first_weight.shape[0] == 0:
+            find_weights(
+                slots, mask, keys, ends, first, n_roles, weights, n_labels,
+                space.summed + part * space.n_summed, space.bounds + part * n_roles,
+            )
+            return
         for r in range(n_roles):
             end = ends[r]
-            if blocks is not None:
-                m += blocks._first[r + 1] - blocks._first[r]
-            if is_dense:
-                m += find_weights(
-                    slots, mask, keys + k, end - k, weights, n_labels, summed + m
-                )
-            for k in range(end if is_dense else k, end):
+            for k in range(k, end):
                 rows[n] = kernels.find(slots, mask, keys[k])
                 if rows[n] >= 0:
                     prefetch(weights + self._first_weight[rows[n]])
                     n += 1
             k = end
-            ends[r], bounds[r] = <int32_t>n, <int32_t>m
+            ends[r] = <int32_t>n
 
     cdef void _sum(
         self,
@@ -376,7 +376,8 @@ cdef Space _make_space(
         space.n_summed += blocks._offsets.shape[0]
     cdef size_t n_found = N_AHEAD * space.n_summed
     cdef size_t n_eights = n_keys + n_atoms + n_templates + n_sums + n_found + 1
-    space.keys = <uint64_t*>malloc(8 * n_eights + 4 * (n_keys + 2 * n_ends + n_atoms))
+    cdef size_t n_fours = n_keys + 2 * (n_ends + n_atoms)
+    space.keys = <uint64_t*>malloc(8 * n_eights + 4 * n_fours)
     if not space.keys:
         raise MemoryError
     space.values = space.keys + n_keys
@@ -387,6 +388,7 @@ cdef Space _make_space(
     space.ends = space.rows + n_keys
     space.bounds = space.ends + n_ends
     space.places = space.bounds + n_ends
+    space.numbers = space.places + n_atoms
     memset(space.ends, 0, 2 * n_ends * sizeof(int32_t))
     for part in range(N_AHEAD if blocks is not None else 0):
         for r in range(n_roles):
