@@ -6,7 +6,6 @@ and Doc.set_ents, takes about half as long again.
 
 from __future__ import annotations
 
-from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -64,13 +63,17 @@ def write_predictions(
     IndexError if a span is not within its document, or tokens were merged or split
     since the documents were read."""
     labels, first, spans = predictions.labels, docs.borders, predictions.spans.tolist()
-    strings = docs[0].vocab.strings
-    numbers = {y: _number(labels[y], strings) for y in {span[2] for span in spans}}
-    args = first, predictions.n_spans.tolist(), spans, labels, numbers
-    columns, keys_of_docs, n_characters = describe(docs.tokens, *args)
-    confidence, at = predictions.confidence, 0
-    scores = None if confidence is None else confidence.tolist()
-    for k, (doc, (i, j), keys) in enumerate(zip(docs, pairwise(first), keys_of_docs)):
+    strings: Any = docs[0].vocab.strings
+    numbers: Any = {y: _NUMBERS.get(labels[y]) for _, _, y in spans}
+    for y, number in numbers.items():
+        if number is None or number not in strings:
+            numbers[y] = _NUMBERS[labels[y]] = strings.add(labels[y])
+    confidence = predictions.confidence
+    scores = [] if confidence is None else confidence.tolist()
+    args = first, predictions.n_spans.tolist(), spans, labels, numbers, scores
+    columns, n_characters, scores_of_docs = describe(docs.tokens, *args)
+    for k, (doc, by_key) in enumerate(zip(docs, scores_of_docs)):
+        i, j = first[k], first[k + 1]
         if len(doc) != j - i:
             raise IndexError(f"{j - i} tokens were read, there are {len(doc)}")
         # A hook may give sentences to a document without sentence starts.
@@ -84,16 +87,10 @@ def write_predictions(
             _add_entities(doc, ents, name)
         else:
             doc.from_array(ATTRIBUTES, columns[i:j])
-        of_spans = repeat(None) if scores is None else scores[at : at + len(keys)]
-        at += len(keys)
-        new = {
-            **record,
-            "given": limits,
-            "spans": dict(zip(keys, of_spans)),
-            "whole": predictions.whole[k],
-        }
-        if predictions.paths is not None and keys:
-            new["paths"] = dict(zip(keys, predictions.paths[k]))
+        new = {**record, "given": limits, "spans": by_key}
+        new["whole"] = predictions.whole[k]
+        if predictions.paths is not None and by_key:
+            new["paths"] = dict(zip(by_key, predictions.paths[k]))
         data: dict[Any, Any] = doc.user_data
         for *_, by_name in find_records(doc) if data else ():
             by_name.pop(name, None)
@@ -103,14 +100,6 @@ def write_predictions(
         if spans_key is not None:
             doc.spans[spans_key] = _span_group(doc, predictions[k], spans_key)
     CACHE.store(name, docs, predictions)
-
-
-def _number(label: str, strings: Any) -> int:
-    """Returns the number of a label, which is among the strings from then on."""
-    number = _NUMBERS.get(label)
-    if number is None or number not in strings:
-        number = _NUMBERS[label] = strings.add(label)
-    return number
 
 
 def remove_excluded(doc: Doc, corrections: PartialLabels) -> None:

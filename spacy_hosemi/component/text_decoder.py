@@ -66,22 +66,21 @@ def predict_texts(
     in which one fails are left out. threads: of the component; None: as in its
     settings."""
     pipe = cast(HighOrderSemiCRF, nlp.pipeline[0][1])
-    tokens = read_texts(texts, cast(FieldTokenizer, nlp.tokenizer))
-    orths, spaces, starts, ends, first, irregular = tokens
+    tokens, borders, irregular = read_texts(texts, cast(FieldTokenizer, nlp.tokenizer))
+    first = np.array(borders, np.int32)
     is_plain = np.ones(len(texts), bool)
     is_plain[irregular] = False
     is_plain[[k for k, x in enumerate(texts) if len(x) > nlp.max_length]] = False
-    if pipe.reads_clean and len(orths):
-        is_plain &= are_clean_texts(nlp.vocab, orths, first)
+    if pipe.reads_clean and tokens.size:
+        is_plain &= are_clean_texts(nlp.vocab, tokens[0], first)
     if not is_plain.all():
         sizes = np.diff(first)
-        of_plain = np.repeat(is_plain, sizes)
-        orths, spaces = orths[of_plain], spaces[of_plain]
-        starts, ends = starts[of_plain], ends[of_plain]
+        tokens = tokens.compress(np.repeat(is_plain, sizes), axis=1)
         first = np.append(0, np.cumsum(sizes[is_plain])).astype(np.int32)
     plain = np.flatnonzero(is_plain).tolist()
     at = 0
-    plain_batches = _batches(nlp.vocab, orths, spaces, first)
+    plain_batches = _batches(nlp.vocab, tokens[0], tokens[1], first)
+    starts, ends = tokens[2].view(np.int32).reshape(-1, 2).T
     for batch, of_batch in _predicted(pipe, plain_batches, threads):
         low, high = first[at], first[at + len(batch)]
         here, at = plain[at : at + len(batch)], at + len(batch)

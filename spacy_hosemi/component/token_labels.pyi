@@ -10,4 +10,5 @@ def describe(
     spans: list[list[int]],
     names: Sequence[str],
     numbers: dict[int, int],
-) -> tuple[Ints2d, list[list[str]], list[int]]: ...
+    scores: list[float],
+) -> tuple[Ints2d, list[int], list[dict[str, float | None]]]: ...

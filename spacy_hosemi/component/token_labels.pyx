@@ -21,30 +21,32 @@ def describe(
     list spans,
     names,
     dict numbers,
+    list scores,
 ):
-    """Returns ENT_IOB and ENT_TYPE of each token (uint64 [n, 2]); of each document the
-    keys "start:end:label" of its spans, in characters, and its number of characters.
-    Raises IndexError if a span is not within its document.
+    """Returns ENT_IOB and ENT_TYPE of each token (uint64 [n, 2]); of each document its
+    number of characters, and for the key of each span, "start:end:label" in characters,
+    its score. Raises IndexError if a span is not within its document.
 
     tokens: ORTH, SPACY and LENGTH of each token of all documents. first: the first
     token of each document, and n. n_spans, spans: see `Predictions`; no two overlap.
-    names and numbers in the vocabulary are those of labels, by their index.
+    names and numbers in the vocabulary are those of labels, by their index. scores: of
+    each span, or none.
     """
     cdef Py_ssize_t n = tokens.shape[1], d, i, k = 0, i_first, i_end, at, start, end
     cdef uint64_t number
-    cdef list span, keys, all_keys = [], n_characters = []
+    cdef dict by_key
+    cdef list span, all_by_key = [], n_characters = []
     # One array: the first character of each token and the one behind its last follow.
     columns = np.empty((2 * n, 2), np.uint64)
     cdef uint64_t[:, ::1] columns_ = columns, places = columns_[n:]
     for d in range(len(n_spans)):
-        at, i_first, i_end, keys = 0, first[d], first[d + 1], []
+        at, i_first, i_end, by_key = 0, first[d], first[d + 1], {}
         for i in range(i_first, i_end):
             columns_[i, 0], columns_[i, 1] = OUTSIDE, 0
             places[i, 0] = at
             places[i, 1] = at = at + <Py_ssize_t>tokens[2, i]
             at += <Py_ssize_t>tokens[1, i]
         for span in spans[k : k + <Py_ssize_t>n_spans[d]]:
-            k += 1
             start, end = i_first + <Py_ssize_t>span[0], i_first + <Py_ssize_t>span[1]
             if not i_first <= start < end <= i_end:
                 place = f"{span[0]} to {span[1]}"
@@ -53,10 +55,12 @@ def describe(
             for i in range(start, end):
                 columns_[i, 0], columns_[i, 1] = INSIDE, number
             columns_[start, 0] = BEGIN
-            keys.append(_key(places[start, 0], places[end - 1, 1], name))
-        all_keys.append(keys)
+            key = _key(places[start, 0], places[end - 1, 1], name)
+            by_key[key] = scores[k] if scores else None
+            k += 1
+        all_by_key.append(by_key)
         n_characters.append(at)
-    return columns, all_keys, n_characters
+    return columns, n_characters, all_by_key
 
 
 cdef _key(Py_ssize_t start, Py_ssize_t end, label):

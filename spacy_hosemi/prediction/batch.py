@@ -142,12 +142,16 @@ class Batch:
             self._is_detached = True
             sizes = [range(len(tokens)) for tokens in self.tokens]
             self.docs = self.tokens = cast(list[Doc], sizes)
-        n_words = sum([len(words.starts) for words in self.words.values()])
         is_joined = isinstance(self.potentials, ManyPotentials)
         scores: Any = [self.potentials] if is_joined else self.potentials
-        # Start and end have the shape of inside.
-        arrays = [x for s in scores for x in (*[s.inside] * 3, s.cells, s.entries)]
-        limits = [x for x in self.constraints if x is not None]
-        arrays += [array for x in limits for array in (x.allowed, x.boundary)]
-        n_bytes = sum([array.nbytes for array in arrays if array is not None])
-        return _WORD_BYTES * n_words + int(n_bytes)
+        n_bytes = 0
+        for x in scores:  # start and end have the shape of inside
+            n_bytes += 3 * x.inside.nbytes + x.cells.nbytes
+            n_bytes += 0 if x.entries is None else x.entries.nbytes
+        for limits in self.constraints:
+            if limits is not None:
+                arrays = limits.allowed, limits.boundary
+                n_bytes += sum([x.nbytes for x in arrays if x is not None])
+        for words in self.words.values():
+            n_bytes += _WORD_BYTES * len(words.starts)
+        return n_bytes

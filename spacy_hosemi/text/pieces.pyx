@@ -94,24 +94,20 @@ cdef class SeenWords:
 cdef class Tokens:
     """Has tokens of texts as they are read; room: the most there are."""
 
-    cdef object arrays
-    cdef uint64_t[::1] orths, spaces
-    cdef int32_t[::1] starts, ends
+    cdef object array
+    cdef uint64_t[:, ::1] rows          # see `read_texts`
     cdef Py_ssize_t n
 
     def __init__(self, Py_ssize_t room):
-        self.arrays = (
-            *(np.empty(room, np.uint64) for _ in range(2)),
-            *(np.empty(room, np.int32) for _ in range(2)),
-        )
-        self.orths, self.spaces, self.starts, self.ends = self.arrays
+        self.rows = self.array = np.empty((3, room), np.uint64)
         self.n = 0
 
     cdef inline void add(
         self, uint64_t orth, Py_ssize_t start, Py_ssize_t end
     ) noexcept:
-        self.orths[self.n], self.spaces[self.n] = orth, 0
-        self.starts[self.n], self.ends[self.n] = <int32_t>start, <int32_t>end
+        cdef int32_t* place = <int32_t*>&self.rows[2, self.n]
+        self.rows[0, self.n], self.rows[1, self.n] = orth, 0
+        place[0], place[1] = <int32_t>start, <int32_t>end
         self.n += 1
 
     cdef bint scan(self, str text, SeenWords words) except -1:
@@ -127,7 +123,7 @@ cdef class Tokens:
             start, kind = i, words.kinds[x[i]]
             i += 1
             if kind == SPACE and start and words.kinds[x[start - 1]] != SPACE:
-                self.spaces[self.n - 1] = 1
+                self.rows[1, self.n - 1] = 1
                 continue
             if kind <= SPACE:
                 self.n = first
@@ -158,7 +154,7 @@ cdef class Tokens:
                 self.add(orths[i], at, at + <Py_ssize_t>lengths[i])
                 at += lengths[i]
             if p < last - 1 or has_last:
-                self.spaces[self.n - 1] = 1
+                self.rows[1, self.n - 1] = 1
             at += 1
         return True
 
@@ -169,26 +165,24 @@ def read_texts(list texts, tokenizer):
     none; so have all texts with new words in a memory zone that the tokenizer does not
     know:
 
-        orths, spaces (uint64 [n])  the number of each in the vocabulary; 1 if a space
-                                    follows, else 0
-        starts, ends (int32 [n])    its characters in its text
-        first (int32 [D + 1])       the first token of each text, and n
+        tokens (uint64 [3, n])  the number of each in the vocabulary; 1 if a space
+                                follows, else 0; two int32: its start and end in its
+                                text
+        first (List[int])       the first token of each text, and n
     """
-    cdef Py_ssize_t room = 0, k, n = len(texts)
+    cdef Py_ssize_t room = 0, k
     cdef str text
-    cdef list others = []
+    cdef list first = [0], others = []
     cdef SeenWords words = tokenizer.seen_words
     for text in texts:
         room += len(text)
     cdef Tokens tokens = Tokens(room)
-    first = np.zeros(n + 1, np.int32)
-    cdef int32_t[::1] first_ = first
     for k, text in enumerate(texts):
         if words is None or not tokens.scan(text, words):
             if not tokens.read(text, tokenizer):
                 others.append(k)
-        first_[k + 1] = <int32_t>tokens.n
-    return (*(x[:tokens.n] for x in tokens.arrays), first, others)
+        first.append(tokens.n)
+    return tokens.array[:, :tokens.n], first, others
 
 
 cdef tuple _cut(tokenizer, str piece):

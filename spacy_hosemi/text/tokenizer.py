@@ -144,11 +144,9 @@ class FieldTokenizer:
         """Tokenize a text, that of the Doc. Raises TypeError HS154 if it is none."""
         if not isinstance(text, str):
             raise TypeError(Errors.HS154.format(found=type(text).__name__))
-        words, spaces, *_, others = read_texts([text], self)
-        if others:
-            words, spaces = self._read(text)
-        else:
-            words, spaces = words.tolist(), spaces.tolist()
+        tokens, _, others = read_texts([text], self)
+        words: Any  # or numbers, which the stubs do not know
+        words, spaces = self._read(text) if others else tokens[:2].tolist()
         return Doc(self.vocab, words=words, spaces=spaces)
 
     def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:

@@ -26,9 +26,9 @@ TEXTS = st.builds(
 
 @given(st.lists(TEXTS, max_size=6), st.sampled_from([TOKENIZER, WHOLE]))
 def test_tokens_are_those_of_documents(texts, tokenizer):
-    orths, spaces, starts, ends, first, others = read_texts(texts, tokenizer)
-    assert len(first) == len(texts) + 1
-    assert len(orths) == len(spaces) == len(starts) == len(ends) == first[-1]
+    (orths, spaces, places), first, others = read_texts(texts, tokenizer)
+    assert (len(first), len(orths)) == (len(texts) + 1, first[-1])
+    starts, ends = places.view("i4").reshape(-1, 2).T
     for k, text in enumerate(texts):
         some = slice(*first[k : k + 2])
         if k in others:
@@ -54,10 +54,10 @@ def test_other_texts(text):
 
 def test_texts_that_fail_are_others():
     texts = ["Ada", "Ada \ud800", "", "met Ada "]
-    orths, spaces, _, _, first, others = read_texts(texts, TOKENIZER)
+    (orths, spaces, _), first, others = read_texts(texts, TOKENIZER)
     assert [VOCAB.strings[orth] for orth in orths] == ["Ada", "met", "Ada"]
     assert spaces.tolist() == [0, 1, 1]
-    assert (first.tolist(), others) == ([0, 1, 1, 1, 3], [1, 2])
+    assert (first, others) == ([0, 1, 1, 1, 3], [1, 2])
     with pytest.raises(TypeError):
         read_texts(["Ada", None], TOKENIZER)
 
@@ -65,7 +65,7 @@ def test_texts_that_fail_are_others():
 def test_a_full_cache_is_emptied(monkeypatch):
     monkeypatch.setattr("spacy_hosemi.text.tokenizer._CACHE_SIZE", 2)
     tokenizer = FieldTokenizer(VOCAB)
-    orths, *_ = read_texts(["é ö ü ß", "é ö ü ß"], tokenizer)
+    (orths, *_), *_ = read_texts(["é ö ü ß", "é ö ü ß"], tokenizer)
     assert [VOCAB.strings[orth] for orth in orths] == [*"éöüßéöüß"]
     assert 0 < len(tokenizer.cache) <= 2
 
@@ -74,7 +74,7 @@ def test_words_with_numbers_of_spacy():
     """Names of attributes and labels have no hash for a number."""
     words = ["PERSON", "ORTH", "a", "PERSON", "nsubj"]
     for _ in range(2):  # the second time they were seen before
-        orths, *_ = read_texts([" ".join(words)], TOKENIZER)
+        (orths, *_), *_ = read_texts([" ".join(words)], TOKENIZER)
         assert orths.tolist() == [VOCAB.strings[word] for word in words]
 
 
@@ -82,7 +82,7 @@ def test_many_words_are_forgotten():
     tokenizer = FieldTokenizer(VOCAB, split_digits=False)
     for start in range(0, 300_000, 100_000):
         words = [f"w{k}" for k in range(start, start + 100_000)]
-        orths, *_ = read_texts([" ".join(words), "w1 w2"], tokenizer)
+        (orths, *_), *_ = read_texts([" ".join(words), "w1 w2"], tokenizer)
         some = orths[[0, 99_999, -2, -1]]
         expected = [words[0], words[-1], "w1", "w2"]
         assert [VOCAB.strings[orth] for orth in some] == expected
@@ -93,8 +93,8 @@ def test_words_of_a_zone_are_forgotten():
     nlp.tokenizer = tokenizer = FieldTokenizer(nlp.vocab)
     for k in range(3):
         with nlp.memory_zone():
-            for _ in range(2):
-                orths, *_, others = read_texts([f"qwertz {k}", "qwertz"], tokenizer)
+            for texts in [[f"qwertz {k}", "qwertz"]] * 2:
+                (orths, *_), _, others = read_texts(texts, tokenizer)
                 assert not others
                 assert nlp.vocab.strings[orths[0]] == "qwertz"
         assert "qwertz" not in nlp.vocab.strings
