@@ -23,7 +23,7 @@ PACKAGE = Path(find_spec("spacy_hosemi").origin).parent
 # by names that stand in the source.
 FORBIDDEN = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "code"}
 CALLS = {"eval", "exec", "compile", "__import__", "pickle_loads", "read_pickle"}
-IMPORTERS = {"__init__.py", "formats/__init__.py"}
+IMPORTERS = {"__init__.py", "cli/streams.py", "formats/__init__.py"}
 IMPORTERS |= {"features/gazetteers/packages.py", "inspection/costs.py"}
 
 
