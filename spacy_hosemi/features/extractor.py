@@ -254,20 +254,15 @@ class Extractor:
         """Returns the features of functions, of concatenated documents."""
         return self.features.functions.read(docs, _seed)
 
-    def plan(
-        self, templates: Sequence[tuple[str, Template]], *, at_offset: bool = True
-    ) -> Plan:
-        """Returns arrays by which kernels read templates from attributes; with
-        at_offset False, of the token itself instead of the one at the offset; keys are
-        the same."""
+    def plan(self, templates: Sequence[tuple[str, Template]]) -> Plan:
+        """Returns arrays by which kernels read templates from attributes."""
         sizes = [len(template.atoms) for _, template in templates]
         atoms = [atom for _, template in templates for atom in template.atoms]
-        offsets = [atom.offset if at_offset else 0 for atom in atoms]
         return (
             np.array([_seed(role, t) for role, t in templates], np.uint64),
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
             np.array([self.columns[atom.attribute] for atom in atoms], np.int32),
-            np.array(offsets, np.int32),
+            np.array([atom.offset for atom in atoms], np.int32),
         )
 
     def clear(self) -> None:

@@ -97,9 +97,8 @@ class LexemeReader:
         if self._one_dash:
             orths = orths.copy()
             for k, text in enumerate(texts):
-                if not text.isascii():
-                    texts[k] = with_hyphens(text)
-                    orths[k] = strings.add(texts[k])
+                if not text.isascii() and (changed := with_hyphens(text)) != text:
+                    texts[k], orths[k] = changed, strings.add(changed)
         return orths, texts
 
     def _rows(self, vocab: Vocab, words: Keys, texts: Sequence[str]) -> Keys:
@@ -118,7 +117,7 @@ class LexemeReader:
             untyped: Any = vocab
             getters, add = untyped.lex_attr_getters, vocab.strings.add
             for a, name in enumerate(names):
-                get = add if name == "ORTH" else getters.get(IDS[name], _absent)
+                get = add if name == "ORTH" else getters.get(IDS[name], lambda _: None)
                 values = map(get, new)
                 rows[is_new, a] = [
                     add(x) if isinstance(x, str) else x or 0 for x in values
@@ -128,10 +127,6 @@ class LexemeReader:
     def _column(self, rows: Keys, name: str) -> Keys:
         """Returns an attribute of each word, of `_rows`."""
         return rows[:, self._read.index(name)]
-
-
-def _absent(text: str) -> None:
-    """Stands for what a vocabulary does not compute."""
 
 
 def _origin(form: str) -> int:

@@ -98,11 +98,8 @@ class WordCache:
         self, known: _WordRows, vocab: Vocab, words: Keys, rows: NDArray[Any]
     ) -> None:
         """Writes rows of words: some of these, if they are there, else new ones."""
-        if not self.is_on or known.table is None:
-            self._make(vocab, words, rows)
-            return
         numbers, n_new = known.numbering.find(words)
-        if n_new == len(words):
+        if not self.is_on or n_new == len(words) or known.table is None:
             self._make(vocab, words, rows)
             return
         rows[:] = known.table[numbers]

@@ -5,6 +5,7 @@ import unicodedata
 
 import hypothesis.strategies as st
 import pytest
+import regex
 from hypothesis import given
 
 from spacy_hosemi.text.clean import LINE_END, clean_joined, clean_word, with_hyphens
@@ -47,6 +48,14 @@ def test_dashes(dash):
     within = f"Jean{dash}Paul"
     assert with_hyphens(within) == (within if dash == "\ufffd" else "Jean-Paul")
     assert with_hyphens("naïve · é") == "naïve · é"
+
+
+def test_every_sign():
+    """What is asked before regular expressions are knows as much as they do."""
+    every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
+    dashes = regex.findall(r"\p{Pd}|\u2212|\ufffd", every)
+    ignored = regex.findall(r"\p{Default_Ignorable_Code_Point}|\p{Cf}", every)
+    assert {*map(with_hyphens, dashes)} == {"-"} and not any(map(clean_word, ignored))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ cdef extern from *:
     """
     #include "simd.h"
 
-    /* Without branches, so that keys are computed four at a time, also in the place of
-       the seeds. */
+    /* Without branches: four keys at a time, which may take the place of the seeds. */
     HOSEMI_KERNEL void hosemi_mix_all(
         const uint64_t *restrict values, const int32_t *restrict places, ptrdiff_t n,
         const uint64_t *seeds, uint64_t *keys
@@ -45,23 +44,13 @@ cdef extern from *:
     """
     # keys[t] = mix(seeds[t], values[places[t]]); 0 where one of them is 0
     void mix_all "hosemi_mix_all"(
-        const uint64_t* values,
-        const int32_t* places,
-        Py_ssize_t n,
-        const uint64_t* seeds,
-        uint64_t* keys,
+        const uint64_t* values, const int32_t* places, Py_ssize_t n,
+        const uint64_t* seeds, uint64_t* keys
     ) nogil
     void find_weights "hosemi_find_weights"(
-        const uint64_t* slots,
-        uint64_t mask,
-        const uint64_t* keys,
-        const int32_t* ends,
-        const int32_t* first,
-        Py_ssize_t n_roles,
-        const float* weights,
-        Py_ssize_t width,
-        const float** found,
-        int32_t* bounds,
+        const uint64_t* slots, uint64_t mask, const uint64_t* keys, const int32_t* ends,
+        const int32_t* first, Py_ssize_t n_roles, const float* weights,
+        Py_ssize_t width, const float** found, int32_t* bounds
     ) nogil
 
 cdef class RowTable:

@@ -28,6 +28,7 @@ cdef extern from *:
     #define HOSEMI_IS_LETTER(c) \
         ((c) < 128 ? ((c) | 32u) - 97u < 26u : Py_UNICODE_ISALPHA(c))
     """
+    bint is_ascii "PyUnicode_IS_ASCII"(object text)
     bint is_alnum "Py_UNICODE_ISALNUM"(Py_UCS4 c) nogil
     bint is_decimal "HOSEMI_IS_DECIMAL"(Py_UCS4 c) nogil
     bint is_digit "HOSEMI_IS_DIGIT"(Py_UCS4 c) nogil
@@ -111,6 +112,8 @@ cdef class FormReader:
         cdef bint has_own = False
         cdef Spellings spellings = Spellings([])
         cdef int32_t origin, last
+        cdef uint64_t lower
+        cdef bint is_plain
         cdef str text
         for k in range(words.shape[0]):
             for a in range(self._n_strings):
@@ -122,13 +125,15 @@ cdef class FormReader:
             for f in range(self._forms.shape[0]):
                 origin = self._origins[f]
                 if origin != last:
-                    text = texts[k]
-                    if origin == LOWERED:
+                    text, last = texts[k], origin
+                    is_plain = is_ascii(text)
+                    if origin == LOWERED and not is_plain:
                         text = text.lower()
-                    elif origin == LOWER and rows[k, self._lower] != words[k]:
-                        text = strings[rows[k, self._lower]]
-                    spellings._take(text)
-                    last = origin
+                    spellings._take(text, origin != WORD and is_plain)
+                    if origin == LOWER:
+                        lower = spellings._hash() if is_plain else words[k]
+                        if rows[k, self._lower] != lower:
+                            spellings._take(strings[rows[k, self._lower]])
                 n = spellings._read(self._forms[f])
                 values[k, first + f] = hash_text(spellings._form, n) if n else 0
         return has_own
@@ -151,8 +156,8 @@ cdef class Spellings:
         free(self._points)
         free(self._form)
 
-    cdef int _take(self, str text) except -1:
-        """Reads this text from now on."""
+    cdef int _take(self, str text, bint in_lower=False) except -1:
+        """Reads this text from now on; `in_lower`, of ASCII: in lower case."""
         cdef Py_ssize_t i = 0
         cdef Py_UCS4 c
         self._n = len(text)
@@ -167,8 +172,15 @@ cdef class Spellings:
                 raise MemoryError
         for c in text:
             self._points[i] = c
+            if in_lower and u"A" <= c <= u"Z":
+                self._points[i] = <Py_UCS4>(<uint32_t>c + 32)
             i += 1
         return 0
+
+    cdef uint64_t _hash(self) noexcept nogil:
+        """Returns the hash of the text."""
+        cdef char* end = _write(self._points, self._n, self._form)
+        return hash_text(self._form, <Py_ssize_t>end - <Py_ssize_t>self._form)
 
     def texts(self, int form):
         """Returns a form of each text, None where it has none."""

@@ -518,14 +518,11 @@ cdef class TokenScoring(Task):
     cdef const float[:, :, :] of_words      # [K, B, L] scores of each word
     cdef TemplateScores templates
     cdef const uint64_t[:, ::1] values      # [n, A] see `template_keys`
-    cdef Space space
+    cdef Space space                        # without keys until it is made
     cdef ListScores lists
     cdef const uint8_t[:, ::1] on_lists     # [n, columns], or None
     cdef const int32_t[::1] first           # [D + 1] of each document, and n
     cdef double[:, :, :] scores             # OUT [roles, n, L]
-
-    def __cinit__(self, *args, **kwargs):
-        self.space.keys = NULL
 
     def __init__(
         self,

@@ -110,8 +110,7 @@ class DocScorer:
             task, scores = of_tokens.task(reading, is_partial=subset is not None)
             yield task
         else:
-            shape = len(roles), len(reading.instances.orths), len(state.tail)
-            scores = np.zeros(shape)
+            scores = np.zeros((len(roles), len(reading.values), len(state.tail)))
         by_role = dict(zip(roles, scores))
         for listed in reading.listed:
             rows_of_role = with_listed(None, listed, table)
@@ -176,8 +175,7 @@ def _token_scores(
     dense = dense_rows(state, weights)
     if dense is not None:
         weights, pairs = dense, None
-    n_labels = len(state.tail)
-    args = state.extractor, state.table, weights, pairs, n_labels
+    args = state.extractor, state.table, weights, pairs, len(state.tail)
     return TokenScores(*args, of_words=of_words)
 
 
@@ -274,7 +272,8 @@ class TokenScores:
         blocks = list(dict.fromkeys((role, block) for role, _, block in reads))
         in_block = {(r, str(t)): (r, t) for r, t in lexical}  # a bag once
         of_block = [blocks.index((r, _block(t))) for r, t in in_block.values()]
-        plan = extractor.plan([*in_block.values()], at_offset=False)
+        plan = extractor.plan([*in_block.values()])
+        plan[3][:] = 0  # of the word itself
         shape = len(blocks), n_labels
         of_roles = np.array(of_block, np.int32), len(blocks)
         in_blocks = TemplateScores(*plan, *of_roles, *weights)
