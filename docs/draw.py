@@ -315,11 +315,11 @@ IMPORTS = [
     ("sweeps.lanes", "algorithms.marginals", "sweeps.forward_backward"),
     ("sweeps.lanes", "algorithms.likelihoods", ""),
     ("sweeps.backward", "algorithms.best_path", ""),
-    ("sweeps.lanes", "algorithms.segment_probabilities", "algorithms.lane_batch"),
+    ("sweeps.lanes", "algorithms.segment_probabilities", "algorithms.posteriors"),
     (
         "algorithms.best_path",
         "algorithms.segment_probabilities",
-        "algorithms.path_batch",
+        "algorithms.posteriors",
     ),
 ]
 

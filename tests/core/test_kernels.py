@@ -25,7 +25,7 @@ BASE = "-Dtarget_clones(...)=unused"
 RESULTS = {"lane_settle": c_int, "log_bound": c_double, "count_bad": c_ssize_t}
 NAMES = [*RESULTS, "exp", "push_max", "rest_max", "max", "leap_max", "relax_max"]
 NAMES += [f"lane_{x}" for x in ("sum", "scores", "keys", "bound", "arrive", "leave")]
-NAMES += [f"lane_{x}" for x in ("leave_counting", "count_arcs", "pair")]
+NAMES += [f"lane_{x}" for x in ("count_arcs", "pair")]
 SOURCE = """
 #include <fenv.h>
 #include "lanes.h"
@@ -413,12 +413,12 @@ def test_lane_rows(call, kind, n_lengths):
             args = first, n_groups, n_lengths, n, rows, strides[0], beta, strides[1]
             args = *args, after, rest, closing
             kept = rest.copy()
-            call("lane_leave", kind, *args)
+            call("lane_leave", kind, *args, 0, 0, 0, 0)
             close(closing, closed)
             close(rest, left)
             rest[:] = kept
             args = *args, opened[0].copy(), alpha, running, counts
-            call("lane_leave_counting", kind, *args)
+            call("lane_leave", kind, *args)
             close(rest, left)
             close(counts, expected.reshape(-1, lanes.n))
 

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.core.algorithms import (
-    segment_probabilities as segment_probabilities_module,
-)
+from spacy_hosemi.core.algorithms import posteriors
 from spacy_hosemi.core.algorithms.mbr import mbr_steps
 from spacy_hosemi.core.algorithms.segment_probabilities import (
     decision_steps,
@@ -124,7 +122,7 @@ def test_cells_need_nothing_else():
     limits[3] = core.Constraints(forbidden=[(1, 3, 2)])
     steps = probability_steps(automaton, potentials, [[(0, 2, 1)]] * 4, limits)
     task = next(steps)
-    assert type(task).__name__ == "LaneBatch"
+    assert type(task).__name__ == "Posteriors"
     task.do()
     with pytest.raises(StopIteration):
         next(steps)
@@ -169,7 +167,7 @@ def test_few_segments_of_many_tokens(tail, scale):
 @pytest.mark.parametrize("small, share", [(1_000_000, 0.5), (100_000, 0.05)])
 def test_memory_of_cells_is_given_back(monkeypatch, small, share):
     """Each cell makes hundreds of segments explicit; the automaton stays."""
-    monkeypatch.setattr(segment_probabilities_module, "SMALL", small)
+    monkeypatch.setattr(posteriors, "SMALL", small)
     automaton, potentials = zeros(600, 2, tail=0.0, patterns=[(0, 1)])
     given = automaton, [potentials], [[(0, 1, 1)]], [None]
     segment_probabilities(*given)

@@ -236,7 +236,7 @@ cdef class BestPath:
 
     cdef void _sweep(self, Backward backward) noexcept nogil:
         backward.is_bounded = False
-        if backward.chart.is_deferred and not finish_loading(backward.chart):
+        if not finish_loading(backward.chart):
             backward.total = -INFINITY
         elif self.by_tokens:
             backward.total = self.token_sweep.sweep(backward.chart)

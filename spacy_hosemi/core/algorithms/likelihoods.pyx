@@ -1,4 +1,4 @@
-"""Log-likelihoods of many documents, and their derivatives, four side by side.
+"""Log-likelihoods of many documents, and their derivatives, four documents at a time.
 
     loss = log Z - score(gold)             all tokens known
     loss = log Z - log Z(what agrees)      some missing
@@ -7,30 +7,28 @@
 For segments of one explicit token (D = 1), without observed patterns. What else there
 is, and documents whose numbers leave the range of float64, is left to `marginals`.
 
-Documents stand in *blocks* by position. In a block the longest ones stand side by side;
-sums over documents are formed in this order, block by block. So the results are the
-same bits for any number of threads.
+Documents stand in *blocks* by position. In a block the longest ones stand in lanes
+together; sums over documents are formed in this order, block by block. So the results
+are the same bits for any number of threads.
 """
 
 import numpy as np
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport uint8_t
 
 from ..chart.cells cimport Cell
 from ..chart.chart cimport Chart
-from ..chart.load cimport move_to
 from ..parallel.tasks cimport Task
 from ..potentials import CELLS
 from ..simd cimport simd as kernels
 from ..simd.lanes cimport FOUR, N_LANES
 from ..sweeps cimport lanes
+from ..sweeps.documents cimport Documents
 from ..sweeps.lane_counts cimport LaneCounts, lane_counts
 from ..sweeps.lane_tables cimport LaneTables
-from .partial_gold cimport PartialGold
 from .gold_paths cimport GoldPaths
-
-cdef Cell[::1] _NO_CELLS = np.zeros(0, CELLS)
+from .partial_gold cimport PartialGold
 
 
 cdef class Likelihoods(Task):
@@ -40,26 +38,23 @@ cdef class Likelihoods(Task):
     cdef GoldPaths gold
     cdef Py_ssize_t which, n_tasks, begin, end
     cdef bint is_fit
+    cdef Documents documents
     cdef LaneTables tables
     cdef LaneCounts counts
-    cdef PartialGold partial_gold            # None: no annotation is partial
-    cdef int64_t at                     # the first token of the arrays
+    cdef PartialGold partial_gold       # None: no annotation is partial
     cdef double[:, ::1] first           # start; with inside, while documents are solved
     cdef double[:, ::1] inside
     cdef double[:, ::1] last
     cdef double[:, ::1] within
     cdef Cell[::1] cells
-    cdef const int64_t[::1] first_cell  # [D + 1] of the corpus, or empty
-    cdef Py_ssize_t cell_at             # the first one of the array
-    cdef Chart shared                   # the scores; None: no document has cells
     cdef double[::1] loss
     cdef uint8_t[::1] is_done
     cdef double[:, ::1] pattern
     cdef double[:, ::1] length
 
     def __init__(self, GoldPaths gold, which, n_tasks):
+        self.documents, self.tables = Documents(), LaneTables(gold.automaton, FOUR)
         self.gold, self.which, self.n_tasks = gold, which, n_tasks
-        self.tables = LaneTables(gold.automaton, FOUR)
         self.counts = lane_counts(self.tables)
         self.counts.reserve_cells(gold.room.n_cells)
         if gold.longest_partial:
@@ -79,29 +74,27 @@ cdef class Likelihoods(Task):
         pattern,
         length,
         cells=np.zeros(0, CELLS),
-        first_cell=np.zeros(0, np.int64),
+        first_cell=None,
         cell_at=0,
     ):
         """Take scores by role of the tokens of blocks begin .. end - 1 (float64 [n,
         L]), and cells; derivatives replace them, but for documents left out. `loss` and
         `done` are by document of the corpus: where done stays 0, it has to be done
         alone. Derivatives of patterns [blocks, M] and lengths [blocks, L] are 0 before.
-        `at` and `cell_at` are the first token and cell of the arrays."""
+        `at` and `cell_at` are the first token and cell of the arrays; first_cell int64
+        [D + 1] is of the corpus."""
+        cdef Documents documents = self.documents
         self.begin, self.end = begin, end
-        self.at = at
         self.first, self.inside, self.last, self.within = start, inside, last, within
         self.loss, self.is_done = loss, done
-        self.pattern, self.length = pattern, length
-        self.cells, self.first_cell, self.cell_at = cells, first_cell, cell_at
+        self.pattern, self.length, self.cells = pattern, length, cells
+        documents.shared = self.gold.rows(self.first, self.inside, self.last)
+        documents.first, documents.token_at = self.gold.first, at
+        documents.cells, documents.cell_at = self.cells, cell_at
+        documents.first_cell, documents.room = first_cell, self.gold.room
         self.is_fit = False
         if self.gold.longest:
-            self._reserve(self.gold)
-
-    cdef _reserve(self, GoldPaths gold):
-        self.is_fit = self.tables.reserve(gold.chart, gold.longest, False, True)
-        if gold.room.n_cells:
-            self.shared = gold.rows(self.first, self.inside, self.last)
-            self.tables.take_shared(self.shared, gold.room)
+            self.is_fit = documents.reserve(self.tables, False, True)
         if self.partial_gold is not None:
             self.partial_gold.set_weights()
 
@@ -119,15 +112,15 @@ cdef class Likelihoods(Task):
     ) noexcept nogil:
         """Some documents of the order, side by side."""
         cdef double score[N_LANES]
-        cdef Py_ssize_t a, d, n
+        cdef Py_ssize_t a, d, n, at
         cdef bint is_any = False
         for a in range(N_LANES):
             score[a] = -INFINITY
             if i + a < end:
                 d = self.gold.order[i + a]
-                n = self.gold.first[d + 1] - self.gold.first[d]
-                self._join(self.gold.first[d] - self.at, n)
-                if self._has_numbers(d, self.gold.first[d] - self.at, n):
+                n, at = self.documents.size(d), self._at(d)
+                self._join(at, n)
+                if self._has_numbers(d, at, n):
                     score[a] = 0.0
         if not self._agree(i, end, score):
             return
@@ -143,8 +136,7 @@ cdef class Likelihoods(Task):
         if not is_any:
             return
         self.counts.clear()
-        if self.shared is not None:
-            self.tables.place_cells()
+        self.tables.place_cells()
         if not lanes.run(self.tables, self.counts):
             return
         self.counts.add_patterns(self.tables, self.pattern[block])
@@ -168,9 +160,10 @@ cdef class Likelihoods(Task):
                 if self.partial_gold is not None:
                     self._place(a, -1)
                 continue
-            is_any, at = True, self.gold.first[d] - self.at
+            is_any, at = True, self._at(d)
             self.partial_gold.place(
                 self.tables,
+                <Chart>self.documents.chart[a],
                 a,
                 d,
                 &self.first[at, 0],
@@ -189,32 +182,30 @@ cdef class Likelihoods(Task):
 
     cdef void _place(self, Py_ssize_t a, Py_ssize_t d) noexcept nogil:
         """Put a document in a lane; -1: none."""
-        cdef Py_ssize_t at, n
-        cdef Cell[::1] cells
+        cdef Py_ssize_t at
+        self.documents.put(self.tables, a, d)
         if d < 0:
-            self.tables.place(a, NULL, NULL, NULL, 0)
             return
-        n = self.gold.first[d + 1] - self.gold.first[d]
-        at = self.gold.first[d] - self.at
+        at = self._at(d)
         self.counts.lane[a].start = &self.first[at, 0]
         self.counts.lane[a].inside = &self.inside[at, 0]
         self.counts.lane[a].end = &self.last[at, 0]
         self.counts.lane[a].within = NULL
         if self.within.shape[0]:
             self.counts.lane[a].within = &self.within[at, 0]
-        self.tables.place(
-            a, &self.first[at, 0], &self.inside[at, 0], &self.last[at, 0], n
-        )
-        if self.shared is not None:
-            cells = self._cells_of(d)
-            move_to(<Chart>self.tables.chart[a], self.shared, at, at + n, cells)
+
+    cdef Py_ssize_t _at(self, Py_ssize_t d) noexcept nogil:
+        """Returns the row of the first token of a document."""
+        return self.documents.first[d] - self.documents.token_at
 
     cdef Cell[::1] _cells_of(self, Py_ssize_t d) noexcept nogil:
-        """RETURNS: The cells of a document as they are given."""
-        cdef Py_ssize_t at = self.cell_at
-        if not self.first_cell.shape[0]:
-            return _NO_CELLS
-        return self.cells[self.first_cell[d] - at : self.first_cell[d + 1] - at]
+        """Returns the cells of a document, to be written to."""
+        cdef Py_ssize_t i, j
+        if self.documents.first_cell is None:
+            return self.cells[:0]
+        i = self.documents.first_cell[d] - self.documents.cell_at
+        j = self.documents.first_cell[d + 1] - self.documents.cell_at
+        return self.cells[i:j]
 
     cdef void _join(self, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
         """From scores by role to those of first and of further tokens."""
@@ -245,7 +236,7 @@ cdef class Likelihoods(Task):
     cdef double _score(self, Chart chart, Py_ssize_t d) noexcept nogil:
         """That of the gold path of a document; the chart has its cells."""
         cdef Py_ssize_t k, y, u = 0, token = self.gold.first[d]
-        cdef Py_ssize_t n = self.gold.first[d + 1] - token, at = token - self.at
+        cdef Py_ssize_t n = self.documents.size(d), at = self._at(d)
         cdef double total = self.gold.chart.final_weight(self.gold.last_state[d])
         for k in range(n):
             y = self.gold.label[token + k]
@@ -266,7 +257,7 @@ cdef class Likelihoods(Task):
     ) noexcept nogil:
         """From expected counts to derivatives, and expected segments of each label."""
         cdef Py_ssize_t k, y, m, n = self.tables.n_tokens[a]
-        cdef Py_ssize_t at = self.gold.first[d] - self.at
+        cdef Py_ssize_t at = self._at(d)
         cdef Cell[::1] cells = self._cells_of(d)
         if self.gold.last_state[d] >= 0:
             self._subtract(<Chart>self.tables.chart[a], block, d, a)
@@ -289,7 +280,7 @@ cdef class Likelihoods(Task):
     ) noexcept nogil:
         """What the gold path counts."""
         cdef Py_ssize_t k, y, m, edge, u = 0, token = self.gold.first[d]
-        cdef Py_ssize_t n = self.tables.n_tokens[a], at = token - self.at
+        cdef Py_ssize_t n = self.tables.n_tokens[a], at = self._at(d)
         for k in range(n):
             for y in range(self.first.shape[1]):
                 self.length[block, y] += self.first[at + k, y]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cpython.ref cimport PyObject
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
@@ -16,15 +17,21 @@ from ..arguments import (
 )
 from ..chart.chart cimport Chart
 from ..chart.columns import columns_of_groups
-from ..chart.span_lists cimport Listed, SpanLists
+from ..chart.span_lists cimport SpanLists
 from ..parallel.tasks cimport Task
 from ..potentials import Potentials, as_array, check_document, check_shape
-from ..sweeps.forward_backward cimport ForwardBackward, chart_for_sums, sum_of
+from ..sweeps.forward_backward cimport (
+    ForwardBackward,
+    chart_for_sums,
+    list_segments,
+    sum_of,
+)
 from .path_counts cimport add_path
 from .viterbi import check_segments
 
-# Documents in a task: few enough for their rows to stay in the cache of the processor.
-PER_TASK = 4
+cdef enum:
+    # Documents in a task: few enough for their rows to stay in the processor's cache.
+    PER_TASK = 4
 
 
 def log_partition(automaton, potentials, constraints=None):
@@ -63,17 +70,17 @@ def marginals_of(automaton, potentials, constraints=None):
 
 
 def marginal_steps(
-    automaton, potentials, constraints, asked, answer, double p=0.0, first_end=None
+    automaton, potentials, constraints, asked, answer, first_end=None
 ):
     """Returns `answer(document, Marginals)`, without counts, of each document in
-    `asked`, and yields tasks. With p > 0 they list spans for `Marginals.list_spans`;
-    `first_end` has, by document, the boundary at which the backward sweep may end."""
+    `asked`, and yields tasks. `first_end` has, by document, the boundary at which the
+    backward sweep may end."""
     found, first_end = [], first_end or {}
     for at in range(0, len(asked), PER_TASK):
         some = asked[at : at + PER_TASK]
         given = [potentials[k] for k in some], [constraints[k] for k in some]
         ends = [first_end.get(k, 0) for k in some]
-        task = MarginalsOfEach(automaton, *given, ends, p)
+        task = MarginalsOfEach(automaton, *given, ends)
         yield task
         found += [answer(k, posterior) for k, posterior in zip(some, task.found())]
     return found
@@ -203,32 +210,26 @@ cdef class Marginals:
         check_whole("limit", limit, 0, 2**31 - 1)
         if check_number("p", p, 0.0, 1.0, Errors.HS022) == 0.0:
             raise ValueError(Errors.HS022.format(found=p))
-        cdef bint has_outside = outside
         cdef SpanLists found = SpanLists(p, limit)
-        cdef const double[:, :] starts = self._starts()
-        # With the GIL: the sweeps write to work rows of theirs, which threads share.
-        self._sweeps.add_spans(starts, found, has_outside)
+        self._list(found, outside)
         found.cut()
         found.check()
         return sorted(found.spans(0, found.n)), bool(found.is_cut)
 
     def list_spans(self, SpanLists found):
-        """List spans of at least the probability that an empty list has, in any order,
-        for `core.mbr`. Returns `n_spans`."""
-        cdef ForwardBackward sweeps = self._sweeps
-        cdef SpanLists known = sweeps.spans
-        cdef const double[:, :] starts
-        cdef Py_ssize_t k
-        cdef Listed row
-        if known is None or known.p != found.p:
-            starts = self._starts()
-            sweeps.add_spans(starts, found, False)
-            return self.n_spans
-        known.check()  # a task has listed them
-        for k in range(sweeps.first_span, sweeps.end_span):
-            row = known.rows[k]
-            found.add(row.doc, row.start, row.end, row.label, row.score)
-        return float(sweeps.starts()[:, 1:].sum())
+        """List spans of at least the probability that an empty list has, for
+        `core.mbr`. Returns `n_spans`."""
+        self._list(found, False)
+        return self.n_spans
+
+    cdef _list(self, SpanLists found, bint outside):
+        # With the GIL: this writes to work rows, which threads share.
+        cdef Chart chart = self._chart
+        starts = self._starts()
+        if chart.n_tokens and self.log_z > -INFINITY:
+            list_segments(
+                self._sweeps.tables, 0, chart, starts, found.p, outside, 0, found
+            )
 
     @property
     def n_spans(self):
@@ -281,37 +282,33 @@ cdef class Marginals:
 
 
 cdef class MarginalsOfEach(Task):
-    """`marginals` of a few documents, without counts, as a task; p and first_end (of
-    each) as in `marginal_steps`."""
+    """`marginals` of a few documents, without counts, as a task; first_end (of each) as
+    in `marginal_steps`."""
 
     cdef list sweeps
-    cdef ForwardBackward last
+    cdef PyObject* sweep[PER_TASK]      # the same, without the GIL
+    cdef Py_ssize_t n
 
-    def __init__(
-        self, automaton, list potentials, list constraints, list first_end, double p
-    ):
-        cdef ForwardBackward one
-        cdef SpanLists spans = SpanLists(p) if p > 0.0 else None
-        self.sweeps = []
-        for given, limits, first in zip(potentials, constraints, first_end):
-            one = ForwardBackward()
-            one.load(automaton, given, limits, False, first)
-            if spans is not None:
-                one.list_spans(spans)
-            one.next, self.last = self.last, one
-            self.sweeps.append(one)
+    def __init__(self, automaton, list potentials, list constraints, list first_end):
+        cdef ForwardBackward sweeps
+        cdef Py_ssize_t k
+        self.sweeps = [ForwardBackward() for _ in potentials]
+        for k, sweeps in enumerate(self.sweeps):
+            sweeps.load(automaton, potentials[k], constraints[k], False, first_end[k])
+            self.sweep[k] = <PyObject*>sweeps
+        self.n = len(potentials)
 
     cdef void run(self) noexcept nogil:
-        if self.last is not None:
-            self.last.run()
+        cdef Py_ssize_t k
+        for k in range(self.n):
+            (<ForwardBackward>self.sweep[k]).run()
 
     def found(self):
-        """RETURNS (List[Marginals]): In the order of the documents."""
-        cdef Marginals one
+        """Returns `Marginals` in the order of the documents."""
+        cdef Marginals posterior
         cdef list found = []
-        self.last = None
         for sweeps in self.sweeps:
-            one = Marginals.__new__(Marginals)
-            one._take(sweeps, None)
-            found.append(one)
+            posterior = Marginals.__new__(Marginals)
+            posterior._take(sweeps, None)
+            found.append(posterior)
         return found

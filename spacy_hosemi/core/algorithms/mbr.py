@@ -9,7 +9,6 @@ from ..arguments import check_number, check_word
 from ..automaton.automaton import PatternAutomaton
 from ..parallel.coroutines import Steps
 from ..potentials import Constraints, Potentials
-from .best_sets import least_listed
 from .decision_search import best_f1, most_correct
 from .marginals import Marginals, marginal_steps, marginals
 from .segment_probabilities import PathAnswer, decision_steps
@@ -83,8 +82,7 @@ def mbr_steps(
         return best_f1(posterior, *given, expected_f1)
 
     given = automaton, potentials, constraints, alone, answer
-    least = least_listed(expected_f1)
-    for k, segments in zip(alone, (yield from marginal_steps(*given, least))):
+    for k, segments in zip(alone, (yield from marginal_steps(*given))):
         found[k] = segments
     return found, [answer or None for answer in answers]
 

@@ -11,12 +11,13 @@ cdef class PartialGold:
     cdef double[:, :, ::1] token        # [4, 4 n, L] scores, then counts, by role
     cdef Cell[::1] cells                # of each document, its own and forbidden ones
     cdef double[::1] pattern            # [M] counts of all four documents
-    cdef Chart shared                   # the scores; None: no document has cells
+    cdef Chart shared                   # the scores
 
     cdef set_weights(self)
     cdef void place(
         self,
         LaneTables tables,
+        Chart chart,
         Py_ssize_t a,
         Py_ssize_t d,
         const double* first,

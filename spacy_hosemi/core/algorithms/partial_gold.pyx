@@ -30,14 +30,12 @@ cdef class PartialGold:
 
     cdef set_weights(self):
         """Take the present weights of `gold`."""
-        if self.gold.room.n_cells:
-            self.shared = self.gold.rows(
-                self.token[0], self.token[1], self.token[2]
-            )
+        self.shared = self.gold.rows(self.token[0], self.token[1], self.token[2])
 
     cdef void place(
         self,
         LaneTables tables,
+        Chart chart,                    # of the lane
         Py_ssize_t a,
         Py_ssize_t d,
         const double* first,            # [n, L] scores as of `Chart`
@@ -66,9 +64,8 @@ cdef class PartialGold:
             joined[k] = cells[k]
         for k in range(forbidden.shape[0]):
             joined[cells.shape[0] + k] = forbidden[k]
-        tables.place(a, start, more, end, n)
-        if self.shared is not None:
-            move_to(<Chart>tables.chart[a], self.shared, at, at + n, joined)
+        move_to(chart, self.shared, at, at + n, joined)
+        tables.put(a, chart)
         self.counts.lane[a].start, self.counts.lane[a].inside = start, more
         self.counts.lane[a].end = end
         self.counts.lane[a].within = &self.token[3, at, 0]
@@ -76,8 +73,7 @@ cdef class PartialGold:
     cdef bint run(self, LaneTables tables) noexcept nogil:
         """Both sweeps. RETURNS: whether they can be trusted."""
         self.counts.clear()
-        if self.shared is not None:
-            tables.place_cells()
+        tables.place_cells()
         if not lanes.run(tables, self.counts):
             return False
         self.pattern[:] = 0.0

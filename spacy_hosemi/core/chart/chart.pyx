@@ -39,6 +39,7 @@ cdef class Chart:
         self.automaton = self.layout = self.cells_as_given = None
         self.inside = self.start = self.given_end = None
         self.more = self.end = self.length = None
+        self.first = self.sums  # memory of its own
         self.given_tail = self.pattern_weight = None
         if self.cells is not None:
             self.cells.forget()

@@ -46,7 +46,7 @@ cdef class Layout:
     cdef EdgeWeights edge_weights
     cdef list arc_weights                       # ArcWeights: linear domain, logs
     cdef list spare                             # BestPath
-    cdef list spare_batches                     # LaneBatch
+    cdef list spare_batches                     # Posteriors
     cdef object arc_table                       # ArcTable
     cdef object chain                          # SuffixChain
 

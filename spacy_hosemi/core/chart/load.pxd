@@ -17,6 +17,7 @@ cdef share(Chart chart, Chart shared, Room room)
 cdef bint add_room(
     Chart shared, const Cell[::1] cells, Py_ssize_t n_tokens, Room* room
 ) noexcept nogil
+cdef void add_chart(Chart chart, Room* room) noexcept nogil
 cdef void move_to(
     Chart chart,
     Chart shared,

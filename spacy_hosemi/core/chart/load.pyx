@@ -98,6 +98,14 @@ cdef bint add_room(
     return True
 
 
+cdef void add_chart(Chart chart, Room* room) noexcept nogil:
+    """Make room for a document that is loaded, too."""
+    room.n_tokens = max(room.n_tokens, chart.n_tokens)
+    room.n_cells = max(room.n_cells, chart.cells.n_cells)
+    room.n_long = max(room.n_long, chart.cells.long_start.shape[0])
+    room.n_long_cells = max(room.n_long_cells, chart.cells.place_start.shape[0])
+
+
 cdef void move_to(
     Chart chart,
     Chart shared,
@@ -136,6 +144,8 @@ cdef bint _can_defer(Chart chart, potentials, constraints):
 
 cdef bint finish_loading(Chart chart) noexcept nogil:
     """Add the scores of a deferred document; returns whether all are below +inf."""
+    if not chart.is_deferred:
+        return True
     if not _has_numbers(chart):
         return False
     _add(chart.inside, chart.start, chart.first)

@@ -7,19 +7,11 @@ cdef struct Listed:
     double score                        # or probability
 
 
-cdef struct Open:
-    # A segment that may not have ended yet, as one of the groups of its label has it
-    int32_t start, label, group
-    double left                         # the first group: P(it has not ended yet)
-    double more                         # scores of its tokens but the first
-
-
 cdef class SpanLists:
     cdef double p
+    cdef bint has_scores                # of segments, not probabilities
     cdef Listed* rows                   # [room], of which there are n
     cdef Py_ssize_t n, room
-    cdef Open* open                     # [open_room], of which there are n_open
-    cdef Py_ssize_t n_open, open_room
     cdef bint is_complete               # False: there was no memory for more
     cdef Py_ssize_t limit               # only the best so many are kept; 0: all
     cdef double least                   # the least score that is one of them
@@ -32,9 +24,5 @@ cdef class SpanLists:
     cdef void add(
         self, Py_ssize_t k, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double score
     ) noexcept nogil
-    cdef void begin(
-        self, Py_ssize_t u, Py_ssize_t y, Py_ssize_t g, double left
-    ) noexcept nogil
     cdef list spans(self, Py_ssize_t first, Py_ssize_t after)
-    cdef add_all(self, k, posterior, n_tokens, segments)
     cdef tuple sorted(self, sizes, n_labels)

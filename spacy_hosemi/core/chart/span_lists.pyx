@@ -24,20 +24,18 @@ cdef class SpanLists:
     """Segments with scores or probabilities, found by a task or given to it; p as in
     `probable_segments`; at most `limit` are listed, the best ones; 0: all."""
 
-    def __cinit__(self, p=0.0, limit=0):
-        self.p, self.limit = p, limit
+    def __cinit__(self, p=0.0, limit=0, has_scores=False):
+        self.p, self.limit, self.has_scores = p, limit, has_scores
         self.rows, self.room = NULL, 0
-        self.open, self.open_room = NULL, 0
         self.clear()
         if not self._grow():
             raise MemoryError
 
     def __dealloc__(self):
         free(self.rows)
-        free(self.open)
 
     cdef void clear(self) noexcept nogil:
-        self.n, self.n_open, self.is_complete = 0, 0, True
+        self.n, self.is_complete = 0, True
         self.least, self.is_cut = -INFINITY, False
 
     cdef check(self):
@@ -79,23 +77,6 @@ cdef class SpanLists:
             self.n, self.is_cut = self.limit, True
             self.least = self.rows[self.n - 1].score
 
-    cdef void begin(
-        self, Py_ssize_t u, Py_ssize_t y, Py_ssize_t g, double left
-    ) noexcept nogil:
-        """A segment that is open from now on."""
-        cdef Py_ssize_t room = 2 * self.open_room + 16
-        cdef Open* row
-        if self.n_open == self.open_room:
-            row = <Open*>realloc(self.open, room * sizeof(Open))
-            if row == NULL:
-                self.is_complete = False
-                return
-            self.open, self.open_room = row, room
-        row = &self.open[self.n_open]
-        row.start, row.label, row.group = <int32_t>u, <int32_t>y, <int32_t>g
-        row.left, row.more = left, 0.0
-        self.n_open += 1
-
     cdef list spans(self, Py_ssize_t first, Py_ssize_t after):
         """Returns start, end, label and score of those from first on, before after."""
         cdef Py_ssize_t k
@@ -105,22 +86,6 @@ cdef class SpanLists:
             row = self.rows[k]
             found.append((row.start, row.end, row.label, row.score))
         return found
-
-    cdef add_all(self, k, posterior, n_tokens, segments):
-        """What is listed of a document that stands alone."""
-        if self.p > 0.0:
-            some = [segment[:3] for segment in posterior.segments_above(self.p)]
-        else:
-            some = [
-                (i, j, y)
-                for j in range(1, n_tokens + 1)
-                for i in range(j)
-                for y in range(posterior.tokens.shape[1])
-            ]
-        listed = np.array([*segments, *some], np.int32).reshape(-1, 3)
-        for (i, j, y), score in zip(listed.tolist(), posterior.scores_of(listed)):
-            self.add(k, i, j, y, score)
-        self.check()
 
     cdef tuple sorted(self, sizes, n_labels):
         """Each once, see `probable_segments`."""

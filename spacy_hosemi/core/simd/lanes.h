@@ -453,24 +453,19 @@ HOSEMI_INLINE void hosemi_leave_of(
 HOSEMI_KERNEL void hosemi_lane_leave(
     ptrdiff_t kind, const int32_t *first, ptrdiff_t n_groups, ptrdiff_t n_lengths,
     ptrdiff_t n, const double *weight, ptrdiff_t step, const double *beta,
-    ptrdiff_t beta_step, const double *after, double *rest, double *closing
-) {
-    HOSEMI_BY_KIND_AND_LENGTH(
-        HOSEMI_LEAVE, n_lengths, first, n_groups, n, weight, step, beta, beta_step, after,
-        rest, closing, NULL, NULL, NULL, NULL
-    );
-}
-
-HOSEMI_KERNEL void hosemi_lane_leave_counting(
-    ptrdiff_t kind, const int32_t *first, ptrdiff_t n_groups, ptrdiff_t n_lengths,
-    ptrdiff_t n, const double *weight, ptrdiff_t step, const double *beta,
     ptrdiff_t beta_step, const double *after, double *rest, double *closing,
     const double *opened, const double *alpha, const double *running, double *counts
 ) {
-    HOSEMI_BY_KIND_AND_LENGTH(
-        HOSEMI_LEAVE_COUNTING, n_lengths, first, n_groups, n, weight, step, beta,
-        beta_step, after, rest, closing, opened, alpha, running, counts
-    );
+    if (counts == NULL)
+        HOSEMI_BY_KIND_AND_LENGTH(
+            HOSEMI_LEAVE, n_lengths, first, n_groups, n, weight, step, beta, beta_step,
+            after, rest, closing, NULL, NULL, NULL, NULL
+        );
+    else
+        HOSEMI_BY_KIND_AND_LENGTH(
+            HOSEMI_LEAVE_COUNTING, n_lengths, first, n_groups, n, weight, step, beta,
+            beta_step, after, rest, closing, opened, alpha, running, counts
+        );
 }
 
 /* count[k] += x[node[k]] y[target[k]], in logs times weight[k], which else may be NULL */

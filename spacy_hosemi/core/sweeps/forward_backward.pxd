@@ -14,18 +14,12 @@ cdef class ForwardBackward:
     cdef bint is_fit                    # whether the weights permit scaled arithmetic
     cdef bint is_in_range               # and whether the sweeps did
     cdef double log_z
-    # Spans that are listed by the task, without counts
-    cdef SpanLists spans                # None: none
-    cdef Py_ssize_t first_span, end_span
-    cdef ForwardBackward next           # of another document of the same task
 
     cdef load(
         self, automaton, potentials, constraints, bint counts, Py_ssize_t first=*
     )
-    cdef list_spans(self, SpanLists spans)
     cdef _allocate(self, int kind, bint counts)
     cdef void run(self) noexcept nogil
-    cdef void _solve(self) noexcept nogil
     cdef finish(self)
     cdef starts(self)
     cdef double probability(
@@ -34,10 +28,17 @@ cdef class ForwardBackward:
     cdef double probability_of_labels(
         self, Py_ssize_t u, const uint8_t[:, ::1] allowed
     )
-    cdef void add_spans(
-        self, const double[:, :] starts, SpanLists spans, bint outside
-    ) noexcept nogil
 
 
 cdef Chart chart_for_sums(automaton, potentials, constraints)
 cdef double sum_of(Chart chart)
+cdef double list_segments(
+    LaneTables tables,
+    Py_ssize_t a,
+    Chart chart,
+    const double[:, :] starts,
+    double p,
+    bint outside,
+    Py_ssize_t d,
+    SpanLists spans,
+) noexcept nogil

@@ -14,7 +14,7 @@ from ..chart.observed_arcs cimport ObservedArcs, observed_arcs_of
 from ..chart.chart cimport Chart
 from ..chart.checks cimport check_sum
 from ..chart.load cimport make_chart
-from ..chart.span_lists cimport Open, SpanLists
+from ..chart.span_lists cimport SpanLists
 from ..simd.lanes cimport LOGS, ONE, log_add
 from .lane_counts cimport counts_of_document
 from .lane_tables cimport LaneTables
@@ -40,12 +40,60 @@ cdef double sum_of(Chart chart):
     for kind in (ONE, LOGS):
         if not is_in_range:
             tables = LaneTables(chart.automaton, kind)
-            if tables.set_up([chart], 1, False, False, False):
+            if tables.hold(chart, False, False, False):
                 with nogil:
                     is_in_range = lanes.sum_up(tables)
                 log_z = lanes.log_z(tables, 0)
     check_sum(log_z)
     return log_z
+
+
+cdef double list_segments(
+    LaneTables tables,
+    Py_ssize_t a,                       # lane of the document
+    Chart chart,
+    const double[:, :] starts,          # [n, L] P(a segment of the label starts there)
+    double p,
+    bint outside,
+    Py_ssize_t d,                       # number of the document in the list
+    SpanLists spans,
+) noexcept nogil:
+    """List segments of at least probability p, see `Marginals.segments_above`; a list
+    of scores has scores for probabilities. Returns how many segments are expected."""
+    cdef double open_, prob, score, n_expected = 0.0
+    cdef double some = p * (1.0 - 1e-9), least = some - 1e-12 if p > 0.0 else -INFINITY
+    cdef Py_ssize_t u, j, y, g, low, high
+    cdef double* more = &chart.enter_score[0]  # of each group; work
+    for u in range(chart.n_tokens):
+        for y in range(0 if outside else 1, chart.n_labels):
+            open_ = starts[u, y]
+            n_expected += open_
+            if open_ < some:
+                continue
+            low, high = y, y + 1
+            if chart.n_groups > chart.n_labels:
+                low, high = 0, chart.n_groups
+            for g in range(low, high):
+                more[g] = 0.0
+            for j in range(u + 1, chart.n_tokens + 1):
+                prob = 0.0
+                for g in range(low, high):
+                    if chart.layout.group_label[g] != y:
+                        continue
+                    if j > u + 1:
+                        more[g] += chart.more[j - 1, g]
+                    score = chart.first[u, g] + more[g] + chart.end[j - 1, g]
+                    score += chart.length_score(g, j - u)
+                    if chart.cells.n_cells:
+                        score += chart.cells_of(u, j, g)
+                    prob += lanes.probability(tables, a, u, j, g, score)
+                if prob >= p * (1.0 - 1e-12):
+                    score = chart.segment_score(u, j, y) if spans.has_scores else prob
+                    spans.add(d, u, j, y, score)
+                open_ -= prob
+                if open_ < least:
+                    break
+    return n_expected
 
 
 @cython.final
@@ -64,26 +112,13 @@ cdef class ForwardBackward:
     cdef _allocate(self, int kind, bint counts):
         self.tables = self.expected = None  # the other ones, first
         self.tables = LaneTables(self.chart.automaton, kind)
-        self.is_fit = self.tables.set_up([self.chart], self.first, not counts, counts)
+        self.is_fit = self.tables.hold(self.chart, not counts, counts, True)
+        self.tables.stop_at(self.first)
         if counts:
             self.expected = counts_of_document(self.chart, self.tables)
 
-    cdef list_spans(self, SpanLists spans):
-        """Let the task list spans, if there are no observed patterns."""
-        if self.chart.n_groups == self.chart.n_labels:
-            self.spans = spans
-
     cdef void run(self) noexcept nogil:
-        """The sweeps in scaled arithmetic, of this document and the next ones."""
-        self._solve()
-        if self.is_in_range and self.spans is not None and self.chart.n_tokens:
-            self.first_span = self.spans.n
-            self.add_spans(self.tables.starts[:, :, 0], self.spans, False)
-            self.end_span = self.spans.n
-        if self.next is not None:
-            self.next.run()
-
-    cdef void _solve(self) noexcept nogil:
+        """The sweeps, in scaled arithmetic at first."""
         if self.chart.n_tokens:
             self.is_in_range = self.is_fit and lanes.run(self.tables, self.expected)
             self.log_z = lanes.log_z(self.tables, 0)
@@ -94,12 +129,10 @@ cdef class ForwardBackward:
 
     cdef finish(self):
         """Once more in logs, if need be. RAISES (ValueError): HS124."""
-        self.next = None
         if not self.is_in_range:
-            self.spans = None
             self._allocate(LOGS, self.expected is not None)
             with nogil:
-                self._solve()
+                self.run()
         check_sum(self.log_z)
 
     # after the sweeps
@@ -181,49 +214,3 @@ cdef class ForwardBackward:
             value = value if self.tables.in_logs else log(value)
             total = log_add(total, v[then, q] + value)
         return min(exp(total + scale), 1.0)
-
-    cdef void add_spans(
-        self, const double[:, :] starts, SpanLists spans, bint outside
-    ) noexcept nogil:
-        """Add what `Marginals.segments_above` lists; starts [n, L] are
-        probabilities."""
-        cdef double p = spans.p, total, score, more
-        cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
-        cdef Py_ssize_t j, u, g, y, i, k, n_left
-        cdef Open* one
-        spans.n_open = 0
-        for j in range(1, self.chart.n_tokens + 1):
-            for y in range(0 if outside else 1, self.chart.n_labels):
-                if starts[j - 1, y] < some:
-                    continue
-                for g in range(self.chart.n_groups):
-                    if self.chart.layout.group_label[g] == y:
-                        spans.begin(j - 1, y, g, starts[j - 1, y])
-            if not spans.n_open:
-                continue
-            i = n_left = 0
-            while i < spans.n_open:
-                k, total = i, 0.0
-                u, y = spans.open[i].start, spans.open[i].label
-                # group by group
-                while k < spans.n_open:
-                    one = &spans.open[k]
-                    if one.start != u or one.label != y:
-                        break
-                    g = one.group
-                    if j > u + 1:
-                        one.more += self.chart.more[j - 1, g]
-                    score = self.chart.first[u, g] + one.more + self.chart.end[j - 1, g]
-                    more = self.chart.cells_of(u, j, g)
-                    score += self.chart.length_score(g, j - u) + more
-                    total += lanes.probability(self.tables, 0, u, j, g, score)
-                    k += 1
-                if total >= p * (1.0 - 1e-12):
-                    spans.add(0, u, j, y, total)
-                spans.open[i].left -= total
-                if spans.open[i].left >= least:
-                    for g in range(i, k):
-                        spans.open[n_left] = spans.open[g]
-                        n_left += 1
-                i = k
-            spans.n_open = n_left

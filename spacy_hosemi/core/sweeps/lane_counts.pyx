@@ -162,28 +162,9 @@ cdef class LaneCounts:
                 self.final[p] += exp(x + y) if tables.in_logs else x * y
 
     cdef void add_row(self, LaneTables tables, Py_ssize_t j) noexcept nogil:
-        """Segments that end at j or run on over it; B[j - 1] but for long cells, and
-        T[j]."""
+        """Segments that end at j or run on over it, after `lanes` has summed them by
+        group."""
         cdef Py_ssize_t a, n_groups = tables.n_groups, n_lengths = tables.n_lengths
-        cdef Py_ssize_t row = j - tables.base
-        kernels.lane_leave_counting(
-            tables.kind,
-            &tables.layout.first_state[0],
-            n_groups,
-            n_lengths,
-            min(n_lengths, tables.longest - j + 1),
-            &tables.weight[row, 0, 0],
-            tables.weight.shape[1] * tables.n_lanes,
-            &tables.beta[j, 0, 0],
-            tables.n_states * tables.n_lanes,
-            &tables.rest[(j + 1) % n_lengths, 0, 0],
-            &tables.rest[j % n_lengths, 0, 0],
-            &tables.back_node[0, 0],
-            &tables.opened[j, 0, 0],
-            &tables.nodes[row, 0, 0],
-            &tables.runs[row, 0, 0],
-            &self.group[0, 0, 0],
-        )
         if n_lengths > 1:
             self._pair(tables, j)
         for a in range(tables.n_lanes):

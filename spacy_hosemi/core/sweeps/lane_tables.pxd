@@ -15,7 +15,6 @@ cdef class LaneTables:
     cdef int kind                       # of the kernels, see there
     cdef bint in_logs
     cdef Py_ssize_t n_lanes             # 1 or 4
-    cdef list charts                    # of documents, by lane
     cdef ArcWeights weights             # the same for all
     cdef VaryingArcs varying            # None: they are the same at all boundaries
     cdef Py_ssize_t n_groups, n_states, n_lengths, n_rows
@@ -69,38 +68,26 @@ cdef class LaneTables:
     cdef const int32_t* placed[N_LANES]
     cdef int32_t[::1] place_room        # all of them
 
-    cdef bint set_up(
+    cdef bint reserve(
         self,
-        list charts,
-        Py_ssize_t lowest,
+        Chart chart,
+        Room room,
         bint finds_starts,
         bint keeps_counts=*,
         bint goes_back=*,
     )
-    cdef bint reserve(
-        self,
-        Chart chart,
-        Py_ssize_t longest,
-        bint finds_starts,
-        bint keeps_counts,
+    cdef bint hold(
+        self, Chart chart, bint finds_starts, bint keeps_counts, bint goes_back
     )
-    cdef take_shared(self, Chart shared, Room room)
+    cdef void put(self, Py_ssize_t lane, Chart chart) noexcept nogil
+    cdef void stop_at(self, Py_ssize_t lowest) noexcept nogil
     cdef forget(self)
     cdef Py_ssize_t n_numbers(self)
-    cdef void place(
-        self,
-        Py_ssize_t lane,
-        const double* first,
-        const double* more,
-        const double* end,
-        Py_ssize_t n_tokens,
-    ) noexcept nogil
     cdef bint _set_weights(self, Chart chart)
     cdef void _set_lengths(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef _make_room(self)
     cdef bint _has_room(self, Py_ssize_t n_lengths) noexcept nogil
-    cdef _make_room_for_cells(self)
-    cdef _reserve_cells(self, Py_ssize_t n, Py_ssize_t n_ints)
+    cdef _reserve_cells(self, Room room)
     cdef void place_cells(self) noexcept nogil
     cdef Py_ssize_t _place_cells(
         self,

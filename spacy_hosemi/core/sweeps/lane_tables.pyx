@@ -11,7 +11,7 @@ from ..chart.cells cimport CellLists
 from ..chart.chart cimport Chart
 from ..chart.dp_tables import BufferPool
 from ..chart.layout cimport layout_of
-from ..chart.load cimport Room, share
+from ..chart.load cimport Room, add_chart
 from ..simd.lanes cimport FOUR, LOGS, N_LANES
 
 # Numbers in the rows of a block. Where a document has more, its blocks are short, and
@@ -35,12 +35,9 @@ cdef class LaneTables:
             n = self.layout.first_state[g + 1] - self.layout.first_state[g]
             self.n_most = max(self.n_most, n)
         self.cell_room = self.place_room = None
-        self.charts = []
 
     cdef forget(self):
-        """Let go of the documents."""
-        for chart in self.charts:
-            (<Chart>chart).forget()
+        """Let go of the weights."""
         self.weights = self.varying = None
 
     cdef Py_ssize_t n_numbers(self):
@@ -48,85 +45,52 @@ cdef class LaneTables:
         cdef Py_ssize_t n = 0 if self._pool is None else len(self._pool.array)
         return n if self.cell_room is None else n + self.cell_room.shape[0]
 
-    cdef bint set_up(
+    cdef bint reserve(
         self,
-        list charts,                    # as many as lanes, or fewer
-        Py_ssize_t lowest,              # the first boundary whose beta is read
+        Chart chart,
+        Room room,
         bint finds_starts,
         bint keeps_counts=False,
         bint goes_back=True,
     ):
-        """Make ready for documents. Returns whether the weights permit it."""
-        cdef Py_ssize_t a
-        cdef Chart chart
-        self.charts = charts
-        self.longest, self.keeps_counts = 0, keeps_counts
-        self.finds_starts, self.goes_back = finds_starts, goes_back
-        for a in range(self.n_lanes):
-            self.n_tokens[a] = 0
-            if a < len(charts):
-                chart = charts[a]
-                self.n_tokens[a] = chart.n_tokens
-                self.longest = max(self.longest, chart.n_tokens)
-        self.lowest = max(1, min(lowest, self.longest))
-        is_fit = self._set_weights(charts[0])
-        self._make_room_for_cells()
-        for a in range(self.n_lanes):
-            if not self.n_tokens[a]:
-                continue
-            chart = charts[a]
-            self.chart[a] = <PyObject*>chart
-            self.first[a] = &chart.first[0, 0]
-            self.more[a], self.end[a] = &chart.more[0, 0], &chart.end[0, 0]
-            self._set_lengths(chart, a)
+        """Make ready for documents that are no larger than `room`, with the weights of
+        the chart, which `put` takes. Returns whether the weights permit it."""
+        self.longest, self.has_cells = room.n_tokens, False
+        self.finds_starts, self.keeps_counts = finds_starts, keeps_counts
+        self.goes_back = goes_back
+        is_fit = self._set_weights(chart)
+        if room.n_cells:
+            self._reserve_cells(room)
+        for lane in range(self.n_lanes):  # numbers, in lanes without documents, too
+            self._set_lengths(chart, lane)
+        return is_fit
+
+    cdef bint hold(
+        self, Chart chart, bint finds_starts, bint keeps_counts, bint goes_back
+    ):
+        """Take one document into tables of one lane. Returns whether its weights permit
+        it."""
+        cdef Room room = Room(0, 0, 0, 0, 0)
+        add_chart(chart, &room)
+        is_fit = self.reserve(chart, room, finds_starts, keeps_counts, goes_back)
+        self.put(0, chart)
         self.place_cells()
         return is_fit
 
-    cdef bint reserve(
-        self,
-        Chart chart,
-        Py_ssize_t longest,
-        bint finds_starts,
-        bint keeps_counts,
-    ):
-        """Make ready for documents of up to `longest` tokens, of the chart's weights,
-        which `place` takes. Returns whether the weights permit it."""
-        cdef Py_ssize_t a
-        self.longest, self.lowest, self.has_cells = longest, 1, False
-        self.finds_starts, self.keeps_counts = finds_starts, keeps_counts
-        self.goes_back = True
-        is_fit = self._set_weights(chart)
-        for a in range(self.n_lanes):
-            self.chart[a] = <PyObject*>chart
-            self._set_lengths(chart, a)
-        return is_fit
-
-    cdef take_shared(self, Chart shared, Room room):
-        """Give each lane a chart that is ready for documents with cells; see there. The
-        documents are placed with `place`, then `place_cells`."""
-        cdef Py_ssize_t a, n_late = room.n_long_cells
-        while len(self.charts) < self.n_lanes:
-            self.charts.append(Chart())
-        for a in range(self.n_lanes):
-            share(self.charts[a], shared, room)
-            self.chart[a] = <PyObject*>self.charts[a]
-        self._reserve_cells(
-            self.n_lanes * (room.n_long + n_late + (1 + n_late) * self.n_most),
-            self.n_lanes * (n_late + room.n_tokens + 2),
-        )
-
-    cdef void place(
-        self,
-        Py_ssize_t lane,
-        const double* first,
-        const double* more,
-        const double* end,
-        Py_ssize_t n_tokens,
-    ) noexcept nogil:
-        """Take a document, or none of 0 tokens. Lanes are placed from the first on."""
+    cdef void put(self, Py_ssize_t lane, Chart chart) noexcept nogil:
+        """Take a document, or none, into a lane: from the first lane on. Whoever calls
+        keeps the chart."""
+        cdef Py_ssize_t n_tokens = 0 if chart is None else chart.n_tokens
         self.longest = n_tokens if lane == 0 else max(self.longest, n_tokens)
-        self.first[lane], self.more[lane], self.end[lane] = first, more, end
-        self.n_tokens[lane] = n_tokens
+        self.lowest, self.n_tokens[lane] = 1, n_tokens
+        if n_tokens:
+            self.chart[lane], self.first[lane] = <PyObject*>chart, &chart.first[0, 0]
+            self.more[lane], self.end[lane] = &chart.more[0, 0], &chart.end[0, 0]
+            self._set_lengths(chart, lane)
+
+    cdef void stop_at(self, Py_ssize_t lowest) noexcept nogil:
+        """Let the backward sweep end at the first boundary whose beta is read."""
+        self.lowest = max(1, min(lowest, self.longest))
 
     cdef bint _set_weights(self, Chart chart):
         """Weights of arcs, and tables that are long enough. Returns whether the weights
@@ -214,22 +178,10 @@ cdef class LaneTables:
         self.back_node, self.length = of_one[:n_slots], of_one[n_slots:]
         self.never[:, :] = -INFINITY
 
-    cdef _make_room_for_cells(self):
-        """The same for what documents with cells need."""
-        cdef Py_ssize_t a, n = 0, n_ints = 0
-        cdef CellLists cells
-        self.has_cells = False
-        for a in range(self.n_lanes):
-            if self.n_tokens[a]:
-                cells = (<Chart>self.charts[a]).cells
-                self.has_cells |= cells.n_cells > 0
-                n += cells.long_start.shape[0] + self.n_most
-                n += cells.late_start.shape[0] * (1 + self.n_most)
-                n_ints += cells.place_start.shape[0] + self.n_tokens[a] + 2
-        if self.has_cells:
-            self._reserve_cells(n, n_ints)
-
-    cdef _reserve_cells(self, Py_ssize_t n, Py_ssize_t n_ints):
+    cdef _reserve_cells(self, Room room):
+        cdef Py_ssize_t n_late = room.n_long_cells
+        n = self.n_lanes * (room.n_long + n_late + (1 + n_late) * self.n_most)
+        n_ints = self.n_lanes * (n_late + room.n_tokens + 2)
         if self.cell_room is None or self.cell_room.shape[0] <= n:
             self.cell_room = np.zeros(2 * n + 1)
             self.is_begun = np.zeros(self.n_groups, np.uint8)

@@ -35,7 +35,6 @@ from ..simd cimport lanes as kernels
 from ..simd cimport simd
 from . cimport lane_cells
 from ..chart.chart cimport Chart
-from ..chart.load cimport finish_loading
 from ..simd.lanes cimport N_LANES
 
 cdef extern from "<fenv.h>" nogil:
@@ -55,16 +54,13 @@ cdef bint run(LaneTables tables, LaneCounts counts) noexcept nogil:
     they can be trusted; if not, counts of tokens may have been written, and those of
     arcs must be cleared."""
     return (
-        _finish_loading(tables)
-        and _forward(tables)
-        and _backward(tables, counts)
-        and _is_in_range(tables)
+        _forward(tables) and _backward(tables, counts) and _is_in_range(tables)
     )
 
 
 cdef bint sum_up(LaneTables tables) noexcept nogil:
     """The forward sweep alone. Returns whether it can be trusted."""
-    return _finish_loading(tables) and _forward(tables) and _is_in_range(tables)
+    return _forward(tables) and _is_in_range(tables)
 
 
 cdef bint _is_in_range(LaneTables tables) noexcept nogil:
@@ -78,16 +74,6 @@ cdef bint _is_in_range(LaneTables tables) noexcept nogil:
     for a in range(tables.n_lanes):
         for j in range(1, tables.n_tokens[a] + 1):
             if fabs(tables.scale[j + 1, a]) > simd.LARGEST_SUM:
-                return False
-    return True
-
-
-cdef bint _finish_loading(LaneTables tables) noexcept nogil:
-    """Returns whether all scores are numbers; if not, `marginals` will say so."""
-    cdef Py_ssize_t a
-    for a in range(tables.n_lanes):
-        if tables.n_tokens[a] and (<Chart>tables.chart[a]).is_deferred:
-            if not finish_loading(<Chart>tables.chart[a]):
                 return False
     return True
 
@@ -358,7 +344,7 @@ cdef bint _refill(LaneTables tables) noexcept nogil:
 cdef bint _backward(LaneTables tables, LaneCounts counts) noexcept nogil:
     """beta of all boundaries from `lowest` on, and starts if they are asked for; with
     `counts` of all boundaries. Returns whether it can be trusted."""
-    cdef Py_ssize_t j, k, a, n = tables.longest
+    cdef Py_ssize_t j, k, a, row, n = tables.longest
     cdef size_t size = tables.n_states * tables.n_lanes * sizeof(double)
     cdef double* beta = &tables.back_node[tables.n_states, 0]
     cdef double nothing = -INFINITY if tables.in_logs else 0.0
@@ -384,8 +370,17 @@ cdef bint _backward(LaneTables tables, LaneCounts counts) noexcept nogil:
                     counts.add_final(tables, j, a)
         memcpy(&tables.beta[j, 0, 0], beta, size)
         if counts is None:
-            _leave(tables, j)
+            _leave(tables, j, NULL, NULL, NULL, NULL)
         else:
+            row = j - tables.base
+            _leave(
+                tables,
+                j,
+                &tables.opened[j, 0, 0],
+                &tables.nodes[row, 0, 0],
+                &tables.runs[row, 0, 0],
+                &counts.group[0, 0, 0],
+            )
             counts.add_row(tables, j)
         if tables.has_cells:
             lane_cells.leave(tables, j)
@@ -433,7 +428,14 @@ cdef bint _fill_end(LaneTables tables, Chart chart, Py_ssize_t a) noexcept nogil
     return True
 
 
-cdef void _leave(LaneTables tables, Py_ssize_t j) noexcept nogil:
+cdef void _leave(
+    LaneTables tables,
+    Py_ssize_t j,
+    const double* opened,
+    const double* alpha,
+    const double* running,
+    double* counts,                     # see lanes.h; NULL: they are not asked for
+) noexcept nogil:
     """B[j - 1] but for long cells, and T[j]."""
     cdef Py_ssize_t n_lengths = tables.n_lengths
     kernels.lane_leave(
@@ -449,6 +451,10 @@ cdef void _leave(LaneTables tables, Py_ssize_t j) noexcept nogil:
         &tables.rest[(j + 1) % n_lengths, 0, 0],
         &tables.rest[j % n_lengths, 0, 0],
         &tables.back_node[0, 0],
+        opened,
+        alpha,
+        running,
+        counts,
     )
 
 
