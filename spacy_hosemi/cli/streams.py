@@ -71,8 +71,7 @@ class CommandGroup(TyperGroup):
         try:
             with _warnings_for_people(), _ending_when_told():
                 result = super().invoke(ctx)
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            sys.stdout.flush()
             return result
         except BrokenPipeError:
             _forget_output()
