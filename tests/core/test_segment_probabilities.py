@@ -1,4 +1,4 @@
-"""Several documents side by side: as alone, and as `marginals`."""
+"""Several documents in lanes: as alone, and as `marginals`."""
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -181,10 +181,14 @@ def test_memory_of_cells_is_given_back(monkeypatch, small, share):
 
 
 def test_scores_that_do_not_fit_into_one_weight():
-    automaton, potentials = zeros(3, 2, tail=0.0, patterns=[(0, 1), (1, 1)])
+    automaton, potentials = zeros(3, 3, tail=0.0, patterns=[(0, 1), (1, 1)])
     potentials.pattern[:] = 1e4, -INF
-    given = automaton, [potentials] * 3, [all_segments(3, 2)] * 3, [None] * 3
+    some = [potentials, replace(potentials, inside=np.full((3, 3), -INF)), potentials]
+    given = automaton, some, [all_segments(3, 3)] * 3, [None] * 3
     assert segment_probabilities(*given) == by_marginals(*given)
+    for p in (0.0, 0.1):
+        expected = probable_by_marginals(*given, p)
+        assert by_document(*probable_segments(*given, p)) == expected
 
 
 def test_many_threads():
