@@ -32,6 +32,7 @@ from spacy.vocab import Vocab
 
 from ..text.clean import LINE_END, clean_joined, clean_word
 from .instances import Instances, doc_of
+from .kernels.word_forms import read_texts
 from .word_cache import Keys, WordCache
 
 _AnySpan = tuple[int, int, Any]
@@ -66,14 +67,12 @@ class WordPlaces:
         return self.starts[span[0]], self.ends[span[1] - 1], span[2]
 
     def to_words(self, span: _AnySpan) -> _AnySpan | None:
-        """RETURNS (Optional[Tuple[int, int, Any]]): The words of a span of tokens; None
-        if it has none."""
+        """Returns the words of a span of tokens; None if it has none."""
         start, end = _touched(self.starts, self.ends, span)
         return (start, end, span[2]) if start < end else None
 
     def by_token(self, of_words: Sequence[list[Any]]) -> list[list[Any]]:
-        """RETURNS (List[List[Any]] [n]): Of each token what its word has; of tokens
-        between words nothing."""
+        """Returns of each token what its word has; of those between words nothing."""
         by_token: list[list[Any]] = [[] for _ in range(self.n_tokens)]
         for start, end, of_word in zip(self.starts, self.ends, of_words):
             by_token[start:end] = [of_word] * (end - start)
@@ -153,13 +152,10 @@ def clean_doc(
 
 
 def _write_kinds(vocab: Vocab, orths: Keys, kinds: NDArray[np.uint8]) -> None:
-    words = [vocab.strings[orth] for orth in orths.tolist()]
-    # Most words are plain, which is seen without a call of a function.
-    of_words = [
-        _PLAIN if x.isascii() and x.isprintable() and x and " " not in x else _kind(x)
-        for x in words
-    ]
-    kinds[:] = bytearray(of_words)
+    texts, others = read_texts(vocab.strings, orths)
+    kinds[:] = _PLAIN  # as most words are
+    for k in others:
+        kinds[k] = _kind(texts[k])
 
 
 def _kind(word: str) -> int:

@@ -62,8 +62,7 @@ class Instance:
         return self.start + len(self.tokens)
 
     def to_document(self, spans: Sequence[AnySpan]) -> list[AnySpan]:
-        """RETURNS (List[Tuple[int, int, Any]]): Spans of the instance in tokens of the
-        document."""
+        """Returns spans of the instance in tokens of the document."""
         if self.words is None:
             return shift(spans, self.start) if self.start else [*spans]
         starts, ends = self.words.starts, self.words.ends
@@ -161,11 +160,8 @@ def divide(doc: Doc, scope: str) -> list[Instance]:
 
 
 def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:
-    """RETURNS (int32 [K]): The number of the instance that each token is in.
-
-    start (int [K]): Tokens, counted over all instances.
-    first (int32 [N + 1]): The first token of each instance, see `Instances`.
-    """
+    """Returns the number of the instance, int32 [K], that each token [K] is in, by the
+    first token of each instance; tokens are counted over all."""
     return (np.searchsorted(first, start, side="right") - 1).astype(np.int32)
 
 

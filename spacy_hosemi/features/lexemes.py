@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from itertools import compress
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from spacy.vocab import Vocab
 
 from ..text.clean import with_hyphens
 from .attributes import FLAGS, STRINGS, hash_or_0
-from .kernels.word_forms import FORMS, FormReader, Spellings
+from .kernels.word_forms import FORMS, FormReader, Spellings, read_texts
 from .tables import Tables
 
 Keys = NDArray[np.uint64]
@@ -92,13 +93,12 @@ class LexemeReader:
 
     def _words(self, vocab: Vocab, orths: Keys) -> tuple[Keys, list[str]]:
         """Returns the words that are read in the place of some, and their texts."""
-        strings = vocab.strings
-        texts = [strings[word] for word in orths.tolist()]
-        if self._one_dash:
+        texts, others = read_texts(vocab.strings, orths)
+        if self._one_dash and others:
             orths = orths.copy()
-            for k, text in enumerate(texts):
-                if not text.isascii() and (changed := with_hyphens(text)) != text:
-                    texts[k], orths[k] = changed, strings.add(changed)
+            for k in others:
+                texts[k] = with_hyphens(texts[k])
+                orths[k] = vocab.strings.add(texts[k])
         return orths, texts
 
     def _rows(self, vocab: Vocab, words: Keys, texts: Sequence[str]) -> Keys:
@@ -106,15 +106,17 @@ class LexemeReader:
         would take twice as long as a document of them, and to make one of a new word
         ten times: all of its attributes would be computed.)"""
         names: Any = self._read
-        rows = np.empty((len(words), len(names)), np.uint64)
-        is_new = np.array([word not in vocab for word in words.tolist()], bool)
-        known: Any = words[~is_new].tolist()
-        if known:
-            found = Doc(vocab, words=known).to_array(names)
-            rows[~is_new] = found.reshape(len(known), len(names))
+        orths, untyped = words.tolist(), cast(Any, vocab)
+        is_known = [word in untyped for word in orths]
+        known: Any = [*compress(orths, is_known)]
+        rows: Any = (
+            Doc(vocab, words=known).to_array(names).reshape(len(known), len(names))
+        )
         if len(known) < len(words):
-            new = [text for text, yes in zip(texts, is_new) if yes]
-            untyped: Any = vocab
+            is_new = np.frombuffer(bytearray(is_known), bool) == 0
+            of_known, rows = rows, np.empty((len(words), len(names)), np.uint64)
+            rows[~is_new] = of_known
+            new = [*compress(texts, is_new.tolist())]
             getters, add = untyped.lex_attr_getters, vocab.strings.add
             for a, name in enumerate(names):
                 get = add if name == "ORTH" else getters.get(IDS[name], lambda _: None)

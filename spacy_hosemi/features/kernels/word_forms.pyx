@@ -72,6 +72,26 @@ cdef enum:
     N_MORE = 64
 
 
+def read_texts(strings, const uint64_t[::1] words):
+    """Returns the texts of K words, and the indices of those that are not of printable
+    characters of ASCII alone, without spaces."""
+    cdef Py_ssize_t k
+    cdef str text
+    cdef Py_UCS4 c
+    cdef bint is_plain
+    cdef list texts = [], others = []
+    for k in range(words.shape[0]):
+        text = strings[words[k]]
+        is_plain = is_ascii(text) and len(text) > 0
+        if is_plain:
+            for c in text:
+                is_plain &= u" " < c < u"\x7f"
+        if not is_plain:
+            others.append(k)
+        texts.append(text)
+    return texts, others
+
+
 # What forms of words are forms of: the word; the word in lower case; what the
 # vocabulary has as that.
 cdef enum:

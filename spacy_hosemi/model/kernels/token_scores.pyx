@@ -180,17 +180,8 @@ cdef class TemplateScores:
     cdef const float[::1] _weights              # [N] row by row
 
     def __init__(
-        self,
-        seeds,
-        first_atom,
-        columns,
-        offsets,
-        roles,
-        n_roles,
-        RowTable table,
-        first_weight,
-        labels,
-        weights,
+        self, seeds, first_atom, columns, offsets, roles, n_roles, RowTable table,
+        first_weight, labels, weights
     ):
         sizes, by_role = np.diff(first_atom), np.argsort(roles, kind="stable")
         order = np.argsort(-sizes, kind="stable")
@@ -409,17 +400,8 @@ cdef class ListScores:
     cdef const float[::1] _weights
 
     def __init__(
-        self,
-        columns,
-        seeds,
-        offsets,
-        roles,
-        RowTable table,
-        first_weight,
-        labels,
-        weights,
-        n_roles,
-        n_labels,
+        self, columns, seeds, offsets, roles, RowTable table, first_weight, labels,
+        weights, n_roles, n_labels
     ):
         cdef Py_ssize_t t, side, at
         order = np.argsort(columns, kind="stable")
@@ -525,16 +507,8 @@ cdef class TokenScoring(Task):
     cdef double[:, :, :] scores             # OUT [roles, n, L]
 
     def __init__(
-        self,
-        first,
-        scores,
-        BlockScores blocks,
-        words,
-        of_words,
-        TemplateScores templates,
-        values,
-        ListScores lists=None,
-        on_lists=None,
+        self, first, scores, BlockScores blocks, words, of_words,
+        TemplateScores templates, values, ListScores lists=None, on_lists=None
     ):
         self.first, self.scores = first, scores
         self.blocks, self.words, self.of_words = blocks, words, of_words
