@@ -1,12 +1,13 @@
 """Reads the tokens of many texts from those of their pieces between spaces.
 
-Texts of printable ASCII, which most are, are scanned without looking at pieces: their
-tokens are runs of letters, runs of digits and single characters.
+Those of printable ASCII, which most are, are scanned: their tokens are runs of letters,
+runs of digits and single characters.
 """
 
 import numpy as np
 
-from cpython.unicode cimport PyUnicode_GET_LENGTH
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.unicode cimport PyUnicode_GET_LENGTH, PyUnicode_READ_CHAR
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 
 from ..core.simd.simd cimport hash_text
@@ -15,8 +16,11 @@ cdef extern from "Python.h":
     bint PyUnicode_IS_ASCII(object text)
     uint8_t* PyUnicode_1BYTE_DATA(object text)
 
-# Kinds of characters: control characters, which no piece has; a space; one that is a
-# token; and runs.
+# The code of all characters beyond ASCII.
+cdef enum:
+    OTHER = 128
+
+# Kinds of characters: one that only the tokenizer cuts; a space; a token; and runs.
 cdef enum:
     CONTROL, SPACE, SINGLE, LETTER, DIGIT
 
@@ -31,7 +35,7 @@ cdef class SeenWords:
     strings may forget a word only after this object."""
 
     cdef object add
-    cdef uint8_t[::1] kinds             # [128] of characters
+    cdef uint8_t[::1] kinds             # [OTHER + 1] of characters
     # Hash and number of a word side by side; a word with the hash 0 has no place.
     cdef uint64_t[:, ::1] slots
     cdef uint64_t mask
@@ -39,8 +43,8 @@ cdef class SeenWords:
 
     def __init__(self, strings, bint split_digits):
         self.add = strings.add
-        kinds = np.full(128, SINGLE, np.uint8)
-        kinds[:32] = kinds[127] = CONTROL
+        kinds = np.full(OTHER + 1, SINGLE, np.uint8)
+        kinds[:32] = kinds[127:] = CONTROL
         kinds[32] = SPACE
         kinds[[*range(65, 91), *range(97, 123)]] = LETTER
         kinds[48:58] = DIGIT if split_digits else LETTER
@@ -51,10 +55,11 @@ cdef class SeenWords:
         self.slots, self.n = np.zeros((size, 2), np.uint64), 0
         self.mask = size - 1
 
-    cdef uint64_t number(self, str text, Py_ssize_t start, Py_ssize_t end) except? 0:
-        """Returns the number of a word of a text of ASCII."""
-        cdef const char* x = <const char*>PyUnicode_1BYTE_DATA(text)
-        cdef uint64_t key = hash_text(x + start, end - start)
+    cdef uint64_t number(
+        self, str text, const uint8_t* x, Py_ssize_t start, Py_ssize_t end
+    ) except? 0:
+        """Returns the number of a word of ASCII in a text of codes x."""
+        cdef uint64_t key = hash_text(<const char*>x + start, end - start)
         cdef uint64_t at = self._place(key)
         if self.slots[at, 0] == key and key:
             return self.slots[at, 1]
@@ -110,53 +115,55 @@ cdef class Tokens:
         place[0], place[1] = <int32_t>start, <int32_t>end
         self.n += 1
 
-    cdef bint scan(self, str text, SeenWords words) except -1:
-        """Adds the tokens of a text; returns whether it is one of printable ASCII, with
-        single spaces between pieces, and none or one at the end."""
-        cdef Py_ssize_t i = 0, start, n = PyUnicode_GET_LENGTH(text), first = self.n
-        cdef const uint8_t* x
+    cdef bint read(self, str text, tokenizer, SeenWords words) except -1:
+        """Adds the tokens of a text of pieces with one space between them, and none or
+        one at the end; returns whether it is one."""
+        cdef Py_ssize_t n = PyUnicode_GET_LENGTH(text), first = self.n, i = 0, j, end
+        cdef const uint8_t* x = PyUnicode_1BYTE_DATA(text)
+        cdef bytes codes
+        cdef str piece
         cdef uint8_t kind
-        if not n or not PyUnicode_IS_ASCII(text):
-            return False
-        x = PyUnicode_1BYTE_DATA(text)
-        while i < n:
-            start, kind = i, words.kinds[x[i]]
-            i += 1
-            if kind == SPACE and start and words.kinds[x[start - 1]] != SPACE:
-                self.rows[1, self.n - 1] = 1
-                continue
-            if kind <= SPACE:
-                self.n = first
-                return False
-            while kind > SINGLE and i < n and words.kinds[x[i]] == kind:
-                i += 1
-            self.add(words.number(text, start, i), start, i)
-        return True
-
-    cdef bint read(self, str text, tokenizer) except -1:
-        """Adds the tokens of any text of pieces with one space between them, and none
-        or one at the end; returns whether it is one."""
-        cdef list pieces = text.split(" ")
-        cdef Py_ssize_t last = len(pieces), first = self.n, at = 0, p, i
-        cdef bint has_last = last > 1 and not pieces[last - 1]
-        cdef dict cache = tokenizer.cache
+        cdef bint is_plain
         cdef tuple tokens, orths, lengths
-        last -= has_last
-        for p in range(last):
-            tokens = cache.get(pieces[p])
-            if tokens is None:
-                tokens = _cut(tokenizer, pieces[p])
+        if not PyUnicode_IS_ASCII(text):
+            codes = _codes(text)
+            x = <const uint8_t*>PyBytes_AS_STRING(codes)
+        while i < n:
+            end, is_plain = i, words is not None
+            while end < n and x[end] != c" ":
+                is_plain = is_plain and words.kinds[x[end]] > SPACE
+                end += 1
+            if is_plain and i < end:
+                while i < end:
+                    j, kind = i, words.kinds[x[i]]
+                    i += 1
+                    while kind > SINGLE and i < end and words.kinds[x[i]] == kind:
+                        i += 1
+                    self.add(words.number(text, x, j, i), j, i)
+            else:
+                piece = text[i:end]
+                tokens = tokenizer.cache.get(piece) or _cut(tokenizer, piece)
                 if tokens is None:
                     self.n = first
                     return False
-            orths, lengths = tokens[0], tokens[2]
-            for i in range(len(orths)):
-                self.add(orths[i], at, at + <Py_ssize_t>lengths[i])
-                at += lengths[i]
-            if p < last - 1 or has_last:
+                orths, lengths = tokens[0], tokens[2]
+                for j in range(len(orths)):
+                    self.add(orths[j], i, i + <Py_ssize_t>lengths[j])
+                    i += lengths[j]
+            if end < n:
                 self.rows[1, self.n - 1] = 1
-            at += 1
-        return True
+            i = end + 1
+        return n > 0
+
+
+cdef bytes _codes(str text):
+    """Returns the characters of a text as bytes; OTHER for those beyond ASCII."""
+    cdef Py_ssize_t n = PyUnicode_GET_LENGTH(text), i
+    cdef bytes codes = PyBytes_FromStringAndSize(NULL, n)
+    cdef char* out = PyBytes_AS_STRING(codes)
+    for i in range(n):
+        out[i] = <char>min(<int>PyUnicode_READ_CHAR(text, i), <int>OTHER)
+    return codes
 
 
 def read_texts(list texts, tokenizer):
@@ -178,9 +185,8 @@ def read_texts(list texts, tokenizer):
         room += len(text)
     cdef Tokens tokens = Tokens(room)
     for k, text in enumerate(texts):
-        if words is None or not tokens.scan(text, words):
-            if not tokens.read(text, tokenizer):
-                others.append(k)
+        if not tokens.read(text, tokenizer, words):
+            others.append(k)
         first.append(tokens.n)
     return tokens.array[:, :tokens.n], first, others
 
