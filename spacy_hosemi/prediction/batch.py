@@ -7,7 +7,7 @@ in tokens of instances; what leaves it is in tokens of documents.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -140,8 +140,8 @@ class Batch:
             if self.source.inventory.on_tokens:
                 self._is_space = {k: self.is_space(k) for k in range(len(self.tokens))}
             self._is_detached = True
-            sizes = [range(len(tokens)) for tokens in self.tokens]
-            self.docs = self.tokens = cast(list[Doc], sizes)
+            sizes: Any = [range(len(tokens)) for tokens in self.tokens]
+            self.docs = self.tokens = sizes
         is_joined = isinstance(self.potentials, ManyPotentials)
         scores: Any = [self.potentials] if is_joined else self.potentials
         n_bytes = 0

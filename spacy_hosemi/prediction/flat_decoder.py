@@ -71,13 +71,14 @@ class FlatDecoder(Decoder):
         if not self.state.weights.is_trained:
             return untrained(docs, corrections)
         batch = yield from self.batch_steps(docs, corrections)
-        options, rows = self.options, range(len(batch.tokens))
+        options = self.options
         if self._has_arrays and batch.is_free and self.decoding.free_steps:
             args = self.automaton, batch.potentials, *self._expected_f1
             how = {"has_probabilities": options.has_scores}
             arrays = yield from self.decoding.free_steps(*args, **how)
             if arrays is not None:
                 return self._from_arrays(batch, *arrays)
+        rows = range(len(batch.tokens))
         answers: list[PathAnswer | None] = [None] * len(rows)
         if self.inventory.on_tokens and any(x.excluded for x in batch.corrections):
             segments = [best_permitted(batch, k) for k in rows]
