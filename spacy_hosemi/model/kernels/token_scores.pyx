@@ -160,6 +160,8 @@ cdef class BlockScores:
                     x[0] = &of_words[words[at], self._blocks[p], 0]
                 else:
                     x[0] = &self._borders[at >= end, self._blocks[p], 0]
+                prefetch(x[0])
+                prefetch(x[0] + self._borders.shape[2] - 1)
                 x += 1
             x = summed + bounds[r]
 
