@@ -12,6 +12,7 @@ cimport cython
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
+from ..parallel.tasks cimport Task
 from ..sweeps.viterbi_bounds cimport Bounds, ArcTable, arc_table_of
 from ..chart.chart cimport Chart
 from ..chart.layout cimport Layout
@@ -26,7 +27,6 @@ from ..sweeps.observed.histories cimport (
     histories_of,
 )
 from ..sweeps.observed.token_sweep cimport TokenSweep
-from ..parallel.tasks cimport Task
 from ..sweeps.nonnegative cimport chain_of
 from ..potentials import check_potentials, without_entries
 
@@ -52,46 +52,30 @@ cdef Py_ssize_t N_TRIED = 16
 N_FEW = 16
 
 
-cdef class BestOfEach(Task):
-    """The best segmentations of a few documents, as a task; see `viterbi`."""
+def best_path(automaton, potentials, constraints, method):
+    """Returns a task that finds the best segmentation of a document; see `viterbi`."""
+    cdef BestPath best = None
+    if method in ("auto", "nonnegative"):
+        best = _ready_for_tokens(automaton, potentials, constraints)
+    if best is None:
+        best = _load(automaton, potentials, constraints)
+        best.set_method(potentials, method)
+    return best
 
-    cdef list paths
-    cdef object potentials
-    cdef BestPath last
 
-    def __init__(self, automaton, list potentials, list constraints, method="auto"):
-        cdef BestPath best
-        cdef Py_ssize_t k
-        self.paths, self.potentials = [], potentials
-        for k in range(len(potentials)):
-            best = None
-            if method in ("auto", "nonnegative"):
-                best = _ready_for_tokens(automaton, potentials[k], constraints[k])
-            if best is None:
-                best = _load(automaton, potentials[k], constraints[k])
-                best.set_method(potentials[k], method)
-            best.next, self.last = self.last, best
-            self.paths.append(best)
-
-    cdef void run(self) noexcept nogil:
-        if self.last is not None:
-            self.last._solve_all()
-
-    def found(self):
-        """RETURNS (List[Tuple[segments, score]]): In the order of the documents."""
-        cdef BestPath best
-        cdef list found = []
-        cdef Py_ssize_t k
-        for k, best in enumerate(self.paths):
-            best.next = None
-            if best.backward.chart.is_deferred:  # a score is out of range
-                check_potentials(best.backward.chart.automaton, self.potentials[k])
-            best.count()
-        for best in self.paths:
-            found.append((best._segments(), best.backward.total))
-            give_back(best)
-        self.last, self.paths, self.potentials = None, [], []
-        return found
+def results_of(list paths, list potentials):
+    """Returns the segments and the score that each task has found, and lets go of the
+    documents. Raises HS011 for a score that is out of range."""
+    cdef BestPath best
+    cdef list results = []
+    for best, document in zip(paths, potentials):
+        if best.backward.chart.is_deferred:
+            check_potentials(best.backward.chart.automaton, document)
+        best.count()
+    for best in paths:
+        results.append((best._segments(), best.backward.total))
+        give_back(best)
+    return results
 
 
 cdef bint has_only_tokens(potentials):
@@ -154,7 +138,7 @@ cdef give_back(BestPath best):
 
 
 @cython.final
-cdef class BestPath:
+cdef class BestPath(Task):
     """The best segmentation of a document, and the sweep that finds it."""
 
     def __init__(self):
@@ -216,13 +200,7 @@ cdef class BestPath:
             self.token_sweep.forget()
         self.backward.chart.forget()
 
-    cdef void _solve_all(self) noexcept nogil:
-        """This document and the next ones."""
-        self.solve()
-        if self.next is not None:
-            self.next._solve_all()
-
-    cdef void solve(self) noexcept nogil:
+    cdef void run(self) noexcept nogil:
         """Find the best segmentation: the first `n_segments` of `backward.path`."""
         self.n_segments = 0
         self._sweep(self.backward)

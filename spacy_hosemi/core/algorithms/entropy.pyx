@@ -37,12 +37,12 @@ def entropy(automaton, potentials, constraints=None):
     RAISES: As `log_partition`.
     """
     check_document(automaton, potentials)
-    cdef ForwardBackward sweeps = ForwardBackward()
+    cdef ForwardBackward sweeps = ForwardBackward(
+        automaton, potentials, constraints, counts=True
+    )
     cdef Visits visits
     cdef double log_z, mean, size
-    sweeps.load(automaton, potentials, constraints, counts=True)
-    with nogil:
-        sweeps.run()
+    sweeps.do()
     if sweeps.is_in_range:
         log_z = sweeps.log_z
         check_sum(log_z)

@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 
 from ..automaton.automaton import PatternAutomaton
 from ..parallel.coroutines import Steps
-from ..parallel.tasks import Task
 from ..potentials import Constraints, Potentials
 
 Answer = TypeVar("Answer")
@@ -41,17 +40,6 @@ class Marginals:
         self, p: float, limit: int, outside: bool = ...
     ) -> tuple[list[tuple[int, int, int, float]], bool]: ...
 
-class MarginalsOfEach(Task):
-    def __init__(
-        self,
-        automaton: PatternAutomaton,
-        potentials: list[Potentials],
-        constraints: list[Constraints | None],
-        first_end: list[int],
-        p: float,
-    ) -> None: ...
-    def found(self) -> list[Marginals]: ...
-
 def log_partition(
     automaton: PatternAutomaton,
     potentials: Potentials,
@@ -74,6 +62,5 @@ def marginal_steps(
     constraints: Sequence[Constraints | None],
     asked: Sequence[int],
     answer: Callable[[int, Marginals], Answer],
-    p: float = ...,
     first_end: Mapping[int, int] | None = ...,
 ) -> Steps[list[Answer]]: ...

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from cpython.ref cimport PyObject
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
@@ -18,7 +17,7 @@ from ..arguments import (
 from ..chart.chart cimport Chart
 from ..chart.columns import columns_of_groups
 from ..chart.span_lists cimport SpanLists
-from ..parallel.tasks cimport Task
+from ..parallel.tasks import TaskList
 from ..potentials import Potentials, as_array, check_document, check_shape
 from ..sweeps.forward_backward cimport (
     ForwardBackward,
@@ -29,9 +28,8 @@ from ..sweeps.forward_backward cimport (
 from .path_counts cimport add_path
 from .viterbi import check_segments
 
-cdef enum:
-    # Documents in a task: few enough for their rows to stay in the processor's cache.
-    PER_TASK = 4
+# Documents in a task: few enough for their rows to stay in the processor's cache.
+PER_TASK = 4
 
 
 def log_partition(automaton, potentials, constraints=None):
@@ -64,9 +62,10 @@ def marginals(automaton, potentials, constraints=None, counts=True):
 
 def marginals_of(automaton, potentials, constraints=None):
     """`marginals` of objects of the right classes, which are not checked again."""
-    cdef Marginals found = Marginals.__new__(Marginals)
-    found._solve(automaton, potentials, constraints, True)
-    return found
+    cdef ForwardBackward sweeps
+    sweeps = ForwardBackward(automaton, potentials, constraints, counts=True)
+    sweeps.do()
+    return _marginals_by(sweeps, potentials)
 
 
 def marginal_steps(
@@ -78,12 +77,21 @@ def marginal_steps(
     found, first_end = [], first_end or {}
     for at in range(0, len(asked), PER_TASK):
         some = asked[at : at + PER_TASK]
-        given = [potentials[k] for k in some], [constraints[k] for k in some]
-        ends = [first_end.get(k, 0) for k in some]
-        task = MarginalsOfEach(automaton, *given, ends)
-        yield task
-        found += [answer(k, posterior) for k, posterior in zip(some, task.found())]
+        sweeps = [
+            ForwardBackward(
+                automaton, potentials[k], constraints[k], False, first_end.get(k, 0)
+            )
+            for k in some
+        ]
+        yield TaskList(sweeps)
+        found += [answer(k, _marginals_by(x, None)) for k, x in zip(some, sweeps)]
     return found
+
+
+cdef Marginals _marginals_by(ForwardBackward sweeps, potentials):
+    cdef Marginals posterior = Marginals.__new__(Marginals)
+    posterior._take(sweeps, potentials)
+    return posterior
 
 
 def check_segment(start, end, label, n_tokens, n_labels):
@@ -116,13 +124,9 @@ cdef class Marginals:
     def __init__(self, automaton, potentials, constraints=None, counts=True):
         check_document(automaton, potentials)
         check_flag("counts", counts)
-        self._solve(automaton, potentials, constraints, counts)
-
-    cdef _solve(self, automaton, potentials, constraints, bint counts):
-        cdef ForwardBackward sweeps = ForwardBackward()
-        sweeps.load(automaton, potentials, constraints, counts)
-        with nogil:
-            sweeps.run()
+        cdef ForwardBackward sweeps
+        sweeps = ForwardBackward(automaton, potentials, constraints, counts)
+        sweeps.do()
         self._take(sweeps, potentials)
 
     cdef _take(self, ForwardBackward sweeps, potentials):
@@ -279,36 +283,3 @@ cdef class Marginals:
         cdef Chart chart = self._chart
         segments = check_segments(segments, chart.n_tokens, chart.n_labels)
         return self.log_z > -INFINITY and chart.path_score(segments) > -INFINITY
-
-
-cdef class MarginalsOfEach(Task):
-    """`marginals` of a few documents, without counts, as a task; first_end (of each) as
-    in `marginal_steps`."""
-
-    cdef list sweeps
-    cdef PyObject* sweep[PER_TASK]      # the same, without the GIL
-    cdef Py_ssize_t n
-
-    def __init__(self, automaton, list potentials, list constraints, list first_end):
-        cdef ForwardBackward sweeps
-        cdef Py_ssize_t k
-        self.sweeps = [ForwardBackward() for _ in potentials]
-        for k, sweeps in enumerate(self.sweeps):
-            sweeps.load(automaton, potentials[k], constraints[k], False, first_end[k])
-            self.sweep[k] = <PyObject*>sweeps
-        self.n = len(potentials)
-
-    cdef void run(self) noexcept nogil:
-        cdef Py_ssize_t k
-        for k in range(self.n):
-            (<ForwardBackward>self.sweep[k]).run()
-
-    def found(self):
-        """Returns `Marginals` in the order of the documents."""
-        cdef Marginals posterior
-        cdef list found = []
-        for sweeps in self.sweeps:
-            posterior = Marginals.__new__(Marginals)
-            posterior._take(sweeps, None)
-            found.append(posterior)
-        return found

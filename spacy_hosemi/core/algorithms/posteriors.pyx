@@ -313,7 +313,7 @@ cdef class Posteriors(Task):
         if not n or self.first_asked[d] < self.after_asked[d]:
             return True
         self.documents.move(self.best.backward.chart, d)
-        self.best.solve()
+        self.best.run()
         self.best.count()
         path = self.best.backward.path
         self.first_asked[d] = <int32_t>self.asked.n

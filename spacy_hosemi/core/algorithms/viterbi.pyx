@@ -11,7 +11,7 @@ from libc.math cimport INFINITY
 
 from ...errors import Errors
 from ..arguments import check_kind, check_list, check_number, check_word, shown
-from .best_path import N_TOGETHER, BestOfEach
+from .best_path import N_TOGETHER, best_path, results_of
 from ..chart.chart cimport Chart
 from ..chart.load cimport make_chart
 from ..chart.columns cimport Entry, entries_of
@@ -33,6 +33,7 @@ from ..potentials import (
     without_entries,
 )
 from ..parallel.coroutines import finish
+from ..parallel.tasks import TaskList
 
 
 METHODS = ("auto", "automaton", "bounds", "nonnegative")
@@ -71,9 +72,13 @@ def viterbi_steps(automaton, potentials, constraints, method="auto"):
     found = []
     for at in range(0, len(potentials), N_TOGETHER):
         some = slice(at, at + N_TOGETHER)
-        task = BestOfEach(automaton, potentials[some], constraints[some], method)
-        yield task
-        found += task.found()
+        documents = potentials[some]
+        paths = [
+            best_path(automaton, *pair, method)
+            for pair in zip(documents, constraints[some])
+        ]
+        yield TaskList(paths)
+        found += results_of(paths, documents)
     return found
 
 

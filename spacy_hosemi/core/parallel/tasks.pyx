@@ -18,6 +18,7 @@ from cpython.pythread cimport (
     PyThread_release_lock,
 )
 from cpython.ref cimport PyObject
+from cpython.sequence cimport PySequence_Fast_ITEMS
 
 from ..arguments import MOST_THREADS, check_whole
 
@@ -33,6 +34,23 @@ cdef class Task:
         with nogil:
             self.run()
         self.is_done = True
+
+
+cdef class TaskList(Task):
+    """A few tasks, done one after the other: to hand over each would take too long."""
+
+    cdef tuple tasks
+    cdef PyObject** items               # of it
+    cdef Py_ssize_t n_tasks
+
+    def __init__(self, tasks):
+        self.tasks = tuple(tasks)
+        self.items, self.n_tasks = PySequence_Fast_ITEMS(self.tasks), len(self.tasks)
+
+    cdef void run(self) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n_tasks):
+            (<Task>self.items[k]).run()
 
 
 cdef class Workers:

@@ -2,11 +2,12 @@ from libc.stdint cimport uint8_t
 
 from ..chart.chart cimport Chart
 from ..chart.span_lists cimport SpanLists
+from ..parallel.tasks cimport Task
 from .lane_counts cimport LaneCounts
 from .lane_tables cimport LaneTables
 
 
-cdef class ForwardBackward:
+cdef class ForwardBackward(Task):
     cdef Chart chart
     cdef LaneTables tables
     cdef LaneCounts expected            # None: only probabilities of segments
@@ -15,11 +16,7 @@ cdef class ForwardBackward:
     cdef bint is_in_range               # and whether the sweeps did
     cdef double log_z
 
-    cdef load(
-        self, automaton, potentials, constraints, bint counts, Py_ssize_t first=*
-    )
     cdef _allocate(self, int kind, bint counts)
-    cdef void run(self) noexcept nogil
     cdef finish(self)
     cdef starts(self)
     cdef double probability(

@@ -15,6 +15,7 @@ from ..chart.chart cimport Chart
 from ..chart.checks cimport check_sum
 from ..chart.load cimport make_chart
 from ..chart.span_lists cimport SpanLists
+from ..parallel.tasks cimport Task
 from ..simd.lanes cimport LOGS, ONE, log_add
 from .lane_counts cimport counts_of_document
 from .lane_tables cimport LaneTables
@@ -97,14 +98,13 @@ cdef double list_segments(
 
 
 @cython.final
-cdef class ForwardBackward:
-    """Both sweeps over one document, and what they have left."""
+cdef class ForwardBackward(Task):
+    """Both sweeps over one document, and what they have left; with `counts` for a
+    gradient. Of segments that end before `first`, nothing will be asked."""
 
-    cdef load(
+    def __init__(
         self, automaton, potentials, constraints, bint counts, Py_ssize_t first=0
     ):
-        """Take a document, with `counts` for a gradient. Of segments that end before
-        `first`, nothing will be asked."""
         self.chart = chart_for_sums(automaton, potentials, constraints)
         self.first = first
         self._allocate(ONE, counts)
@@ -131,8 +131,7 @@ cdef class ForwardBackward:
         """Once more in logs, if need be. RAISES (ValueError): HS124."""
         if not self.is_in_range:
             self._allocate(LOGS, self.expected is not None)
-            with nogil:
-                self.run()
+            self.do()
         check_sum(self.log_z)
 
     # after the sweeps
