@@ -23,6 +23,7 @@ from ..sweeps.forward_backward cimport (
     ForwardBackward,
     chart_for_sums,
     list_segments,
+    segment_probability,
     sum_of,
 )
 from .path_counts cimport add_path
@@ -150,8 +151,9 @@ cdef class Marginals:
         RETURNS (float): In [0, 1].
         RAISES (ValueError): HS024 offsets; HS021 label.
         """
-        check_segment(start, end, label, self._chart.n_tokens, self._chart.n_labels)
-        return self._sweeps.probability(start, end, label)
+        cdef Chart chart = self._chart
+        check_segment(start, end, label, chart.n_tokens, chart.n_labels)
+        return segment_probability(self._sweeps.tables, 0, chart, start, end, label)
 
     def labels_among(self, start, allowed):
         """Probability that each of some tokens has one of the labels allowed for it,

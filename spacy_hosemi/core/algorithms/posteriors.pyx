@@ -20,7 +20,7 @@ from ..potentials import check_potentials
 from ..simd.lanes cimport FOUR, LOGS, N_LANES, ONE
 from ..sweeps cimport lanes
 from ..sweeps.documents cimport Documents
-from ..sweeps.forward_backward cimport list_segments
+from ..sweeps.forward_backward cimport list_segments, segment_probability
 from ..sweeps.lane_tables cimport LaneTables
 from .best_path cimport BestPath, give_back, spare_path
 from .best_sets cimport BestSet, Candidate, first_least, next_least
@@ -366,12 +366,11 @@ cdef class Posteriors(Task):
 
     cdef void _answer(self, Chart chart, Py_ssize_t d, Py_ssize_t a) noexcept nogil:
         """Write the probabilities asked for of a document; of a path its score, too."""
-        cdef Py_ssize_t g, k, state = 0
-        cdef double total, score
+        cdef Py_ssize_t k, state = 0
         cdef Listed* row
         self.path_score[d] = 0.0
         for k in range(self.first_asked[d], self.after_asked[d]):
-            row, total = &self.asked.rows[k], 0.0
+            row = &self.asked.rows[k]
             if self.are_paths:
                 if state >= 0:
                     state = chart.add_step(
@@ -379,16 +378,11 @@ cdef class Posteriors(Task):
                     )
                 if row.label == 0:
                     continue
-            for g in range(chart.n_groups):
-                if chart.layout.group_label[g] == row.label:
-                    score = chart.segment_score(row.start, row.end, g)
-                    total += lanes.probability(
-                        self.tables, a, row.start, row.end, g, score
-                    )
-            row.score = total
+            row.score = segment_probability(
+                self.tables, a, chart, row.start, row.end, row.label
+            )
         if self.are_paths:
-            score = chart.final_weight(state) if state >= 0 else -INFINITY
-            self.path_score[d] += score
+            self.path_score[d] += chart.final_weight(state) if state >= 0 else -INFINITY
 
     cdef void _list_asked(self, Chart chart, Py_ssize_t d) noexcept nogil:
         """List the segments that are asked for, with their scores."""

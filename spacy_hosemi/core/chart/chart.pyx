@@ -219,17 +219,8 @@ cdef class Chart:
 
     cdef double cells_of(self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g) noexcept nogil:
         """What the cells add to the score of one segment."""
-        cdef Py_ssize_t i, slot
-        if j - u > self.n_lengths:
-            for i in range(self.cells.first_long[j], self.cells.first_long[j + 1]):
-                if self.cells.long_start[i] == u and self.cells.long_group[i] == g:
-                    return self.cells.long_extra[i]
-            return 0.0
-        slot = (g + 1) * self.n_lengths - (j - u)
-        for i in range(self.cells.first_short[j], self.cells.first_short[j + 1]):
-            if self.cells.short_slot[i] == slot:  # duplicates are merged
-                return self.cells.short_score[i]
-        return 0.0
+        cdef Py_ssize_t m = self.cells.merged_of(u, j, g)
+        return self.cells.score_room[0, m] if m >= 0 else 0.0
 
     cdef double final_weight(self, Py_ssize_t q) noexcept nogil:
         """Weight of the patterns that end in $ after state q; -inf: not permitted."""

@@ -19,9 +19,6 @@ cdef class ForwardBackward(Task):
     cdef _allocate(self, int kind, bint counts)
     cdef finish(self)
     cdef starts(self)
-    cdef double probability(
-        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y
-    ) noexcept nogil
     cdef double probability_of_labels(
         self, Py_ssize_t u, const uint8_t[:, ::1] allowed
     )
@@ -29,6 +26,14 @@ cdef class ForwardBackward(Task):
 
 cdef Chart chart_for_sums(automaton, potentials, constraints)
 cdef double sum_of(Chart chart)
+cdef double segment_probability(
+    LaneTables tables,
+    Py_ssize_t a,
+    Chart chart,
+    Py_ssize_t u,
+    Py_ssize_t j,
+    Py_ssize_t y,
+) noexcept nogil
 cdef double list_segments(
     LaneTables tables,
     Py_ssize_t a,

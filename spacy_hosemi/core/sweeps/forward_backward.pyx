@@ -49,6 +49,24 @@ cdef double sum_of(Chart chart):
     return log_z
 
 
+cdef double segment_probability(
+    LaneTables tables,
+    Py_ssize_t a,                       # lane of the document
+    Chart chart,
+    Py_ssize_t u,
+    Py_ssize_t j,
+    Py_ssize_t y,
+) noexcept nogil:
+    """P(segment u, j, y)"""
+    cdef Py_ssize_t g
+    cdef double total = 0.0, score
+    for g in range(chart.n_groups):
+        if chart.layout.group_label[g] == y:
+            score = chart.segment_score(u, j, g)
+            total += lanes.probability(tables, a, u, j, g, score)
+    return total
+
+
 cdef double list_segments(
     LaneTables tables,
     Py_ssize_t a,                       # lane of the document
@@ -142,18 +160,6 @@ cdef class ForwardBackward(Task):
         if self.log_z == -INFINITY or not n:
             return np.zeros((n, self.chart.n_groups))
         return np.array(self.tables.starts[:n, :, 0])
-
-    cdef double probability(
-        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y
-    ) noexcept nogil:
-        """P(segment u, j, y)"""
-        cdef Py_ssize_t g
-        cdef double total = 0.0, score
-        for g in range(self.chart.n_groups):
-            if self.chart.layout.group_label[g] == y:
-                score = self.chart.segment_score(u, j, g)
-                total += lanes.probability(self.tables, 0, u, j, g, score)
-        return total
 
     cdef double probability_of_labels(
         self, Py_ssize_t u, const uint8_t[:, ::1] allowed

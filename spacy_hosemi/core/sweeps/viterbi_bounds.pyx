@@ -204,7 +204,7 @@ cdef class Bounds:
         self, Chart chart, ArcTable arcs, int32_t[:, ::1] path
     ) noexcept nogil:
         """The true score of the best path of the relaxation; -inf: it is none."""
-        cdef Py_ssize_t i, h, j, g = 0, k = chart.n_tokens, state = 0, edge
+        cdef Py_ssize_t i, h, j, g = 0, k = chart.n_tokens, state = 0
         cdef double best = -INFINITY, value, total = 0.0
         i = chart.n_tokens - 1
         for h in range(chart.n_groups):
@@ -228,13 +228,9 @@ cdef class Bounds:
                 break
             g, j = self._best_before(chart, arcs, i, g), i
         for k in range(k, chart.n_tokens):
-            edge = chart.edge_of(state, path[k, 2])
-            state = chart.state_behind(edge, state, path[k, 2])
+            state = chart.add_step(state, path[k, 0], path[k, 1], path[k, 2], &total)
             if state < 0:
                 return -INFINITY
-            g = chart.layout.state_group[state]
-            total += chart.edge_weight[edge]
-            total += chart.segment_score(path[k, 0], path[k, 1], g)
         return total + chart.final_weight(state)
 
     cdef Py_ssize_t _best_before(
