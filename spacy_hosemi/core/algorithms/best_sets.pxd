@@ -15,6 +15,7 @@ cdef double next_least(double least, double ratio) noexcept nogil
 
 cdef class BestSet:
     # the spans that may still be chosen, by end, then start, then label
+    cdef void* memory                   # all of these arrays
     cdef Candidate* candidate           # [room], of which there are n_candidates
     cdef double* best                   # [room + 1] gain of the best among the first k
     cdef Py_ssize_t room, n_candidates
@@ -36,5 +37,4 @@ cdef class BestSet:
     cdef void _take_tried(self, Py_ssize_t n_tried) noexcept nogil
     cdef Py_ssize_t _choose(self, double ratio) noexcept nogil
     cdef bint _make_room(self, Py_ssize_t n) noexcept nogil
-    cdef void _free(self) noexcept nogil
     cdef list segments(self)

@@ -66,19 +66,12 @@ cdef class BestSet:
     """Finds the best set of some spans, and keeps its memory for others."""
 
     def __cinit__(self):
-        self.candidate = self.chosen = self.tried = NULL
-        self.best = NULL
+        self.memory = NULL
         self.room = self.n_candidates = self.n_chosen = 0
         self.is_complete = True
 
     def __dealloc__(self):
-        self._free()
-
-    cdef void _free(self) noexcept nogil:
-        free(self.candidate)
-        free(self.chosen)
-        free(self.tried)
-        free(self.best)
+        free(self.memory)
 
     cdef void find(
         self,
@@ -169,17 +162,13 @@ cdef class BestSet:
 
     cdef bint _make_room(self, Py_ssize_t n) noexcept nogil:
         cdef Py_ssize_t room = 2 * n
-        self._free()
-        self.candidate = <Candidate*>malloc(room * sizeof(Candidate))
-        self.chosen = <Candidate*>malloc(room * sizeof(Candidate))
-        self.tried = <Candidate*>malloc(room * sizeof(Candidate))
-        self.best = <double*>malloc((room + 1) * sizeof(double))
-        self.room = room
-        if not (self.candidate and self.chosen and self.tried and self.best):
-            self._free()
-            self.candidate = self.chosen = self.tried = NULL
-            self.best = NULL
-            self.room = 0
+        free(self.memory)
+        self.memory = malloc(room * 3 * sizeof(Candidate) + (room + 1) * sizeof(double))
+        self.room = room if self.memory else 0
+        self.candidate = <Candidate*>self.memory
+        self.chosen = self.candidate + self.room
+        self.tried = self.chosen + self.room
+        self.best = <double*>(self.tried + self.room)
         return self.room > 0
 
     cdef list segments(self):
