@@ -23,9 +23,14 @@ cdef double add_path(Chart chart, segments, gradient, double times):
     cdef double[:, ::1] end = gradient.end, length = gradient.length
     cdef double[::1] tail = gradient.tail, pattern = gradient.pattern
     cdef Py_ssize_t u, j, y, c, g, i, k, edge, state = 0, n_lengths = chart.n_lengths
-    cdef list groups = []
+    cdef bint has_entries = gradient.entries is not None and len(gradient.entries) > 0
+    # The group of the segment that reads entries at a place, by role, -1: none does;
+    # and the end of the segment that starts there.
+    cdef int32_t[:, ::1] reader = None
     cdef Entry[::1] entries
     cdef double[::1] active = None
+    if has_entries or len(gradient.cells):
+        reader = np.full((4, chart.n_tokens), -1, np.int32)
     if chart.observed_arcs is not None:
         active = np.zeros(chart.observed_arcs.score.shape[0])
     for u, j, y in segments:
@@ -37,7 +42,10 @@ cdef double add_path(Chart chart, segments, gradient, double times):
         length[y, min(j - u, n_lengths) - 1] += times
         tail[y] += times * max(j - u - n_lengths, 0)
         g = chart.layout.state_group[state]
-        groups.append(g)
+        if reader is not None:
+            reader[0, u:j] = <int32_t>g
+            reader[1, u] = reader[2, j - 1] = <int32_t>g
+            reader[3, u] = <int32_t>j
         for i in range(first_column[g], first_column[g + 1]):
             c = columns[i]
             if c < inside.shape[1]:
@@ -49,11 +57,11 @@ cdef double add_path(Chart chart, segments, gradient, double times):
                 end[j - 1, c] += times
     _add_suffixes(chart, chart.layout.final_edge[state], pattern, times)
     if len(gradient.cells):
-        _add_cells(chart, segments, groups, gradient.cells, times)
-    if gradient.entries is not None and len(gradient.entries):
+        _add_cells(reader, first_column, columns, gradient.cells, times)
+    if has_entries:
         entries = gradient.entries
         if chart.observed_arcs is None:
-            _add_entries(chart, segments, groups, entries, times)
+            _add_entries(reader, first_column, columns, entries, times)
         else:
             for k in range(entries.shape[0]):
                 entries[k].score += active[chart.observed_arcs.place[k]]
@@ -82,34 +90,29 @@ cdef void _add_active(
             active[k] += times
 
 
-cdef _add_cells(
-    Chart chart, segments, list groups, Cell[::1] cells, double times
-):
-    cdef int32_t[:, ::1] known = np.full((chart.n_tokens, 2), -1, np.int32)
-    cdef const int32_t[::1] first = chart.automaton.first_column
-    cdef const int32_t[::1] columns = chart.automaton.group_column
-    cdef Py_ssize_t u, j, k, g
-    for (u, j, _), g in zip(segments, groups):
-        known[u, 0], known[u, 1] = <int32_t>j, <int32_t>g
+cdef void _add_cells(
+    const int32_t[:, ::1] reader,
+    const int32_t[::1] first,       # of PatternAutomaton: first_column ..
+    const int32_t[::1] columns,     # .. and group_column
+    Cell[::1] cells,
+    double times,
+) noexcept nogil:
+    cdef Py_ssize_t k, u
     for k in range(cells.shape[0]):
         u = cells[k].start
-        if known[u, 0] == cells[k].end:
-            if _reads(first, columns, known[u, 1], cells[k].column):
+        if reader[3, u] == cells[k].end:
+            if _reads(first, columns, reader[1, u], cells[k].column):
                 cells[k].score += times
 
 
-cdef _add_entries(
-    Chart chart, segments, list groups, Entry[::1] entries, double times
-):
-    # The group of the segment that reads entries at a place, by role; -1: none does.
-    cdef int32_t[:, ::1] reader = np.full((3, chart.n_tokens), -1, np.int32)
-    cdef const int32_t[::1] first = chart.automaton.first_column
-    cdef const int32_t[::1] columns = chart.automaton.group_column
-    cdef Py_ssize_t u, j, k, g, i
-    for (u, j, _), g in zip(segments, groups):
-        reader[1, u] = reader[2, j - 1] = <int32_t>g
-        for i in range(u, j):
-            reader[0, i] = <int32_t>g
+cdef void _add_entries(
+    const int32_t[:, ::1] reader,
+    const int32_t[::1] first,
+    const int32_t[::1] columns,
+    Entry[::1] entries,
+    double times,
+) noexcept nogil:
+    cdef Py_ssize_t k, g
     for k in range(entries.shape[0]):
         g = reader[entries[k].role, entries[k].position]
         if g >= 0 and _reads(first, columns, g, entries[k].column):
@@ -117,10 +120,7 @@ cdef _add_entries(
 
 
 cdef bint _reads(
-    const int32_t[::1] first,       # of PatternAutomaton: first_column ..
-    const int32_t[::1] columns,     # .. and group_column
-    Py_ssize_t g,
-    Py_ssize_t c,
+    const int32_t[::1] first, const int32_t[::1] columns, Py_ssize_t g, Py_ssize_t c
 ) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(first[g], first[g + 1]):
