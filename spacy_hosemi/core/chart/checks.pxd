@@ -7,7 +7,7 @@ cdef bint is_fit(
     Py_ssize_t n_columns,
     Py_ssize_t or_columns,
 ) noexcept nogil
-cdef bint are_checked_cells(cells, Py_ssize_t n_tokens, Py_ssize_t n_columns)
+cdef checked_cells(cells, Py_ssize_t n_tokens, Py_ssize_t n_columns)
 cdef bint are_sound(
     const Cell[::1] cells, Py_ssize_t n_tokens, Py_ssize_t n_columns
 ) noexcept nogil

@@ -5,7 +5,7 @@ from libc.math cimport INFINITY
 from ..simd cimport simd as kernels
 from .cells cimport Cell
 from ...errors import Errors
-from ..potentials import CELLS, LARGEST_SUM
+from ..potentials import CELLS, LARGEST_SUM, check_cells
 
 cdef double _LARGEST = LARGEST_SUM
 
@@ -22,18 +22,20 @@ cdef bint is_fit(
     return x.shape[1] == n_columns or x.shape[1] == or_columns
 
 
-cdef bint are_checked_cells(cells, Py_ssize_t n_tokens, Py_ssize_t n_columns):
-    """Whether these are records as the kernels read them, and all is well."""
+cdef checked_cells(cells, Py_ssize_t n_tokens, Py_ssize_t n_columns):
+    """Returns the cells as the kernels read them, not a copy if they are so already.
+    Raises as `check_cells`."""
     cdef const Cell[::1] records
-    if getattr(cells, "dtype", None) is not CELLS:
-        return False
-    if not len(cells):
-        return cells.ndim == 1
-    try:
-        records = cells
-    except (TypeError, ValueError, BufferError):
-        return False
-    return are_sound(records, n_tokens, n_columns)
+    if getattr(cells, "dtype", None) is CELLS and cells.ndim == 1:
+        if not len(cells):
+            return cells
+        try:
+            records = cells
+            if are_sound(records, n_tokens, n_columns):
+                return cells
+        except (TypeError, ValueError, BufferError):
+            pass
+    return check_cells(cells, n_tokens, n_columns)
 
 
 cdef bint are_numbers(const double[::1] x) noexcept nogil:

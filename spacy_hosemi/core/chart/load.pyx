@@ -9,21 +9,16 @@ from .cells cimport Cell, CellLists
 from .chart cimport Chart
 from .checks cimport (
     are_all_numbers,
-    are_checked_cells,
     are_numbers,
     are_sound,
+    checked_cells,
     is_fit,
 )
 from .columns cimport Entry, entries_of, scores_of_groups
 from .layout cimport Layout, edge_weights_of, layout_of
 from .prohibitions cimport prohibit
 from .prohibitions import forbidden_cells
-from ..potentials import (
-    CELLS,
-    check_cells,
-    check_constraints,
-    check_potentials,
-)
+from ..potentials import CELLS, check_constraints, check_potentials
 
 # Each cell is read, by the group of its column.
 cdef const int32_t[::1] _EACH = None
@@ -157,8 +152,7 @@ cdef bint finish_loading(Chart chart) noexcept nogil:
 
 cdef bint _read(Chart chart, potentials):
     """Views of the arrays; returns whether shapes are right, nothing to convert."""
-    cdef Py_ssize_t n_labels = chart.n_labels
-    cdef Py_ssize_t n_columns = n_labels + len(chart.automaton.observed)
+    cdef Py_ssize_t n_labels = chart.n_labels, n_columns = chart.automaton.n_columns
     inside, start, end = potentials.inside, potentials.start, potentials.end
     length, tail, pattern = potentials.length, potentials.tail, potentials.pattern
     for array in (inside, start, end, length, tail, pattern):
@@ -198,9 +192,9 @@ cdef bint _has_numbers(Chart chart) noexcept nogil:
 cdef _set_document(Chart chart, potentials, constraints):
     automaton = chart.automaton
     cdef Py_ssize_t n_tokens = chart.inside.shape[0]
-    cdef Py_ssize_t n_columns = chart.n_labels + len(automaton.observed)
+    cdef Py_ssize_t n_columns = automaton.n_columns
     chart.n_tokens = n_tokens
-    chart.cells_as_given = cells = _checked_cells(potentials.cells, chart)
+    chart.cells_as_given = cells = checked_cells(potentials.cells, n_tokens, n_columns)
     cdef const Entry[::1] entries = entries_of(potentials, n_tokens, n_columns)
     if not automaton.observed and not entries.shape[0]:
         _set_labels(chart)
@@ -221,14 +215,6 @@ cdef _set_document(Chart chart, potentials, constraints):
     _set_cells(chart, cells)
     if not chart.is_deferred:
         _score_long(chart)
-
-
-cdef _checked_cells(cells, Chart chart):
-    """RETURNS (CELLS): As the kernels read them. RAISES: As `check_cells`."""
-    cdef Py_ssize_t n_columns = chart.n_labels + len(chart.automaton.observed)
-    if are_checked_cells(cells, chart.n_tokens, n_columns):
-        return cells
-    return check_cells(cells, chart.n_tokens, n_columns)
 
 
 cdef _set_labels(Chart chart):
