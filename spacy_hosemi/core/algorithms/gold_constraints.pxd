@@ -9,10 +9,8 @@ cdef class GoldConstraints:
     cdef int64_t[::1] number            # [D] of a document among these
     cdef const uint8_t[:, ::1] allowed  # [tokens, L]
     cdef const int8_t[::1] boundary     # [tokens + documents]
-    cdef readonly object first_forbidden    # int64 [D + 1]
-    cdef readonly object forbidden      # CELLS
-    cdef int64_t[::1] _first_forbidden
-    cdef Cell[::1] _forbidden
+    cdef int64_t[::1] first_forbidden   # [D + 1]
+    cdef Cell[::1] forbidden
 
     cdef bint is_given(self, Py_ssize_t d) noexcept nogil
     cdef Cell[::1] cells_of(self, Py_ssize_t d) noexcept nogil

@@ -37,8 +37,8 @@ cdef class GoldConstraints:
         self.first, self.number = np.array(first, np.int64), np.array(number, np.int64)
         self.allowed = np.concatenate(allowed).view(np.uint8)
         self.boundary = np.concatenate(boundary).astype(np.int8)
-        self.forbidden = self._forbidden = np.concatenate(forbidden)
-        self.first_forbidden = self._first_forbidden = np.array(cells, np.int64)
+        self.forbidden = np.concatenate(forbidden)
+        self.first_forbidden = np.array(cells, np.int64)
 
     cdef bint is_given(self, Py_ssize_t d) noexcept nogil:
         """Whether a document has constraints."""
@@ -46,7 +46,7 @@ cdef class GoldConstraints:
 
     cdef Cell[::1] cells_of(self, Py_ssize_t d) noexcept nogil:
         """RETURNS: The forbidden segments of a document, as cells."""
-        return self._forbidden[self._first_forbidden[d] : self._first_forbidden[d + 1]]
+        return self.forbidden[self.first_forbidden[d] : self.first_forbidden[d + 1]]
 
     cdef void write(
         self,

@@ -23,7 +23,8 @@ cdef class GoldPaths:
         sizes = np.asarray(sizes, np.int64).reshape(n_documents)
         self.automaton = automaton
         self.first = np.concatenate([[0], np.cumsum(sizes)])
-        self._set_constraints(sizes, golds)
+        given = [x if isinstance(x, Constraints) else None for x in golds]
+        self.constraints = GoldConstraints(automaton, sizes, given)
         needs = np.zeros((n_documents, 3)) if needs is None else needs
         is_fit, needs = self._fits(sizes, needs)
         self._set_paths(sizes, golds, is_fit)
@@ -44,15 +45,11 @@ cdef class GoldPaths:
         self.order = np.concatenate(order).astype(np.int32)
         self.first_in_order = np.cumsum([len(x) for x in order], dtype=np.int64)
 
-    def _set_constraints(self, sizes, golds):
-        given = [x if isinstance(x, Constraints) else None for x in golds]
-        self.constraints = GoldConstraints(self.automaton, sizes, given)
-
     def _fits(self, sizes, needs):
         """RETURNS (Tuple[bool [D], int64 [D, 3]]): Which documents have no more numbers
         than permitted; and what they need with forbidden segments, too."""
-        cells = self.constraints.forbidden
-        first = self.constraints.first_forbidden
+        cells = np.asarray(self.constraints.forbidden)
+        first = np.asarray(self.constraints.first_forbidden)
         length = (cells["end"] - cells["start"]).astype(np.int64)
         more = np.stack([np.ones_like(length), length - 1, length > 1], axis=-1)
         sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(more, axis=0)])

@@ -44,21 +44,18 @@ class SuffixSums:
         self._ids = ids
         self._blocks = {}
         for key in self._bottom_up:
-            self._subtree[key] = self._node([self._id(key), *self._all(key)])
+            self._subtree[key] = self._node([ids.get(key), *self._all(key)])
 
     def mass(self, state: Key, y: int, edges: Container[Key]) -> int | None:
         """Returns the node of all states that use `(*state, y)`; None: no state
         does."""
-        return self._node([self._id(state), *self._below(state, y, edges)])
+        return self._node([self._ids.get(state), *self._below(state, y, edges)])
 
     def sum_of(self, nodes: Iterable[int]) -> int:
         """The node that sums some nodes, at least one."""
         found = self._node(sorted(nodes))
         assert found is not None
         return found
-
-    def _id(self, key: Key) -> int | None:
-        return self._ids.get(key)
 
     def _below(self, state: Key, y: int, edges: Container[Key]) -> list[int | None]:
         """Nodes that together sum all below `state` that use its edge for y."""
@@ -73,8 +70,7 @@ class SuffixSums:
             nodes += self._range(state, left, at)
             left = at + 1
             if (*child, y) not in edges:  # an edge of its own further down only
-                inputs = [self._id(child), *self._below(child, y, edges)]
-                nodes.append(self._node(inputs))
+                nodes.append(self.mass(child, y, edges))
         return nodes + self._range(state, left, len(children))
 
     def mark(self, owners: Iterable[Key], y: int) -> None:

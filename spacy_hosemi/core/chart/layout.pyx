@@ -72,20 +72,14 @@ cdef EdgeWeights edge_weights_of(Layout layout, const double[::1] pattern):
 cdef Sums sums_of(schedule):
     """A schedule's arrays as C sees them; the automaton keeps them alive."""
     cdef Sums sums
-    cdef const int32_t[::1] view
     sums.n_quads, sums.n_terms = len(schedule.fan), len(schedule.input)
-    sums.fan = sums.output = sums.input = sums.arc = NULL
-    if sums.n_quads:
-        view = schedule.fan
-        sums.fan = &view[0]
-        view = schedule.output
-        sums.output = &view[0]
-    if sums.n_terms:
-        view = schedule.input
-        sums.input = &view[0]
-        view = schedule.arc
-        sums.arc = &view[0]
+    sums.fan, sums.output = _begin_of(schedule.fan), _begin_of(schedule.output)
+    sums.input, sums.arc = _begin_of(schedule.input), _begin_of(schedule.arc)
     return sums
+
+
+cdef const int32_t* _begin_of(const int32_t[::1] array):
+    return &array[0] if array.shape[0] else NULL
 
 
 cdef bint _are_same(const double[::1] x, const double[::1] y) noexcept nogil:
