@@ -156,13 +156,13 @@ cdef class BestPath(Task):
             if backward.bounds is None or (
                 backward.bounds.first.shape[0] <= chart.n_tokens
             ):
-                n_rows = backward.tables.closing.shape[0]
+                n_rows = backward.closing.shape[0]
                 backward.bounds = Bounds(n_rows, chart.n_groups)
         elif method in ("auto", "nonnegative"):
             self.chain = chain_of(chart, potentials, method)
             if self.chain is not None:
-                backward.tables.arcs_out = self.chain.sums
-                backward.tables.out_weight = self.chain.weight
+                backward.arcs_out = self.chain.sums
+                backward.out_weight = self.chain.weight
 
     cdef bint _may_pay(self):
         """Whether bounds are likely to save time. Not for a short document with new
@@ -189,7 +189,7 @@ cdef class BestPath(Task):
 
     cdef Py_ssize_t _size(self):
         """RETURNS: About how many numbers the tables have."""
-        cdef Py_ssize_t n_rows = self.backward.tables.closing.shape[0]
+        cdef Py_ssize_t n_rows = self.backward.closing.shape[0]
         cdef Py_ssize_t size = n_rows * self.backward.chart.n_states
         return size if self.token_sweep is None else size + self.token_sweep.size()
 

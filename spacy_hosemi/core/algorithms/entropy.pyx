@@ -113,7 +113,7 @@ cdef class Visits:
     cdef double _labels(self, Py_ssize_t u) noexcept nogil:
         """Which label follows."""
         cdef Py_ssize_t p, q, y, n_labels = self.chart.n_labels
-        cdef const double* closing = &self.backward.tables.closing[u, 0]
+        cdef const double* closing = &self.backward.closing[u, 0]
         cdef double total = 0.0
         self.begun[:] = 0.0
         for p in range(self.chart.n_states):

@@ -59,7 +59,7 @@ cdef list _draw(Backward backward, Chart chart, rng, double[::1] value):
                 value[y] = -INFINITY
                 if backward.target[y] >= 0:
                     value[y] = backward.weight_of[y]
-                    value[y] += backward.tables.closing[u, backward.target[y]]
+                    value[y] += backward.closing[u, backward.target[y]]
             y = _choose(value, chart.n_labels, random[n_used])
             state = backward.target[y]
             n = backward.ends_from(u, state, value)

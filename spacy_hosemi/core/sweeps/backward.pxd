@@ -2,19 +2,24 @@ from libc.stdint cimport int32_t
 
 from ..chart.chart cimport Chart
 from ..chart.load cimport Room
-from ..chart.dp_tables cimport DPTables
+from ..chart.layout cimport Sums
 from .viterbi_bounds cimport ArcTable, Bounds
 
 cdef class Backward:
     cdef Chart chart
-    cdef DPTables tables
     cdef Bounds bounds
     cdef ArcTable arcs                  # of the chart; None: they are looked up
     cdef bint is_bounded                # only groups that the bounds leave were swept
     cdef double total
     cdef bint maximum, keep_beta
+    cdef Sums arcs_out                  # of the layout, or of a `SuffixChain`
+    cdef double[::1] out_weight         # of its terms
+    cdef object _pool                   # owns all that follow
+    cdef double[:, ::1] closing         # [n + 1, P] B: what follows if one begins there
     cdef double[:, ::1] rests           # [n + 2, P] T of every boundary
     cdef double[:, ::1] betas           # [n + 1, P], or no rows
+    cdef double[::1] beta               # [P] what follows a boundary
+    cdef double[::1] back_node          # [N + P + 2] B, beta, suffix sums
     # work space
     cdef double[::1] from_start         # scores of the segments from one token
     cdef int32_t[::1] target            # [L] what `follow` finds
@@ -25,7 +30,7 @@ cdef class Backward:
 
     cdef load(self, automaton, potentials, constraints, bint defer=*)
     cdef take_shared(self, Chart shared, Room room)
-    cdef _use_tables(self)
+    cdef _use_weights(self)
     cdef bint _has_room(self) noexcept nogil
     cdef _make_room(self)
     cdef void sweep(self) noexcept nogil

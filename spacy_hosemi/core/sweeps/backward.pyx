@@ -10,9 +10,10 @@ cimport cython
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
-from . cimport logspace
+from . cimport lanes, logspace
+from ..chart.arc_weights cimport arc_weights_of
+from ..chart.buffer_pool import BufferPool
 from ..chart.chart cimport Chart
-from ..chart.dp_tables cimport DPTables, fill
 from ..chart.load cimport Room, load_document, share
 
 # Numbers in a table of beta that is kept although `keep_beta` does not ask for it.
@@ -36,30 +37,30 @@ cdef class Backward:
     document."""
 
     def __init__(self, *, bint maximum, bint keep_beta=False):
-        self.chart, self.tables = Chart(), DPTables()
+        self.chart = Chart()
         self.maximum, self.keep_beta = maximum, keep_beta
-        self.rests = self.from_start = None
+        self.closing = self.rests = self.from_start = None
         self.arcs = None
 
     cdef load(self, automaton, potentials, constraints, bint defer=False):
         """Take a document, in the tables of the last one if they are large enough."""
         load_document(self.chart, automaton, potentials, constraints, defer)
-        self._use_tables()
+        self._use_weights()
 
     cdef take_shared(self, Chart shared, Room room):
         """Likewise, all of several documents, one after the other; see there."""
         share(self.chart, shared, room)
-        self._use_tables()
+        self._use_weights()
 
-    cdef _use_tables(self):
-        if self._has_room():
-            self.tables.set_weights(self.chart)
-        else:
+    cdef _use_weights(self):
+        if not self._has_room():
             self._make_room()
+        self.arcs_out = self.chart.layout.arcs_out
+        self.out_weight = arc_weights_of(self.chart, in_logs=True).arcs_out
 
     cdef bint _has_room(self) noexcept nogil:
         cdef Py_ssize_t n_tokens = self.chart.n_tokens
-        if n_tokens >= self.tables.closing.shape[0]:
+        if n_tokens >= self.closing.shape[0]:
             return False
         if self.chart.has_tail and n_tokens + 2 > self.rests.shape[0]:
             return False
@@ -67,15 +68,27 @@ cdef class Backward:
 
     cdef _make_room(self):
         cdef Py_ssize_t n_tokens = self.chart.n_tokens, n_labels = self.chart.n_labels
+        cdef Py_ssize_t n_states = self.chart.n_states, n_rows = n_tokens + 1
+        cdef Py_ssize_t n_slots = self.chart.n_nodes + n_states + 2
         cdef Py_ssize_t n_rests = n_tokens + 2 if self.chart.has_tail else 0
         cdef Py_ssize_t n_betas = 0, reach = self.chart.cells.reach
-        cdef bint is_small = (n_tokens + 1) * self.chart.n_states <= SMALL
+        cdef double[:, ::1] rows
+        cdef bint is_small = n_rows * n_states <= SMALL
         # Where segments have one explicit end, a walk needs beta at their ends only.
         if self.keep_beta or (is_small and reach > 2):
-            n_betas = n_tokens + 1
-        self.tables.allocate(self.chart, n_rests + n_betas)
-        self.rests = self.tables.take_rows(n_rests)
-        self.betas = self.tables.take_rows(n_betas)
+            n_betas = n_rows
+        # the old ones, first
+        self._pool = self.closing = self.rests = self.betas = None
+        self.back_node = self.beta = None
+        at = (n_rows + n_rests + n_betas) * n_states
+        self._pool = pool = BufferPool(at + n_slots)
+        rows = pool.array[:at].reshape(-1, n_states)
+        lanes.fill(&rows[0, 0], at, -INFINITY)
+        self.closing, rows = rows[:n_rows], rows[n_rows:]
+        self.rests, self.betas = rows[:n_rests], rows[n_rests:]
+        self.back_node = pool.array[at : at + n_slots]
+        self.back_node[:] = 0.0
+        self.beta = self.back_node[n_states : 2 * n_states]
         cdef double[::1] scores = np.empty(reach + 1 + 2 * n_labels)
         cdef int32_t[:, ::1] targets = np.empty((2, n_labels), np.int32)
         self.target, self.next_target = targets[0], targets[1]
@@ -85,31 +98,23 @@ cdef class Backward:
         self.path = np.empty((n_tokens, 4), np.int32)
 
     cdef void sweep(self) noexcept nogil:
-        cdef Py_ssize_t j, n_tokens = self.chart.n_tokens
-        cdef const double* rest = NULL
+        cdef Py_ssize_t j, n_tokens = self.chart.n_tokens, n_numbers
         self.is_bounded = False
         if not (self.maximum and self.chart.are_tokens):  # then all of a row is written
-            fill(self.tables.closing[: n_tokens + 1], -INFINITY)
-        logspace.end_row(self.chart, self.tables)
+            n_numbers = (n_tokens + 1) * self.chart.n_states
+            lanes.fill(&self.closing[0, 0], n_numbers, -INFINITY)
+        self.beta[:] = self.chart.edge_weights.final
         for j in range(n_tokens, 0, -1):
             self.chart.segments_ending_at(j)
             if self.betas.shape[0]:
-                self.betas[j, :] = self.tables.beta
+                self.betas[j, :] = self.beta
             if self.chart.has_tail:
-                logspace.rest_row(
-                    self.chart,
-                    self.tables,
-                    j,
-                    &self.rests[j, 0],
-                    &self.rests[j + 1, 0],
-                    self.maximum,
-                )
-                rest = &self.rests[j, 0]
-            logspace.push_row(self.chart, self.tables, j, rest, self.maximum)
-            logspace.close_row(self.chart, self.tables, j - 1, self.maximum)
+                logspace.rest_row(self, j)
+            logspace.push_row(self, j)
+            logspace.close_row(self, j - 1)
         if self.betas.shape[0]:
-            self.betas[0, :] = self.tables.beta
-        self.total = self.tables.beta[0]
+            self.betas[0, :] = self.beta
+        self.total = self.beta[0]
 
     cdef void follow(self, Py_ssize_t state) noexcept nogil:
         """Set `target` and `weight_of`."""
@@ -139,7 +144,7 @@ cdef class Backward:
     ) noexcept nogil:
         """The state with the smallest label that a best segment from u leads to from
         state q; best: what it and all behind it are worth."""
-        cdef const double* closing = &self.tables.closing[u, 0]
+        cdef const double* closing = &self.closing[u, 0]
         cdef Py_ssize_t y, k, found = 0
         best[0] = -INFINITY
         if self.arcs is None:

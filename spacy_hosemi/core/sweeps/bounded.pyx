@@ -8,7 +8,6 @@ from libc.stdint cimport int32_t
 
 from ..simd cimport simd as kernels
 from ..chart.chart cimport Chart
-from ..chart.dp_tables cimport DPTables
 from .backward cimport Backward
 from .viterbi_bounds cimport ArcTable, Bounds
 
@@ -18,23 +17,23 @@ cdef void sweep_bounded(Backward backward, ArcTable arcs) noexcept nogil:
     cdef Py_ssize_t j
     cdef double total
     backward.is_bounded = True
-    _clear(backward.chart, backward.tables, backward.bounds)
+    _clear(backward, backward.chart, backward.bounds)
     for j in range(backward.chart.n_tokens, 0, -1):
-        _close(backward.chart, backward.tables, backward.bounds, arcs, j)
+        _close(backward, backward.chart, backward.bounds, arcs, j)
         if backward.betas.shape[0]:
             _keep_beta(backward, backward.bounds, j)
-        _push_row(backward, backward.chart, backward.tables, backward.bounds, j)
+        _push_row(backward, backward.chart, backward.bounds, j)
     backward.best_after(0, 0, &total)
     backward.total = total
 
 
-cdef void _clear(Chart chart, DPTables tables, Bounds bounds) noexcept nogil:
+cdef void _clear(Backward backward, Chart chart, Bounds bounds) noexcept nogil:
     """B = -inf."""
     cdef Py_ssize_t i, k, q
     cdef const int32_t* state
     cdef double* row
     for i in range(chart.n_tokens):
-        row = &tables.closing[i, 0]
+        row = &backward.closing[i, 0]
         for k in range(bounds.first[i], bounds.first[i + 1]):
             state = &chart.layout.first_state[bounds.group[k]]
             for q in range(state[0], state[1]):
@@ -42,12 +41,12 @@ cdef void _clear(Chart chart, DPTables tables, Bounds bounds) noexcept nogil:
 
 
 cdef void _close(
-    Chart chart, DPTables tables, Bounds bounds, ArcTable arcs, Py_ssize_t j
+    Backward backward, Chart chart, Bounds bounds, ArcTable arcs, Py_ssize_t j
 ) noexcept nogil:
     """beta[j, p] = max over y of weight[y, p] + B[j, target[y, p]], or of $."""
     cdef Py_ssize_t k, t, a, b, q, y, last
     cdef const int32_t* state
-    cdef double* beta = &tables.beta[0]
+    cdef double* beta = &backward.beta[0]
     for k in range(bounds.first[j - 1], bounds.first[j]):
         state = &chart.layout.first_state[bounds.group[k]]
         a, b = state[0], state[1]
@@ -66,7 +65,7 @@ cdef void _close(
                 kernels.leap_max(
                     &arcs.weight[y, a],
                     &arcs.target[y, a],
-                    &tables.closing[j, 0],
+                    &backward.closing[j, 0],
                     b - a,
                     beta + a,
                 )
@@ -79,15 +78,15 @@ cdef void _keep_beta(Backward backward, Bounds bounds, Py_ssize_t j) noexcept no
     for k in range(bounds.first[j - 1], bounds.first[j]):
         state = &backward.chart.layout.first_state[bounds.group[k]]
         for q in range(state[0], state[1]):
-            backward.betas[j, q] = backward.tables.beta[q]
+            backward.betas[j, q] = backward.beta[q]
 
 
 cdef void _push_row(
-    Backward backward, Chart chart, DPTables tables, Bounds bounds, Py_ssize_t j
+    Backward backward, Chart chart, Bounds bounds, Py_ssize_t j
 ) noexcept nogil:
     """T[j], and what the segments from u that end, or enter, at j give to B[u]."""
     cdef Py_ssize_t k, g, t, u
-    cdef const double* beta = &tables.beta[0]
+    cdef const double* beta = &backward.beta[0]
     cdef const double* rest = NULL
     for k in range(bounds.first[j - 1], bounds.first[j]):
         chart.segments_of(j, bounds.group[k])
@@ -98,15 +97,15 @@ cdef void _push_row(
         g = bounds.group[k]
         if chart.has_tail:
             _set_rest(backward, chart, bounds, beta, j, g)
-        _push_group(chart, tables, bounds, rest, j, g)
+        _push_group(backward, chart, bounds, rest, j, g)
     for t in range(chart.cells.first_long[j], chart.cells.first_long[j + 1]):
         u, g = chart.cells.long_start[t], chart.cells.long_group[t]
         if bounds.is_active[j - 1, g] and bounds.is_active[u, g]:
-            _push(chart, tables, u, g, chart.cells.long_score[t], beta)
+            _push(backward, chart, u, g, chart.cells.long_score[t], beta)
     for t in range(chart.cells.first_late[j], chart.cells.first_late[j + 1]):
         u, g = chart.cells.late_start[t], chart.cells.late_group[t]
         if bounds.is_active[j - 1, g] and bounds.is_active[u, g]:
-            _push(chart, tables, u, g, chart.cells.late_score[t], rest)
+            _push(backward, chart, u, g, chart.cells.late_score[t], rest)
 
 
 cdef void _set_rest(
@@ -131,8 +130,8 @@ cdef void _set_rest(
 
 
 cdef void _push_group(
+    Backward backward,
     Chart chart,
-    DPTables tables,
     Bounds bounds,
     const double* rest,
     Py_ssize_t j,
@@ -141,19 +140,19 @@ cdef void _push_group(
     """Segments of a group that end, or enter, at j."""
     cdef Py_ssize_t d, u = j - 1, n_lengths = chart.n_lengths
     cdef const double* score = &chart.score[g * n_lengths] + n_lengths
-    cdef const double* beta = &tables.beta[0]
+    cdef const double* beta = &backward.beta[0]
     for d in range(1, min(n_lengths, j) + 1):
         u = j - d
         if not bounds.is_active[u, g]:
             return
-        _push(chart, tables, u, g, score[-d], beta)
+        _push(backward, chart, u, g, score[-d], beta)
     if u > 0 and chart.has_tail and bounds.is_active[u - 1, g]:
-        _push(chart, tables, u - 1, g, chart.enter_score[g], rest)
+        _push(backward, chart, u - 1, g, chart.enter_score[g], rest)
 
 
 cdef inline void _push(
+    Backward backward,
     Chart chart,
-    DPTables tables,
     Py_ssize_t u,
     Py_ssize_t g,
     double score,
@@ -168,6 +167,6 @@ cdef inline void _push(
             1,
             after,
             1,
-            &tables.closing[u, 0],
+            &backward.closing[u, 0],
             chart.n_states,
         )

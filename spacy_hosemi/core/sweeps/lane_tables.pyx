@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t
 from ..chart.arc_weights cimport arc_weights_of, varying_arcs
 from ..chart.cells cimport CellLists
 from ..chart.chart cimport Chart
-from ..chart.dp_tables import BufferPool
+from ..chart.buffer_pool import BufferPool
 from ..chart.layout cimport layout_of
 from ..chart.load cimport Room, add_chart
 from ..simd.lanes cimport FOUR, LOGS, N_LANES

@@ -16,3 +16,4 @@ cdef double probability(
     Py_ssize_t g,
     double score,
 ) noexcept nogil
+cdef void fill(double* x, Py_ssize_t n, double value) noexcept nogil

@@ -87,11 +87,11 @@ cdef bint _forward(LaneTables tables) noexcept nogil:
     tables.base = 0
     cdef Py_ssize_t n_groups = tables.n_groups * tables.n_lanes
     cdef Py_ssize_t n_states = tables.n_states * tables.n_lanes
-    _fill(&tables.node[0, 0], tables.node.shape[0] * tables.n_lanes, nothing)
-    _fill(&tables.running[0, 0], n_states, nothing)
-    _fill(&tables.running_top[0, 0], n_groups, -INFINITY)
-    _fill(&tables.opened[0, 0, 0], n_states, nothing)  # nothing begins before
-    _fill(&tables.top[0, 0, 0], n_groups, -INFINITY)
+    fill(&tables.node[0, 0], tables.node.shape[0] * tables.n_lanes, nothing)
+    fill(&tables.running[0, 0], n_states, nothing)
+    fill(&tables.running_top[0, 0], n_groups, -INFINITY)
+    fill(&tables.opened[0, 0, 0], n_states, nothing)  # nothing begins before
+    fill(&tables.top[0, 0, 0], n_groups, -INFINITY)
     for a in range(tables.n_lanes):
         if tables.n_tokens[a]:
             tables.node[0, a] = 0.0 if tables.in_logs else 1.0
@@ -118,7 +118,7 @@ cdef bint _forward(LaneTables tables) noexcept nogil:
     return True
 
 
-cdef void _fill(double* x, Py_ssize_t n, double value) noexcept nogil:
+cdef void fill(double* x, Py_ssize_t n, double value) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
         x[i] = value
@@ -349,10 +349,10 @@ cdef bint _backward(LaneTables tables, LaneCounts counts) noexcept nogil:
     cdef double* beta = &tables.back_node[tables.n_states, 0]
     cdef double nothing = -INFINITY if tables.in_logs else 0.0
     k = tables.n_lengths * tables.n_states * tables.n_lanes
-    _fill(&tables.back_node[0, 0], tables.back_node.shape[0] * tables.n_lanes, nothing)
-    _fill(&tables.rest[0, 0, 0], k, nothing)
+    fill(&tables.back_node[0, 0], tables.back_node.shape[0] * tables.n_lanes, nothing)
+    fill(&tables.rest[0, 0, 0], k, nothing)
     k = tables.n_lengths * tables.weight.shape[1] * tables.n_lanes
-    _fill(&tables.weight[n - tables.base + 1, 0, 0], k, nothing)  # nothing goes on
+    fill(&tables.weight[n - tables.base + 1, 0, 0], k, nothing)  # nothing goes on
     if counts is not None:
         counts.begin(tables)
     for j in range(n, tables.lowest - 1, -1):
