@@ -15,7 +15,7 @@ from libc.stdint cimport int32_t
 from ..parallel.tasks cimport Task
 from ..sweeps.viterbi_bounds cimport Bounds, ArcTable, arc_table_of
 from ..chart.chart cimport Chart
-from ..chart.layout cimport Layout
+from ..chart.layout cimport Layout, layout_of
 from ..chart.load cimport finish_loading
 from ..chart.columns cimport Entry
 from ..sweeps.backward cimport Backward
@@ -52,15 +52,21 @@ cdef Py_ssize_t N_TRIED = 16
 N_FEW = 16
 
 
-def best_path(automaton, potentials, constraints, method):
-    """Returns a task that finds the best segmentation of a document; see `viterbi`."""
-    cdef BestPath best = None
-    if method in ("auto", "nonnegative"):
-        best = _ready_for_tokens(automaton, potentials, constraints)
-    if best is None:
-        best = _load(automaton, potentials, constraints)
-        best.set_method(potentials, method)
-    return best
+def best_paths(automaton, list potentials, list constraints, method):
+    """Returns a task for each document that finds its best segmentation by a method of
+    `viterbi`."""
+    cdef BestPath best
+    cdef list paths = []
+    cdef Py_ssize_t k
+    for k in range(len(potentials)):
+        best = None
+        if method in ("auto", "nonnegative"):
+            best = _ready_for_tokens(automaton, potentials[k], constraints[k])
+        if best is None:
+            best = _load(automaton, potentials[k], constraints[k])
+            best.set_method(potentials[k], method)
+        paths.append(best)
+    return paths
 
 
 def results_of(list paths, list potentials):
@@ -118,14 +124,14 @@ cdef BestPath _ready_for_tokens(automaton, potentials, constraints):
 
 cdef BestPath _load(automaton, potentials, constraints, bint defer=True):
     """Loads a document into the tables of an earlier one: allocating takes long."""
-    cdef BestPath best = spare_path(automaton.layout)
+    cdef BestPath best = spare_path(layout_of(automaton))
     best.backward.load(automaton, potentials, constraints, defer)
     return best
 
 
 cdef BestPath spare_path(Layout layout):
     """Tables of a finished document, or new ones."""
-    return layout.spare.pop() if layout is not None and layout.spare else BestPath()
+    return layout.spare.pop() if layout.spare else BestPath()
 
 
 cdef give_back(BestPath best):

@@ -7,7 +7,7 @@ that fails, in logs.
 import numpy as np
 
 from ...errors import Errors
-from ..chart.layout cimport Layout
+from ..chart.layout cimport Layout, layout_of
 from ..chart.span_lists cimport SpanLists
 from ..parallel.coroutines import finish
 from .posteriors import Posteriors
@@ -156,9 +156,5 @@ def _solve(batch, potentials, found, log_z):
 
 
 def _batch(automaton):
-    cdef Layout layout
-    if automaton.layout is not None:
-        layout = automaton.layout
-        if layout.spare_batches:
-            return layout.spare_batches.pop()
-    return Posteriors(automaton)
+    cdef Layout layout = layout_of(automaton)
+    return layout.spare_batches.pop() if layout.spare_batches else Posteriors(automaton)

@@ -11,7 +11,7 @@ from libc.math cimport INFINITY
 
 from ...errors import Errors
 from ..arguments import check_kind, check_list, check_number, check_word, shown
-from .best_path import N_TOGETHER, best_path, results_of
+from .best_path import N_TOGETHER, best_paths, results_of
 from ..chart.chart cimport Chart
 from ..chart.load cimport make_chart
 from ..chart.columns cimport Entry, entries_of
@@ -73,10 +73,7 @@ def viterbi_steps(automaton, potentials, constraints, method="auto"):
     for at in range(0, len(potentials), N_TOGETHER):
         some = slice(at, at + N_TOGETHER)
         documents = potentials[some]
-        paths = [
-            best_path(automaton, *pair, method)
-            for pair in zip(documents, constraints[some])
-        ]
+        paths = best_paths(automaton, documents, constraints[some], method)
         yield TaskList(paths)
         found += results_of(paths, documents)
     return found
