@@ -16,16 +16,8 @@ Ints = NDArray[np.int32]
 
 class PatternTrie:
     """The prefixes of patterns of three or more names and of observed patterns, with
-    the labels and ^ as nodes of depth 1. Nodes are numbered by depth.
-
-    automaton (PatternAutomaton): L labels.
-
-    parent, suffix (int32 [K]): The node without the last name; the node of the longest
-        proper suffix. -1 at depth 1.
-    label (int32 [K]): The last name; L is ^.
-    depth (int32 [K]): The number of names.
-    most_names (int): The greatest depth.
-    """
+    the labels and ^ as nodes of depth 1. Nodes are numbered by depth; `Histories` says
+    what their arrays are."""
 
     def __init__(self, automaton: PatternAutomaton) -> None:
         n_labels = automaton.n_labels

@@ -49,26 +49,23 @@ cdef LaneCounts counts_of_document(Chart chart, LaneTables tables):
     """Zeros for one document, whose gradient will be asked for."""
     cdef LaneCounts counts = lane_counts(tables)
     cdef Py_ssize_t n_groups = chart.n_groups, n_slots = n_groups * chart.n_lengths
-    cdef double[:, ::1] view
-    cdef double[::1] vector
     counts.reserve_cells(chart.cells.n_cells)
     counts.prob, counts.entered = np.zeros((n_slots, 1)), np.zeros((n_groups, 1))
     if chart.observed_arcs is not None:
         counts.entry = np.zeros(chart.observed_arcs.score.shape[0])
     counts.arrays = {role: np.zeros((chart.n_tokens, n_groups)) for role in ROLES}
-    counts.arrays |= {"slot": np.zeros(n_slots), "tail": np.zeros(n_groups)}
-    if chart.n_tokens:
-        view = counts.arrays["start"]
-        counts.lane[0].start = &view[0, 0]
-        view = counts.arrays["inside"]
-        counts.lane[0].inside = &view[0, 0]
-        view = counts.arrays["end"]
-        counts.lane[0].end = &view[0, 0]
-    vector = counts.arrays["slot"]
-    counts.lane[0].slot = &vector[0]
-    vector = counts.arrays["tail"]
-    counts.lane[0].tail = &vector[0]
+    counts.arrays["slot"] = np.zeros((n_groups, chart.n_lengths))
+    counts.arrays["tail"] = np.zeros((1, n_groups))
+    counts.lane[0].start = _begin_of(counts.arrays["start"])
+    counts.lane[0].inside = _begin_of(counts.arrays["inside"])
+    counts.lane[0].end = _begin_of(counts.arrays["end"])
+    counts.lane[0].slot = _begin_of(counts.arrays["slot"])
+    counts.lane[0].tail = _begin_of(counts.arrays["tail"])
     return counts
+
+
+cdef double* _begin_of(double[:, ::1] array):
+    return &array[0, 0] if array.shape[0] else NULL
 
 
 cdef class LaneCounts:
@@ -376,8 +373,7 @@ cdef class LaneCounts:
             if entries is not None and chart.observed_arcs is None:
                 set_entry_counts(automaton, entries, role, counts)
             del counts
-        length = self.arrays["slot"].reshape(chart.n_groups, chart.n_lengths)
-        length, tail = length[:, ::-1], self.arrays["tail"]
+        length, tail = self.arrays["slot"][:, ::-1], self.arrays["tail"][0]
         if automaton.observed:
             length = columns_of_groups(automaton, length, chart.n_labels).T
             tail = columns_of_groups(automaton, tail[:, None], chart.n_labels)[0]

@@ -41,7 +41,7 @@ cdef class LaneTables:
     # Rows of one block of boundaries, base .. base + n_block: row j - base
     cdef Py_ssize_t base, n_block
     cdef double[:, :, ::1] weight       # [n_block + D + 1, W, lanes] see lanes.h
-    cdef Py_ssize_t at_keep, at_enter, at_end  # in a row of it
+    cdef Py_ssize_t at_enter, at_end    # in a row of it
     cdef double[:, :, ::1] saved        # [blocks, P, lanes] R at the base of each block
     cdef double[:, :, ::1] nodes        # [n_block + 1, N, lanes] alpha and suffix sums
     cdef double[:, :, ::1] runs         # [n_block + 1, P, lanes] R

@@ -133,9 +133,8 @@ cdef class LaneTables:
         elif self.n_lanes == 1 and n_rows * (n_weights + n_counted) > BLOCK:
             self.n_block = <Py_ssize_t>(self.longest**0.5)
             n_saved = (self.longest - 1) // self.n_block + 1
-        self.at_keep = n_groups * n_lengths
-        self.at_enter = self.at_keep + n_groups
-        self.at_end = self.at_enter + n_groups
+        self.at_enter = n_groups * (n_lengths + 1)
+        self.at_end = n_groups * (n_lengths + 2)
         # A table that nothing will read has no rows.
         n_betas = n_rows if self.goes_back else 0
         n_starts = n_rows if self.finds_starts else 0
