@@ -110,7 +110,7 @@ cdef class Backward:
                 self.betas[j, :] = self.beta
             if self.chart.has_tail:
                 logspace.rest_row(self, j)
-            logspace.push_row(self, j)
+            logspace.push_row(self, self.chart, j)
             logspace.close_row(self, j - 1)
         if self.betas.shape[0]:
             self.betas[0, :] = self.beta

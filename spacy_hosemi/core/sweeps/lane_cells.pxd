@@ -1,8 +1,9 @@
+from ..chart.cells cimport CellLists
 from .lane_tables cimport LaneTables
 
 
 cdef void read(
-    LaneTables tables, Py_ssize_t j, Py_ssize_t a, double* score
+    LaneTables tables, CellLists cells, Py_ssize_t j, double* score
 ) noexcept nogil
 cdef void add_keys(LaneTables tables, Py_ssize_t j, double* best) noexcept nogil
 cdef bint settle(LaneTables tables, Py_ssize_t j) noexcept nogil

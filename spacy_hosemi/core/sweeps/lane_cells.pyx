@@ -19,16 +19,10 @@ from .lane_tables cimport LaneTables
 
 
 cdef void read(
-    LaneTables tables, Py_ssize_t j, Py_ssize_t a, double* score
-) noexcept nogil:
-    """Add short cells to the scores of a lane; what enters later does not do so
-    here."""
-    _read(tables, (<Chart>tables.chart[a]).cells, j, score)
-
-
-cdef void _read(
     LaneTables tables, CellLists cells, Py_ssize_t j, double* score
 ) noexcept nogil:
+    """Add short cells to the scores of their lane; what enters later does not do so
+    here."""
     cdef Py_ssize_t g, i, u = j - tables.n_lengths - 1
     for i in range(cells.first_short[j], cells.first_short[j + 1]):
         score[cells.short_slot[i] * tables.n_lanes] += cells.short_score[i]

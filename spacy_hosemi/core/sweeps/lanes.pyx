@@ -214,7 +214,7 @@ cdef void _read(
         score,
     )
     if tables.has_cells and goes_on:
-        lane_cells.read(tables, j, a, score)
+        lane_cells.read(tables, (<Chart>tables.chart[a]).cells, j, score)
 
 
 cdef void _keep(LaneTables tables, Py_ssize_t j) noexcept nogil:

@@ -57,12 +57,8 @@ cdef void rest_row(Backward backward, Py_ssize_t j) noexcept nogil:
                     rest[q] = log_add(rest[q], weight + after[q])
 
 
-cdef void push_row(Backward backward, Py_ssize_t j) noexcept nogil:
+cdef void push_row(Backward backward, Chart chart, Py_ssize_t j) noexcept nogil:
     """Add to B[u] what the segments from u that end, or enter, at j give."""
-    _push_row(backward, backward.chart, j)
-
-
-cdef void _push_row(Backward backward, Chart chart, Py_ssize_t j) noexcept nogil:
     cdef Py_ssize_t g, t, u, n_lengths = chart.n_lengths, n_groups = chart.n_groups
     cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
     cdef const double* score = &chart.score[low]
