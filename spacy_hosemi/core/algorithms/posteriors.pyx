@@ -196,36 +196,39 @@ cdef class Posteriors(Task):
     def arrays(self):
         """What was found of columns, which are let go; see `best_path_steps`. None if a
         document has to be done alone."""
-        cdef Py_ssize_t d, k, n = 0
+        cdef Py_ssize_t d, k, n_docs, n_segments, n = 0
         cdef bint is_solved = True
         cdef Listed* row
         self._finish()
-        n_segments = self.asked.n
         give_back(self.best)
         self.best = None
         for d in range(self.documents.n_docs):
             is_solved &= self.outcome[d] == SOLVED
-        counts = np.zeros(self.documents.n_docs, np.int32)
-        spans = np.empty((n_segments, 3), np.int32)
-        probs, wholes = np.empty(n_segments), np.empty(self.documents.n_docs)
-        cdef int32_t[::1] n_spans = counts
-        cdef int32_t[:, ::1] span = spans
-        cdef double[::1] probability = probs, whole = wholes
+        n_docs, n_segments = self.documents.n_docs, self.asked.n
+        # Views of arrays take long for a short document.
+        integers = np.zeros(n_docs + 3 * n_segments, np.int32)
+        numbers = np.empty(n_docs + n_segments)
+        cdef int32_t[::1] n_spans = integers
+        cdef double[::1] whole = numbers
+        cdef int32_t* span = &n_spans[0] + n_docs
+        cdef double* probability = &whole[0] + n_docs
         for d in range(self.documents.n_docs if is_solved else 0):
             for k in range(self.first_asked[d], self.after_asked[d]):
                 row = &self.asked.rows[k]
                 if row.label:
-                    span[n, 0], span[n, 1], span[n, 2] = row.start, row.end, row.label
+                    span[0], span[1], span[2] = row.start, row.end, row.label
                     probability[n] = min(row.score, 1.0)
+                    span += 3
                     n_spans[d] += 1
                     n += 1
             whole[d] = exp(min(self.path_score[d] - self.log_z[d], 0.0))
         self._forget()
         if not is_solved:
             return None
+        spans = integers[n_docs : n_docs + 3 * n].reshape(n, 3)
         if not self.answers:
-            return counts, spans[:n], None, None
-        return counts, spans[:n], probs[:n], wholes
+            return integers[:n_docs], spans, None, None
+        return integers[:n_docs], spans, numbers[n_docs : n_docs + n], numbers[:n_docs]
 
     # both
 
@@ -278,6 +281,7 @@ cdef class Posteriors(Task):
         """Keep the tables for others."""
         cdef list spare = self.four.layout.spare_batches
         cdef Py_ssize_t n = self.asked.room + self.probable.room
+        n += self.documents.n_numbers()
         self.listing = None
         for tables in (self.four, self.one, self.logs):
             n += (<LaneTables>tables).n_numbers()

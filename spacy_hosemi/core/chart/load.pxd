@@ -12,7 +12,7 @@ cdef struct Room:
 
 
 cdef Chart make_chart(automaton, potentials, constraints)
-cdef Chart read_together(automaton, potentials)
+cdef bint read_together(Chart shared, automaton, potentials)
 cdef share(Chart chart, Chart shared, Room room)
 cdef bint add_room(
     Chart shared, const Cell[::1] cells, Py_ssize_t n_tokens, Room* room

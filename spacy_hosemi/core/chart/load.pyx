@@ -46,17 +46,16 @@ cdef load_document(
     _set_document(chart, potentials, constraints)
 
 
-cdef Chart read_together(automaton, potentials):
-    """Returns what several documents share, for `share` after `finish_loading`; None
-    where each has to be loaded alone."""
-    cdef Chart shared = Chart()
+cdef bint read_together(Chart shared, automaton, potentials):
+    """Take what several documents share, for `share` after `finish_loading`. Returns
+    whether that is possible; if not, each has to be loaded alone."""
     _use(shared, automaton)
     if not _read(shared, potentials) or not _can_defer(shared, potentials, None):
-        return None
+        return False
     shared.n_tokens, shared.is_deferred = shared.inside.shape[0], True
     _set_labels(shared)
     _set_lengths(shared)
-    return shared
+    return True
 
 
 cdef share(Chart chart, Chart shared, Room room):

@@ -13,6 +13,7 @@ cdef class Documents:
     cdef PyObject* chart[N_LANES]       # the same
     cdef Py_ssize_t n_docs
     # Columns
+    cdef Chart columns                  # memory for `shared`
     cdef Chart shared                   # scores by group; None: see `charts`
     cdef const int64_t[::1] first       # [D + 1] tokens of each document
     cdef const int64_t[::1] first_cell  # [D + 1]; None: there are none
@@ -30,4 +31,5 @@ cdef class Documents:
     cdef Py_ssize_t put(
         self, LaneTables tables, Py_ssize_t lane, Py_ssize_t d
     ) noexcept nogil
+    cdef Py_ssize_t n_numbers(self)
     cdef forget(self)

@@ -35,15 +35,16 @@ cdef class Documents:
         for a in range(N_LANES):
             self.chart[a] = <PyObject*>self.charts[a]
         self.first_cell = self.cells = None
+        self.columns = Chart()
 
     cdef bint read(self, automaton, potentials):
         """Take `ManyPotentials`, whose scores `finish_loading` looks through. Returns
         whether all else is sound, and there are tokens; if not, each document has to
         be loaded alone."""
         cdef Py_ssize_t d
-        self.shared = read_together(automaton, potentials)
-        if self.shared is None:
+        if not read_together(self.columns, automaton, potentials):
             return False
+        self.shared = self.columns
         self.first = np.array(potentials.borders, np.int64)
         self.n_docs, self.token_at, self.cell_at = self.first.shape[0] - 1, 0, 0
         self.first_cell, self.cells = None, potentials.cells
@@ -120,8 +121,13 @@ cdef class Documents:
         tables.put(lane, <Chart>self.chart[k])
         return k
 
+    cdef Py_ssize_t n_numbers(self):
+        """Returns how many numbers there is room for, without those of charts."""
+        return 0 if self.columns.sums is None else self.columns.sums.size
+
     cdef forget(self):
         """Let go of the documents."""
         self.shared, self.n_docs = None, 0
+        self.columns.forget()
         for chart in self.charts:
             (<Chart>chart).forget()
