@@ -71,7 +71,8 @@ class CommandGroup(TyperGroup):
         try:
             with _warnings_for_people(), _ending_when_told():
                 result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
             return result
         except BrokenPipeError:
             _forget_output()

@@ -61,8 +61,10 @@ class Reliability:
 def measure_reliability(
     judged: JudgedSpans, temperature: float, n_bins: int = 10
 ) -> Reliability:
-    """Returns the reliability of entities, of which there are some, that were predicted
-    with a temperature, by bins of equal width from 0 to 1."""
+    """Returns the reliability of entities that were predicted with a temperature, by
+    bins of equal width from 0 to 1; NaN where there are no entities."""
+    if not len(judged.labels):
+        return Reliability(temperature, np.nan, np.nan, [])
     p, right = judged.confidence, judged.is_right
     index = np.minimum((p * n_bins).astype(int), n_bins - 1)
     bins = [

@@ -190,5 +190,7 @@ def _changed(batch: Batch, place: _Place) -> tuple[list[Span], list[Span]]:
 
 def _log_less(log_a: float, log_b: float) -> float:
     """Returns log(a - b) for a >= b up to rounding."""
+    if log_b == -math.inf or log_a == -math.inf:
+        return log_a
     share = -math.expm1(min(log_b - log_a, 0.0))
     return log_a + math.log(share) if share > 0.0 else -math.inf

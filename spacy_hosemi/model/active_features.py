@@ -170,14 +170,17 @@ def known_segments(segments: Segments, table: RowTable) -> Columns:
 
 
 def by_document(kind: type[AnyRows], columns: Columns, borders: Ints) -> AnyRows:
-    """Returns rows by document, with positions in each, from columns, document by
-    document, with positions in concatenated ones, which begin at `borders` [D + 1]."""
+    """Returns rows by document, with positions in each, from columns with positions in
+    concatenated documents, which begin at `borders` [D + 1]."""
     n_positions: int = 2 if kind is SegmentRows else 1
     if not len(columns[0]) or len(borders) == 2:
         first = np.full(len(borders), len(columns[0]))
         first[0] = 0
         return kind(first, *columns)
     doc = doc_of(columns[0], borders)
+    if (doc[1:] < doc[:-1]).any():
+        order = np.argsort(doc, kind="stable")
+        doc, columns = doc[order], tuple(column[order] for column in columns)
     positions: Columns = tuple(x - borders[doc] for x in columns[:n_positions])
     columns = (*positions, *columns[n_positions:])
     return kind(np.searchsorted(doc, np.arange(len(borders))), *columns)
