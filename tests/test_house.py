@@ -31,7 +31,7 @@ INSTALLED = Path(spacy_hosemi.__file__).parent
 CEILINGS = {
     "package: lines": 57_250,
     "package: lines of code": 41_740,
-    "package: files": 386,
+    "package: files": 384,
     "package: classes": 288,
     "package: names of two classes": 0,
     "package: classes that must go": 1,
