@@ -1,5 +1,4 @@
-"""The best segmentations of many documents in one task: as by enumeration, and the same
-bits as alone."""
+"""Best segmentations of many documents in one task: as enumerated, and as alone."""
 
 import math
 
@@ -37,8 +36,7 @@ def joined(made):
 
 
 def with_cells(made, rng, share=0.7):
-    """Some of the problems with cells, long ones, too; some twice, some
-    forbidden."""
+    """Some of the problems with cells, long, too; some twice, some forbidden."""
     found = []
     for problem in made:
         n, cells = len(problem.inside), []
@@ -175,7 +173,10 @@ def test_documents_without_tokens():
     assert certain.tolist() == [1.0, whole[-1][0], 1.0, whole[-1][1], 1.0]
     for x, y in zip(others, whole[1:-1], strict=True):
         assert x.tolist() == y.tolist()
-    many = ManyPotentials(*(np.zeros((0, L)) for _ in range(3)), *shared(made), [0, 0])
+    many.pattern = np.append(many.pattern, -INF)  # none of them is possible
+    automaton = make_automaton(L, [*PATTERNS, ("^", "$")])
+    assert finish(best_path_steps(automaton, many))[-1].tolist() == certain.tolist()
+    many.borders = [0, 0]
     assert finish(best_path_steps(automaton, many)) is None
 
 
@@ -205,10 +206,6 @@ def test_potentials_of_each():
         assert one.entries is None
     with pytest.raises(IndexError):
         many[4]
-
-
-def shared(made):
-    return made[0].length, made[0].tail, made[0].pattern
 
 
 @pytest.mark.parametrize("value", [np.nan, INF])

@@ -70,8 +70,7 @@ def by_marginals(automaton, potentials, segments, limits):
 @pytest.mark.parametrize("kinds", [("small",), ("small", "huge"), ("steps", "spikes")])
 @pytest.mark.parametrize("observed", [(), OBSERVED])
 def test_documents_are_as_alone_and_as_marginals(kinds, observed):
-    """The same bits whatever stands beside, with and without segments that are asked
-    for; and those of `marginals`, unless these have other states or arithmetics."""
+    """The same bits whatever stands beside; those of `marginals`, by the same sums."""
     for seed in range(4):
         sizes = np.random.default_rng(seed).integers(0, 41, 13).tolist()
         given = documents(seed, [*sizes, 5, 9, 3, 9, 12], kinds, observed)
@@ -99,8 +98,7 @@ def test_documents_are_as_alone_and_as_marginals(kinds, observed):
 
 
 def test_documents_that_stand_alone():
-    """With another D, other weights of patterns, or without anything to tell; those
-    with cells and forbidden segments stand beside others."""
+    """With another D, other weights of patterns, or without anything to tell."""
     automaton, potentials, segments, limits = documents(3, [6] * 9)
     potentials[1].cells = make_cells([(0, 2, 1, 1.5)])
     potentials[2].length = np.ones((3, 2))
@@ -241,6 +239,9 @@ def test_errors():
         finish(mbr_steps(automaton, potentials, limits, 0.8))
     with raises("HS011"):
         log_partition_as_asked(automaton, potentials[1], None)
+    potentials[0].length = potentials[0].length[:, 0]
+    with raises("HS010"):
+        log_partition_as_asked(automaton, potentials[0], None)
 
 
 # --- what is probable -----------------------------------------------------------

@@ -258,7 +258,8 @@ cdef class Posteriors(Task):
         if self.listing is not None:
             self.listing.check()
         for d in range(self.documents.n_docs):
-            check_sum(self.log_z[d])
+            if self.outcome[d] == SOLVED:
+                check_sum(self.log_z[d])
 
     cdef bint _has_unsolved(self) noexcept nogil:
         """Whether the sweeps of a document have to be run once more."""
@@ -274,14 +275,16 @@ cdef class Posteriors(Task):
 
     def n_of_row(self, potentials):
         """Returns how many numbers four lanes have for each boundary."""
-        n_of_groups = (4 + potentials.length.shape[1]) * self.four.n_groups
+        shape = getattr(potentials.length, "shape", ())  # which is not checked yet
+        n_lengths = shape[1] if len(shape) == 2 else 1
+        n_of_groups = (4 + n_lengths) * self.four.n_groups
         return N_LANES * (4 * self.four.n_states + n_of_groups + 2)
 
     def give_back(self):
         """Keep the tables for others."""
         cdef list spare = self.four.layout.spare_batches
         cdef Py_ssize_t n = self.asked.room + self.probable.room
-        n += self.documents.n_numbers()
+        n += self.documents.n_numbers() + self.outcome.shape[0]
         self.listing = None
         for tables in (self.four, self.one, self.logs):
             n += (<LaneTables>tables).n_numbers()
@@ -352,9 +355,11 @@ cdef class Posteriors(Task):
     cdef Outcome _read(self, Chart chart, Py_ssize_t d, Py_ssize_t a) noexcept nogil:
         """Read what is asked of a document in lane a."""
         cdef Outcome outcome = SOLVED
+        if not chart.n_tokens and self.documents.shared is not None:
+            return outcome  # its path is certain, even where none is possible
         if not chart.n_tokens:
-            self.log_z[d] = self.path_score[d] = chart.final_weight(0)
-            return outcome
+            self.log_z[d] = chart.final_weight(0)
+            return LEFT if self.are_paths else outcome
         self.log_z[d] = lanes.log_z(self.tables, a)
         if self.listing is not None:
             self._list_asked(chart, d)

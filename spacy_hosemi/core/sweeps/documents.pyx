@@ -128,6 +128,7 @@ cdef class Documents:
     cdef forget(self):
         """Let go of the documents."""
         self.shared, self.n_docs = None, 0
+        self.first = self.first_cell = self.cells = None
         self.columns.forget()
         for chart in self.charts:
             (<Chart>chart).forget()
