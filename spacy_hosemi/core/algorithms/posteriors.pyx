@@ -171,8 +171,8 @@ cdef class Posteriors(Task):
     # documents as columns
 
     def read(self, potentials, Py_ssize_t most):
-        """Load `ManyPotentials`. Returns whether all can be solved together, as they
-        have no more than so many tokens."""
+        """Load `ManyPotentials`. Returns whether all can be solved together: they are
+        sound, and none has more than `most` tokens."""
         cdef Py_ssize_t d
         is_sound = self.documents.read(self.automaton, potentials)
         if not is_sound or self.documents.room.n_tokens > most:
@@ -238,6 +238,7 @@ cdef class Posteriors(Task):
         return self._use(self.one if self.documents.n_docs == 1 else self.four)
 
     cdef bint _use(self, LaneTables tables):
+        """Make tables ready, if sweeps are needed. Returns as `set_up` does."""
         lists = self.decides or self.listing is not None
         self.tables = tables
         return not self._has_sweeps() or self.documents.reserve(tables, lists, False)

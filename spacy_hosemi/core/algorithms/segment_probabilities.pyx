@@ -56,10 +56,10 @@ def probable_segments(automaton, potentials, segments, constraints, double p):
     those in `segments`; p = 0: all that no -inf forbids. Raises HS118 if the automaton
     has observed patterns."""
     cdef SpanLists listing = SpanLists(p, has_scores=True)
-    batch = _batch(automaton)
     if automaton.observed:
         found, expected = "observed patterns", "no observed patterns"
         raise ValueError(Errors.HS118.format(expected=expected, found=found))
+    batch = _batch(automaton)
     sizes = np.array([len(x.inside) for x in potentials], np.int64)
     batch.ask_for_list(listing)
     asked = np.flatnonzero(sizes).tolist()
@@ -69,7 +69,7 @@ def probable_segments(automaton, potentials, segments, constraints, double p):
 
 def path_steps(automaton, potentials, paths, constraints):
     """Returns a `PathAnswer` for the path of each document, which covers all tokens;
-    None where there is no path, or it cannot stand beside others. Yields tasks."""
+    None where there is no path. Yields tasks."""
     batch = _batch(automaton)
     batch.ask_for_paths()
     asked = [k for k in range(len(potentials)) if paths[k]]
@@ -129,15 +129,13 @@ def _paths(batch, potentials, segments, constraints, asked):
     return [(*x, z) if x else x for x, z in zip(found, log_z)]
 
 
-def _in_fours(
-    batch, potentials, segments, constraints, asked, log_z=None
-):
-    """Returns for each document what was asked, None where nothing was, and writes
-    log Z into `log_z` if it is a list. Yields tasks."""
+def _in_fours(batch, potentials, segments, constraints, numbers, log_z=None):
+    """Returns for each document what was asked, None but for those with these numbers,
+    and writes log Z into `log_z` if it is a list. Yields tasks."""
     cdef list found = [None] * len(potentials)
     cdef bint is_large
     # Those of about the same length are solved together, very long ones alone.
-    for n_tokens, k in sorted([(len(potentials[k].inside), k) for k in asked]):
+    for n_tokens, k in sorted([(len(potentials[k].inside), k) for k in numbers]):
         given, limits, asked = potentials[k], constraints[k], segments[k]
         is_large = n_tokens * batch.n_of_row(given) > LARGE
         if is_large and batch.n_docs or not batch.add(k, given, limits, asked):

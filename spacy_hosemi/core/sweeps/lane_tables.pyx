@@ -78,7 +78,7 @@ cdef class LaneTables:
         return is_fit
 
     cdef void put(self, Py_ssize_t lane, Chart chart) noexcept nogil:
-        """Take a document, or none, into a lane: from the first lane on. Whoever calls
+        """Take a document, or none, into a lane: from the first lane on. The caller
         keeps the chart."""
         cdef Py_ssize_t n_tokens = 0 if chart is None else chart.n_tokens
         self.longest = n_tokens if lane == 0 else max(self.longest, n_tokens)

@@ -208,7 +208,7 @@ Placed = tuple[list[LabeledSpan], list[tuple[str, str]], list[LabeledSpan]]
 
 def _place(row: list[str], text: int, fields: list[int], labels: list[str]) -> Placed:
     """Returns the spans of a row's fields, (label, value) of those not found in its
-    text, and the spans of which the label or the place is unsure."""
+    text, and the spans whose label or place is unsure."""
     aligner = Aligner(row[text])
     spans: list[LabeledSpan] = []
     missed: list[tuple[str, str]] = []
