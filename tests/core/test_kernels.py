@@ -180,6 +180,9 @@ def schedules(forbidden=0.0):
         reads = rng.random((n_slots, n_slots)) < rng.choice([0.1, 0.4])
         reads = np.tril(reads, -1)  # a sum reads what is given, and earlier sums
         reads[:n_given] = False
+        if n_sums % 2:  # sums that share what they read
+            reads[n_given:] = rng.random((n_sums, n_slots)) < 0.9
+            reads[:, n_given:] = False
         rows, columns = np.nonzero(reads)
         first = np.searchsorted(rows, np.arange(n_given, n_slots + 1))
         matrix = np.full((n_slots, n_slots), math.nan)
@@ -265,8 +268,9 @@ def close(found, expected):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_lane_sum(call, kind):
-    rng, lanes = np.random.default_rng(1), Numbers(kind)
+    rng, lanes, n_shared = np.random.default_rng(1), Numbers(kind), 0
     for schedule, matrix, _, slots, sums in schedules():
+        n_shared += np.sum(schedule.fan < 0)
         weight = lanes.some(rng, int((~np.isnan(matrix)).sum()))[:, 0]
         matrix[~np.isnan(matrix)] = weight
         x = np.full((len(slots), lanes.n), 0.0)
@@ -280,6 +284,7 @@ def test_lane_sum(call, kind):
         arrays = schedule.fan, schedule.output, schedule.input, padded
         call("lane_sum", kind, *arrays, len(schedule.fan), x)
         close(x[:-2], expected)
+    assert n_shared
 
 
 @pytest.mark.parametrize("kind", [ONE, FOUR])

@@ -3,11 +3,16 @@
 An automaton needs thousands of short sums of different lengths. Formed one by one, each
 costs a mispredicted branch and waits for its own additions. So sums that do not need
 each other are sorted by their number of terms and grouped by fours. Such a group is a
-*quad*; the shorter sums in it are padded to the length of the longest one.
+*quad*; the shorter sums in it are padded to the length of the longest one. A quad is
+*shared* if its sums read about the same slots, in the same order, as over pairs of
+labels: each slot is read once for all four.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import groupby, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +20,13 @@ from numpy.typing import NDArray
 
 WIDTH = 4
 
+# The most slots of a shared quad, relative to its longest sum.
+MOST_SHARED = 1.25
+
 Ints = NDArray[np.int32]
+
+# Slots and arcs.
+Terms = list[tuple[int, int]]
 
 
 class SumSchedule:
@@ -30,43 +41,65 @@ class SumSchedule:
     n_arcs (int): Arcs of the automaton.
 
     Its arrays have the four sums of a quad side by side: `fan` [Q] terms of each quad,
-    `output` [4 Q], `input` and `arc` [4 times the sum of `fan`].
+    below 0 if it is shared; `output` [4 Q]; `arc`, four for each term; `input`,
+    likewise, but one for each term of a shared quad.
     """
 
     def __init__(
         self, output: Any, first: Any, input: Any, arc: Any, n_slots: int, n_arcs: int
     ) -> None:
-        output, first = np.asarray(output, np.int32), np.asarray(first, np.int32)
-        input, arc = np.asarray(input, np.int32), np.asarray(arc, np.int32)
-        sizes = np.diff(first)
-        level = _levels(output.tolist(), first.tolist(), input.tolist(), n_slots)
-        order = np.lexsort((sizes, level))
-        level, sizes = level[order], sizes[order]
-        rank = np.arange(len(order)) - np.searchsorted(level, level)
-        lane = rank % WIDTH
-        quad = np.cumsum(lane == 0) - 1
-        n_quads = int(quad[-1]) + 1 if len(quad) else 0
-        fan = np.zeros(n_quads, np.int32)
-        np.maximum.at(fan, quad, sizes)
-        self.fan = fan
-        self.output = np.full(n_quads * WIDTH, n_slots + 1, np.int32)
-        self.output[quad * WIDTH + lane] = output[order]
-        before = np.cumsum(fan) - fan
-        # term number t of a sum stands t rows of four below the first one of its quad
-        term = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        place = (np.repeat(before[quad], sizes) + term) * WIDTH + np.repeat(lane, sizes)
-        source = np.repeat(first[order], sizes) + term
-        self.input = np.full(int(fan.sum()) * WIDTH, n_slots, np.int32)
-        self.arc = np.full(len(self.input), n_arcs + 1, np.int32)
-        self.input[place], self.arc[place] = input[source], arc[source]
+        outputs, borders, slots, arcs_of = (
+            np.asarray(x).tolist() for x in (output, first, input, arc)
+        )
+        sums = [[*zip(slots[i:j], arcs_of[i:j])] for i, j in pairwise(borders)]
+        level = _levels(outputs, sums, n_slots)
+        order = sorted(range(len(sums)), key=lambda i: (level[i], len(sums[i])))
+        fan: list[int] = []
+        written: list[int] = []
+        read: list[int] = []
+        arcs: list[int] = []
+        for _, group in groupby(order, level.__getitem__):
+            while quad := [*islice(group, WIDTH)]:
+                n_pads = WIDTH - len(quad)
+                written += [outputs[i] for i in quad] + [n_slots + 1] * n_pads
+                rows = [sums[i] for i in quad] + [[]] * n_pads
+                n = len(rows[len(quad) - 1])
+                shared = _merged(rows, int(MOST_SHARED * n))
+                fan.append(n if shared is None else -len(shared))
+                if shared is None:
+                    pad = [(n_slots, n_arcs + 1)]
+                    padded = [row + pad * (n - len(row)) for row in rows]
+                    terms = [term for column in zip(*padded) for term in column]
+                    read += [slot for slot, _ in terms]
+                    arcs += [arc for _, arc in terms]
+                else:
+                    arc_of = [dict(row) for row in rows]
+                    read += shared
+                    arcs += [x.get(slot, n_arcs + 1) for slot in shared for x in arc_of]
+        self.fan, self.output = np.array(fan, np.int32), np.array(written, np.int32)
+        self.input, self.arc = np.array(read, np.int32), np.array(arcs, np.int32)
 
 
-def _levels(
-    output: list[int], first: list[int], input: list[int], n_slots: int
-) -> NDArray[Any]:
-    """The length of the longest chain of sums that each needs first."""
+def _merged(rows: Sequence[Terms], most: int) -> list[int] | None:
+    """Returns the slots of all rows in an order that each of them has; None if there is
+    none, or there are too many."""
+    rows = [row for row in rows if row]
+    slots = {slot: None for row in rows for slot, _ in row}
+    if len(slots) > most:
+        return None
+    sorter = TopologicalSorter(dict.fromkeys(slots, ()))
+    for row in rows:
+        for (before, _), (slot, _) in pairwise(row):
+            sorter.add(slot, before)
+    try:
+        return [*sorter.static_order()]
+    except CycleError:
+        return None
+
+
+def _levels(outputs: Sequence[int], sums: Sequence[Terms], n_slots: int) -> list[int]:
+    """Returns the length of the longest chain of sums that each needs first."""
     level = [0] * n_slots
-    for i, slot in enumerate(output):
-        slots = input[first[i] : first[i + 1]]
-        level[slot] = 1 + max(map(level.__getitem__, slots), default=0)
-    return np.array([level[slot] for slot in output], np.int64)
+    for output, terms in zip(outputs, sums):
+        level[output] = 1 + max((level[slot] for slot, _ in terms), default=0)
+    return [level[output] for output in outputs]

@@ -72,7 +72,7 @@ cdef EdgeWeights edge_weights_of(Layout layout, const double[::1] pattern):
 cdef Sums sums_of(schedule):
     """A schedule's arrays as C sees them; the automaton keeps them alive."""
     cdef Sums sums
-    sums.n_quads, sums.n_terms = len(schedule.fan), len(schedule.input)
+    sums.n_quads, sums.n_terms = len(schedule.fan), len(schedule.arc)
     sums.fan, sums.output = _begin_of(schedule.fan), _begin_of(schedule.output)
     sums.input, sums.arc = _begin_of(schedule.input), _begin_of(schedule.arc)
     return sums

@@ -28,10 +28,11 @@
 
 /* A loop over lanes must not be unrolled: it becomes one instruction. */
 #if defined(__GNUC__) && !defined(__clang__)
-#define HOSEMI_EACH_LANE _Pragma("GCC unroll 1") for (int a = 0; a < lanes; a++)
+#define HOSEMI_ROLLED _Pragma("GCC unroll 1")
 #else
-#define HOSEMI_EACH_LANE for (int a = 0; a < lanes; a++)
+#define HOSEMI_ROLLED
 #endif
+#define HOSEMI_EACH_LANE HOSEMI_ROLLED for (int a = 0; a < lanes; a++)
 
 #define HOSEMI_BY_KIND(kernel, ...)                                  \
     do {                                                             \
@@ -69,27 +70,48 @@ HOSEMI_INLINE double hosemi_joint(int logs, double x, double y) {
     return logs ? exp(x + y) : x * y;
 }
 
-/* slot[output[4 i + b]] = sum_k slot[input[k, b]] weight[k, b], fan[i] terms k each */
+/* total[b] += x[b] weight[b] for four sums, or all of them with one x */
+HOSEMI_INLINE void hosemi_add_terms(
+    const int lanes, const int logs, const int is_shared, const double *x,
+    const double *weight, double *total
+) {
+    if (lanes == 1)
+        HOSEMI_ROLLED for (int b = 0; b < 4; b++) {
+            const double term = hosemi_times(logs, x[is_shared ? 0 : b], weight[b]);
+            total[b] = hosemi_plus(logs, total[b], term);
+        }
+    else
+        for (int b = 0; b < 4; b++) {
+            double *sum = total + b * lanes;
+            const double *y = is_shared ? x : x + b * lanes;
+            for (int a = 0; a < lanes; a++)
+                sum[a] = hosemi_plus(logs, sum[a], hosemi_times(logs, y[a], weight[b]));
+        }
+}
+
+/* slot[output[4 i + b]] = sum_k slot[input[k, b]] weight[k, b], fan[i] terms k each, or
+   -fan[i] whose inputs are the same for all b */
 HOSEMI_INLINE void hosemi_sum_of(
     const int lanes, const int logs, const int32_t *fan, const int32_t *output,
     const int32_t *input, const double *weight, ptrdiff_t n_quads, double *slot
 ) {
     const double nothing = logs ? -INFINITY : 0.0;
     for (ptrdiff_t i = 0; i < n_quads; i++, output += 4) {
-        double total[4][4];
-        for (int b = 0; b < 4; b++)
-            for (int a = 0; a < lanes; a++) total[b][a] = nothing;
-        for (int32_t k = fan[i]; k > 0; k--, input += 4, weight += 4)
-            for (int b = 0; b < 4; b++) {
-                const double *x = slot + lanes * (ptrdiff_t)input[b];
+        double total[16], x[16];  /* [4][lanes] */
+        for (int b = 0; b < 4 * lanes; b++) total[b] = nothing;
+        for (int32_t k = fan[i]; k > 0; k--, input += 4, weight += 4) {
+            for (int b = 0; b < 4; b++)
                 for (int a = 0; a < lanes; a++)
-                    total[b][a] = hosemi_plus(
-                        logs, total[b][a], hosemi_times(logs, x[a], weight[b])
-                    );
-            }
+                    x[b * lanes + a] = slot[lanes * (ptrdiff_t)input[b] + a];
+            hosemi_add_terms(lanes, logs, 0, x, weight, total);
+        }
+        for (int32_t k = fan[i]; k < 0; k++, input++, weight += 4) {
+            for (int a = 0; a < lanes; a++) x[a] = slot[lanes * (ptrdiff_t)*input + a];
+            hosemi_add_terms(lanes, logs, 1, x, weight, total);
+        }
         for (int b = 0; b < 4; b++) {
             double *y = slot + lanes * (ptrdiff_t)output[b];
-            for (int a = 0; a < lanes; a++) y[a] = total[b][a];
+            for (int a = 0; a < lanes; a++) y[a] = total[b * lanes + a];
         }
     }
 }
@@ -194,8 +216,17 @@ HOSEMI_COMPARED void hosemi_keys_of(
             const double ends = bound + (at_end[i] > 0.0 ? at_end[i] : 0.0);
             const double larger = here > ends ? here : ends;
             running_top[i] = bound;
-            most[a] = larger > most[a] ? larger : most[a];
+            if (lanes == 4) most[a] = larger > most[a] ? larger : most[a];
         }
+    /* Of one lane each of four maxima looks at every fourth group. */
+    for (ptrdiff_t g = 0; lanes == 1 && g < n_groups; g += 4)
+        for (int v = 0; v < 4 && g + v < n_groups; v++) {
+            const double end = at_end[g + v] > 0.0 ? at_end[g + v] : 0.0;
+            const double ends = running_top[g + v] + end;
+            const double larger = group_top[g + v] > ends ? group_top[g + v] : ends;
+            most[v] = larger > most[v] ? larger : most[v];
+        }
+    for (int v = lanes; v < 4; v++) most[0] = most[v] > most[0] ? most[v] : most[0];
     for (int a = 0; a < lanes; a++) best[a] = most[a];
 }
 
@@ -212,6 +243,10 @@ HOSEMI_COMPARING void hosemi_lane_keys(
         );
 }
 
+/* Whether e^x is neither a normal number nor 0. */
+#define HOSEMI_IS_OUT(x) \
+    (((x) > HOSEMI_HIGHEST) | (((x) < HOSEMI_LOWEST) & ((x) > -INFINITY)))
+
 /* From exponents to those relative to `scale`: -inf where an explicit segment is
    negligible beside the largest of its group. Returns whether e^x can be taken of all. */
 HOSEMI_COMPARED int hosemi_settle_of(
@@ -220,7 +255,7 @@ HOSEMI_COMPARED int hosemi_settle_of(
     const double *restrict group_top, double *restrict x, ptrdiff_t n_lengths
 ) {
     const ptrdiff_t n = lanes * n_groups;
-    double lowest[4] = {0}, highest[4] = {0};
+    ptrdiff_t bad[4] = {0};
     for (ptrdiff_t g = 0; g < n_groups; g++)
         for (ptrdiff_t i = n_lengths == 1 ? 0 : low; i < n_lengths; i++)
             HOSEMI_EACH_LANE {
@@ -230,9 +265,7 @@ HOSEMI_COMPARED int hosemi_settle_of(
                     *key + opened_top[n * (n_lengths == 1 ? 0 : i - low) + lanes * g + a];
                 const double cut = group_top[lanes * g + a] - 70.0 - gap;
                 const double z = top > cut ? y : -INFINITY;
-                const double finite = z > -INFINITY ? z : 0.0;
-                lowest[a] = finite < lowest[a] ? finite : lowest[a];
-                highest[a] = z > highest[a] ? z : highest[a];
+                bad[a] += HOSEMI_IS_OUT(z);
                 *key = z;
             }
     x += n * n_lengths;
@@ -240,15 +273,10 @@ HOSEMI_COMPARED int hosemi_settle_of(
         for (ptrdiff_t g = 0; g < n_groups; g++)
             HOSEMI_EACH_LANE {
                 const double z = x[lanes * g + a] - (role < 2 ? scale[a] : 0.0);
-                const double finite = z > -INFINITY ? z : 0.0;
-                lowest[a] = finite < lowest[a] ? finite : lowest[a];
-                highest[a] = z > highest[a] ? z : highest[a];
+                bad[a] += HOSEMI_IS_OUT(z);
                 x[lanes * g + a] = z;
             }
-    int n_bad = 0;
-    for (int a = 0; a < lanes; a++)
-        n_bad += (lowest[a] < HOSEMI_LOWEST) | (highest[a] > HOSEMI_HIGHEST);
-    return n_bad == 0;
+    return bad[0] + bad[1] + bad[2] + bad[3] == 0;
 }
 
 HOSEMI_COMPARING int hosemi_lane_settle(

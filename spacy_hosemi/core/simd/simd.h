@@ -143,7 +143,8 @@ HOSEMI_COMPARING void hosemi_rest_max(
     }
 }
 
-/* The best of each sum of a schedule; four sums side by side have fan[i] terms each.
+/* The best of each sum of a schedule; four sums side by side have fan[i] terms each, or
+   -fan[i] whose inputs they share.
 
      slot[output[4 i + a]] = max_k slot[input[k, a]] + weight[k, a]  */
 HOSEMI_COMPARING void hosemi_max(
@@ -158,6 +159,13 @@ HOSEMI_COMPARING void hosemi_max(
             };
             for (int a = 0; a < 4; a++) {
                 const double value = x[a] + weight[a];
+                best[a] = best[a] > value ? best[a] : value;
+            }
+        }
+        for (int32_t k = fan[i]; k < 0; k++, input++, weight += 4) {
+            const double x = slot[*input];
+            for (int a = 0; a < 4; a++) {
+                const double value = x + weight[a];
                 best[a] = best[a] > value ? best[a] : value;
             }
         }

@@ -76,7 +76,7 @@ cdef SuffixChain _make_chain(Chart chart, SuffixChain known):
         made.schedule, made.pays = known.schedule, known.pays
         made.columns = known.columns
         return made
-    made.pays = _n_terms(automaton) < len(automaton.arcs_out.input)
+    made.pays = _n_terms(automaton) < len(automaton.arcs_out.arc)
     made.columns = [
         automaton.n_labels + c for c, z in enumerate(automaton.observed) if len(z) > 2
     ]
