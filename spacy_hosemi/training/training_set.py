@@ -243,6 +243,8 @@ class TrainingSet:
         for task in self._tasks:
             task.take(begin, end, at, *by_role, *of_blocks, *of_cells)
         self.team.run(self._tasks)
+        for task in self._tasks:
+            task.finish()
         for block_pattern, block_length in zip(patterns, lengths):  # in this order
             pattern += block_pattern
             length[:, 0] += block_length
@@ -272,17 +274,14 @@ class TrainingSet:
         cells = cells_of(state, rows.segments)
         of_all = losses, pattern, length
         is_done = self._solve_lanes(begin, end, at, scores, cells, *of_all)[first:last]
-        first_cell, gold_paths = self._lanes
+        first_cell, _ = self._lanes
         cell_at = (first_cell[first : last + 1] - first_cell[first]).tolist()
         for d in np.flatnonzero(~is_done).tolist():
             k, here = first + d, slice(borders[d], borders[d + 1])
             piece = {role: s[here] for role, s in scores.items()}
-            doc_cells, of_doc = cells[cell_at[d] : cell_at[d + 1]], rows[d : d + 1]
-            if gold_paths is not None and gold_paths.is_chosen[k]:
-                # It was tried: its scores are not there.
-                (potentials,) = score_rows(state, of_doc)
-            else:
-                potentials = join_scores(state, piece, doc_cells, of_doc.places)
+            doc_cells = cells[cell_at[d] : cell_at[d + 1]]
+            places = rows[d : d + 1].places
+            potentials = join_scores(state, piece, doc_cells, places)
             loss, gradient = self.objective(self.automaton, potentials, self.golds[k])
             losses[k] = loss
             # The scores have been read: their place is free.
@@ -291,7 +290,7 @@ class TrainingSet:
             doc_cells["score"] = gradient.cells["score"]
             pattern += gradient.pattern
             length += gradient.length
-            add_entry_gradient(state, of_doc.places, gradient.entries, d_matrix)
+            add_entry_gradient(state, places, gradient.entries, d_matrix)
         add_cell_gradient(state, rows.segments, cells, d_matrix)
         add_tokens(state, rows.tokens, scores, d_matrix, True, self.team)
         if of_vectors is not None and vectors is not None:

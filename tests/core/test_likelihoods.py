@@ -32,14 +32,17 @@ def problems(seed, sizes, has_tail=True, has_cells=False):
     }
     given = {"kinds": ("small",), "n_labels": L, "patterns": PATTERNS, "observed": ()}
     made = [random_problem(rng, n_tokens=n, **given)._replace(**shared) for n in sizes]
-    for k, problem in enumerate(made):  # what the gold has is possible
-        roles = {x: getattr(problem, x) for x in ("inside", "start", "end")}
-        finite = {x: np.where(y > -INF, y, -30.0) for x, y in roles.items()}
-        made[k] = problem._replace(**(finite if k % 3 else roles))
+    # what the gold has is possible
+    made = [finite(x) if k % 3 else x for k, x in enumerate(made)]
     golds = [random_gold(rng, n, longest=n if has_tail else 1) for n in sizes]
     if not has_cells:
         return [x._replace(cells=[]) for x in made], golds
     return [with_cells(rng, *x) for x in zip(made, golds, strict=True)], golds
+
+
+def finite(problem):
+    roles = {x: getattr(problem, x) for x in ("inside", "start", "end")}
+    return problem._replace(**{x: y.clip(-30.0) for x, y in roles.items()})
 
 
 def with_cells(rng, problem, gold):
@@ -87,9 +90,10 @@ def solve(made, golds, borders=None, n_tasks=1, has_within=True, **grammar):
     cells = np.concatenate([make_cells([]), *cells])
     for task in tasks:
         by_role = start, inside, end, within
-        of_all = loss, done, pattern, length, cells, first_cell
+        of_all = loss, done, pattern, length, cells, first_cell, 0
         task.take(0, n_blocks, 0, *by_role, *of_all)
         task.do()
+        task.finish()
     of_all = pattern.sum(0), length.sum(0), cells["score"]
     return loss, (inside, start, end, within, *of_all), done.astype(bool)
 
@@ -153,7 +157,7 @@ def less(expected, problem, gold):
 def test_losses_and_derivatives_are_those_of_enumeration(is_partial, has_rules):
     """With tails in half of the corpora, and with cells in half of both."""
     grammar = GRAMMAR if has_rules else None
-    n_whole = n_done = 0
+    n_whole = 0
     for seed in range(n_of(120)):
         rng = np.random.default_rng(seed)
         sizes = tuple(rng.integers(1, 6, 7).tolist())
@@ -163,11 +167,8 @@ def test_losses_and_derivatives_are_those_of_enumeration(is_partial, has_rules):
             golds = [some_constraints(rng, x) for x in golds]
         every = zip(made, known, golds, strict=True)
         found = [by_enumeration(*document) for document in every]
-        is_done = np.isfinite([loss for loss, _ in found])
         done = solve(made, golds, grammar=grammar)[2]
-        # What is possible, but only just, may be left to others.
-        assert not (done & ~is_done).any()
-        n_done += done.sum() - is_done.sum()
+        assert done.tolist() == [np.isfinite(x) for x, _ in found]
         if not done.any():
             continue
         # Only without the others can all derivatives be compared.
@@ -176,16 +177,15 @@ def test_losses_and_derivatives_are_those_of_enumeration(is_partial, has_rules):
             for of_all in (made, golds, found)
         )
         loss, counts, done = solve(made, golds, grammar=grammar)
-        expected = [loss for loss, _ in found]
         of_tokens = [*map(np.concatenate, zip(*(of_doc for _, of_doc in found)))]
         *of_tokens, pattern, length, cells = of_tokens
         assert done.all()
         n_whole += 1
-        np.testing.assert_allclose(loss, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(loss, [x for x, _ in found], 1e-12, 1e-12)
         of_all = *of_tokens, pattern.sum(0), length.sum(0), cells
         for x, y in zip(counts, of_all, strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-12)
-    assert n_whole > 3 and n_done == 0
+    assert n_whole > 3
 
 
 def some_constraints(rng, gold):
@@ -197,36 +197,48 @@ def some_constraints(rng, gold):
 
 def finite_problems(seed, sizes, **more):
     made, golds = problems(seed, sizes, **more)
-    for k, problem in enumerate(made):
-        roles = {x: getattr(problem, x) for x in ("inside", "start", "end")}
-        finite = {x: np.where(y > -INF, y, -30.0) for x, y in roles.items()}
-        # Much longer segments may be too improbable for scaled arithmetic.
-        cells = [x for x in problem.cells if x[3] > -INF and x[1] - x[0] < 9]
-        made[k] = problem._replace(**finite, cells=cells)
-    return made, golds
+    cells = [[y for y in x.cells if y[3] > -INF] for x in made]
+    return [finite(x)._replace(cells=y) for x, y in zip(made, cells)], golds
 
 
-def test_long_documents_as_by_marginals():
+def with_large(problem, large):
+    """A score that leaves the range of float64, in lanes or in one lane, too."""
+    inside = problem.inside.copy()
+    inside[2] = -large, large, -large
+    return problem._replace(inside=inside)
+
+
+@pytest.mark.parametrize("large", [0.0, 900.0, 1e6])
+def test_long_documents_as_by_marginals(large):
     made, golds = finite_problems(3, [70, 1, 33, 200, 34, 2, 90], has_cells=True)
+    made[3:5] = [with_large(x, large) for x in made[3:5]]
+    golds[4] = core.Constraints(allowed=np.arange(34 * L).reshape(34, L) % 7 > 0)
     loss, (inside, start, end, _, pattern, _, cells), done = solve(made, golds)
     assert done.all()
     at, n_cells, of_patterns = 0, 0, 0.0
     for problem, gold, found in zip(made, golds, loss, strict=True):
         automaton, potentials, _ = as_core(problem)
         posterior = core.marginals(automaton, potentials)
-        score = posterior.less(gold)
-        assert found == pytest.approx(posterior.log_z - score, rel=1e-12, abs=1e-12)
-        here = slice(at, at + len(problem.inside))
+        gradient = posterior.gradient
+        if isinstance(gold, core.Constraints):
+            agreeing = core.marginals(automaton, potentials, gold)
+            score = agreeing.log_z
+            for role in ("inside", "start", "end", "pattern"):
+                getattr(gradient, role)[:] -= getattr(agreeing.gradient, role)
+            gradient.cells["score"] -= agreeing.gradient.cells["score"]
+        else:
+            score = posterior.less(gold)
+        assert found == pytest.approx(posterior.log_z - score, rel=1e-12, abs=1e-9)
+        here, atol = slice(at, at + len(problem.inside)), 1e-12 + 1e-15 * large
         for x, role in ((inside, "inside"), (start, "start"), (end, "end")):
-            expected = getattr(posterior.gradient, role)
-            np.testing.assert_allclose(x[here], expected, rtol=1e-11, atol=1e-12)
-        of_cells = posterior.gradient.cells["score"]
+            np.testing.assert_allclose(x[here], getattr(gradient, role), 1e-11, atol)
+        of_cells = gradient.cells["score"]
         found = cells[n_cells : n_cells + len(of_cells)]
-        np.testing.assert_allclose(found, of_cells, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(found, of_cells, rtol=1e-11, atol=atol)
         n_cells += len(of_cells)
-        of_patterns += posterior.gradient.pattern
+        of_patterns += gradient.pattern
         at = here.stop
-    np.testing.assert_allclose(pattern, of_patterns, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(pattern, of_patterns, rtol=1e-11, atol=1e-11 + 10 * atol)
 
 
 @pytest.mark.parametrize("n_tasks", [1, 2, 3, 9])
@@ -234,6 +246,7 @@ def test_tasks_change_no_bit(n_tasks):
     rng = np.random.default_rng(5)
     made, golds = finite_problems(5, rng.integers(1, 40, 50).tolist(), has_cells=True)
     golds = [some_constraints(rng, x) for x in golds]
+    made = [with_large(x, 1e4) if len(x.inside) % 9 == 8 else x for x in made]
     borders = [0, 7, 8, 20, 50]
     loss, counts, _ = solve(made, golds, borders)
     others, found, _ = solve(made, golds, borders, n_tasks)
@@ -262,28 +275,16 @@ def test_without_the_role_within():
         np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-12)
 
 
-def test_documents_that_are_left_out_keep_their_scores():
-    made, golds = finite_problems(8, [4, 5, 6])
-    before = made[1].end.copy()
-    loss, counts, done = solve(made, [golds[0], None, golds[2]])
-    assert done.tolist() == [True, False, True]
-    assert counts[2][4:9].tobytes() == before.tobytes() and loss[1] == 0.0
-
-
-@pytest.mark.parametrize("bad", [np.nan, INF, -INF, 1e13, 900.0])
-def test_what_is_out_of_range_is_not_done(bad):
+@pytest.mark.parametrize("bad", [np.nan, INF, -INF, 1e13, None])
+def test_documents_that_are_left_out_keep_their_scores(bad):
     made, golds = finite_problems(9, [4, 5, 6, 7, 3])
     inside = made[1].inside.copy()
-    inside[2] = bad if bad != 900.0 else [-900.0, 900.0, -900.0]
+    golds[1] = None if bad is None else golds[1]
+    inside[2] = inside[2] if bad is None else bad
     made[1] = made[1]._replace(inside=inside)
-    loss, _, done = solve(made, golds, has_within=False)
-    assert not done[1] or abs(bad) == 900.0
-    for k, problem in enumerate(made):
-        if done[k]:
-            automaton, potentials, _ = as_core(problem)
-            score = core.score(automaton, potentials, golds[k])
-            expected = core.log_partition(automaton, potentials) - score
-            assert loss[k] == pytest.approx(expected, rel=1e-12, abs=1e-9)
+    loss, counts, done = solve(made, golds, has_within=False)
+    assert done.tolist() == [True, False, True, True, True] and loss[1] == 0.0
+    assert counts[0][4:9].tobytes() == inside.tobytes()
 
 
 def test_gold_that_is_impossible_is_not_done():
@@ -300,7 +301,6 @@ def test_large_documents_are_left_to_others(monkeypatch):
 
 
 def test_no_document():
-    gold = GoldPaths(make_automaton(L, PATTERNS), [], [], [0, 0])
-    assert gold.is_chosen.tolist() == []
+    assert GoldPaths(make_automaton(L, PATTERNS), [], [], [0, 0]).longest == 0
     loss, _, done = solve(*finite_problems(12, [2, 2]), borders=[0, 0, 2, 2])
     assert done.all() and (loss > 0.0).all()

@@ -10,7 +10,6 @@ Floats = NDArray[np.float64]
 Segments = list[tuple[int, int, int]]
 
 class GoldPaths:
-    is_chosen: NDArray[np.bool_]
     def __init__(
         self,
         automaton: PatternAutomaton,

@@ -2,9 +2,12 @@
 
 import numpy as np
 
+from ..chart.cells cimport Cell
 from ..chart.chart cimport Chart
 from ..chart.load cimport load_document
-from ..potentials import CELLS, Constraints, Potentials
+from ..chart.prohibitions cimport prohibit
+from ..chart.prohibitions import forbidden_cells
+from ..potentials import CELLS, Constraints, Potentials, check_constraints
 from ..simd.lanes cimport N_LANES
 
 # Documents with more numbers in their tables are done alone.
@@ -23,33 +26,31 @@ cdef class GoldPaths:
         sizes = np.asarray(sizes, np.int64).reshape(n_documents)
         self.automaton = automaton
         self.first = np.concatenate([[0], np.cumsum(sizes)])
-        given = [x if isinstance(x, Constraints) else None for x in golds]
-        self.constraints = GoldConstraints(automaton, sizes, given)
+        self._set_limits(sizes, golds)
         needs = np.zeros((n_documents, 3)) if needs is None else needs
         is_fit, needs = self._fits(sizes, needs)
         self._set_paths(sizes, golds, is_fit)
         is_path = np.asarray(self.last_state) >= 0
-        is_partial = np.diff(self.constraints.first) > 0
-        self.is_chosen = is_fit & (is_path | is_partial)
-        length = np.where(self.is_chosen, sizes, 0)
+        is_partial = np.asarray(self.first_limit) >= 0
+        is_chosen = is_fit & (is_path | is_partial)
+        length = np.where(is_chosen, sizes, 0)
         self.longest = length.max(initial=0)
         self.longest_partial = length[is_partial].max(initial=0)
         self.room.n_tokens, self.room.longest = self.longest, 0
         self.room.n_cells, self.room.n_long, self.room.n_long_cells = (
-            needs[self.is_chosen].max(axis=0, initial=0)
+            needs[is_chosen].max(axis=0, initial=0)
         )
         order = [np.zeros(0, np.intp)]
         for d, j in zip(borders, borders[1:]):
             of_block = d + np.lexsort((-length[d:j], is_partial[d:j]))
-            order.append(of_block[self.is_chosen[of_block]])
+            order.append(of_block[is_chosen[of_block]])
         self.order = np.concatenate(order).astype(np.int32)
         self.first_in_order = np.cumsum([len(x) for x in order], dtype=np.int64)
 
     def _fits(self, sizes, needs):
         """RETURNS (Tuple[bool [D], int64 [D, 3]]): Which documents have no more numbers
         than permitted; and what they need with forbidden segments, too."""
-        cells = np.asarray(self.constraints.forbidden)
-        first = np.asarray(self.constraints.first_forbidden)
+        cells, first = np.asarray(self.forbidden), np.asarray(self.first_forbidden)
         length = (cells["end"] - cells["start"]).astype(np.int64)
         more = np.stack([np.ones_like(length), length - 1, length > 1], axis=-1)
         sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(more, axis=0)])
@@ -59,6 +60,32 @@ cdef class GoldPaths:
         of_cells = needs[:, 1] + (2 + n_most) * needs[:, 2]
         most = LARGEST // N_LANES
         return (sizes > 0) & (n_numbers <= most) & (of_cells <= most), needs
+
+    def _set_limits(self, sizes, golds):
+        """What documents with constraints permit: rows for all boundaries of each."""
+        n_labels, n_rows, n_forbidden = self.automaton.n_labels, 0, 0
+        first_limit, first_forbidden = np.full(len(sizes), -1, np.int64), [0]
+        allowed, boundary = [np.zeros((0, n_labels), bool)], [np.zeros(0, np.int8)]
+        forbidden = [np.zeros(0, CELLS)]
+        for d, (n, gold) in enumerate(zip(sizes, golds)):
+            if isinstance(gold, Constraints):
+                gold = check_constraints(self.automaton, gold, n)
+                labels, borders = np.ones((n + 1, n_labels), bool), gold.boundary
+                if gold.allowed is not None:
+                    labels[:n] = gold.allowed
+                cells = forbidden_cells(gold, n_labels)
+                allowed.append(labels)
+                boundary.append(np.zeros(n + 1) if borders is None else borders)
+                forbidden.append(cells)
+                first_limit[d] = n_rows
+                n_rows += n + 1
+                n_forbidden += len(cells)
+            first_forbidden.append(n_forbidden)
+        self.first_limit = first_limit
+        self.first_forbidden = np.array(first_forbidden, np.int64)
+        self.allowed = np.concatenate(allowed).view(np.uint8)
+        self.boundary = np.concatenate(boundary).astype(np.int8)
+        self.forbidden = np.concatenate(forbidden)
 
     def _set_paths(self, sizes, golds, is_fit):
         """The edges of the segments."""
@@ -101,3 +128,23 @@ cdef class GoldPaths:
         load_document(shared, self.automaton, self.potentials, None)
         shared.first, shared.more, shared.end = first, more, end
         return shared
+
+    cdef Cell[::1] cells_of(self, Py_ssize_t d) noexcept nogil:
+        """Returns the forbidden segments of a document, as cells."""
+        return self.forbidden[self.first_forbidden[d] : self.first_forbidden[d + 1]]
+
+    cdef void limit(
+        self, Py_ssize_t d, double* first, double* more, double* end
+    ) noexcept nogil:
+        """Write -inf into the scores of a document, [n, L] as of `Chart`, wherever its
+        constraints are violated."""
+        prohibit(
+            &self.allowed[self.first_limit[d], 0],
+            &self.boundary[self.first_limit[d]],
+            self.first[d + 1] - self.first[d],
+            self.chart.n_labels,
+            self.chart.layout.group_label,
+            first,
+            more,
+            end,
+        )

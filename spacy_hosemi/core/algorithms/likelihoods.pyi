@@ -23,7 +23,8 @@ class Likelihoods(Task):
         done: NDArray[np.uint8],
         pattern: Floats,
         length: Floats,
-        cells: NDArray[Any] = ...,
-        first_cell: NDArray[np.int64] = ...,
-        cell_at: int = 0,
+        cells: NDArray[Any],
+        first_cell: NDArray[np.int64],
+        cell_at: int,
     ) -> None: ...
+    def finish(self) -> None: ...

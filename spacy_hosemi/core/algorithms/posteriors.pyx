@@ -15,13 +15,18 @@ from ..chart.chart cimport Chart
 from ..chart.checks cimport check_sum
 from ..chart.load cimport load_document
 from ..chart.span_lists cimport Listed, SpanLists
-from ..parallel.tasks cimport Task
 from ..potentials import check_potentials
-from ..simd.lanes cimport FOUR, LOGS, N_LANES, ONE
+from ..simd.lanes cimport N_LANES
 from ..sweeps cimport lanes
-from ..sweeps.documents cimport Documents
+from ..sweeps.documents cimport (
+    LEFT,
+    NONE_PROBABLE,
+    SOLVED,
+    UNSOLVED,
+    Documents,
+    Outcome,
+)
 from ..sweeps.forward_backward cimport list_segments, segment_probability
-from ..sweeps.lane_tables cimport LaneTables
 from .best_path cimport BestPath, give_back, spare_path
 from .best_sets cimport BestSet, Candidate, first_least, next_least
 from .marginals import check_segment
@@ -34,20 +39,9 @@ cdef Py_ssize_t MANY = 2**31 - 1
 cdef const int32_t[::1] _AS_ADDED = np.arange(N_LANES, dtype=np.int32)
 
 
-cdef enum Outcome:
-    UNSOLVED                            # not tried yet, or numbers left their range
-    SOLVED
-    NONE_PROBABLE                       # no span is probable: any path is as good
-    LEFT                                # no path is found, by this task
-
-
-cdef class Posteriors(Task):
+cdef class Posteriors(Documents):
     """Documents of one automaton, and what is asked of each."""
 
-    cdef object automaton
-    cdef Documents documents
-    cdef LaneTables four, one, logs     # of four lanes, of one, of one in logs
-    cdef LaneTables tables              # those in use
     # What is asked
     cdef SpanLists asked                # segments, and how probable they are
     cdef bint are_paths                 # whether those of a document are a path
@@ -60,19 +54,14 @@ cdef class Posteriors(Task):
     cdef SpanLists listing              # of what is probable; None: nothing
     # By document
     cdef int32_t[::1] number            # [D] as the caller counts
-    cdef const int32_t[::1] order       # [D] by length
     cdef int32_t[::1] first_asked       # [D]
     cdef int32_t[::1] after_asked       # [D]
-    cdef int32_t[::1] outcome           # [D]
     cdef double[::1] log_z              # [D]
     cdef double[::1] path_score         # [D]
 
     def __init__(self, automaton):
-        self.automaton, self.documents = automaton, Documents()
-        self.four = LaneTables(automaton, FOUR)
-        self.one, self.logs = LaneTables(automaton, ONE), LaneTables(automaton, LOGS)
-        self.asked, self.probable = SpanLists(), SpanLists()
-        self.best_set, self.tables = BestSet(), self.four
+        Documents.__init__(self, automaton)
+        self.asked, self.probable, self.best_set = SpanLists(), SpanLists(), BestSet()
         self._make_room(N_LANES)
         self.ask_for_segments()
 
@@ -100,22 +89,21 @@ cdef class Posteriors(Task):
 
     cdef _make_room(self, Py_ssize_t n_docs):
         """Memory for what is known of documents."""
-        cdef int32_t[:, ::1] ints = np.empty((4, n_docs), np.int32)
+        cdef int32_t[:, ::1] ints = np.empty((3, n_docs), np.int32)
         cdef double[:, ::1] floats = np.empty((2, n_docs))
-        self.first_asked, self.after_asked = ints[0], ints[1]
-        self.outcome, self.number = ints[2], ints[3]
+        self.first_asked, self.after_asked, self.number = ints[0], ints[1], ints[2]
+        self.outcome = np.empty(n_docs, np.uint8)
         self.log_z, self.path_score = floats[0], floats[1]
 
     # documents that have charts
 
     def add(self, k, potentials, constraints, segments):
         """Load a document. Returns whether it may be solved with the others."""
-        cdef Documents documents = self.documents
-        cdef Py_ssize_t d = documents.n_docs, start, end, label
+        cdef Py_ssize_t d = self.n_docs, start, end, label
         cdef Chart chart, first
         if d == N_LANES:
             return False
-        chart, first = documents.charts[d], documents.charts[0]
+        chart, first = self.charts[d], self.charts[0]
         load_document(chart, self.automaton, potentials, constraints, defer=True)
         if chart.edge_weights is not first.edge_weights or (
             chart.n_lengths != first.n_lengths
@@ -132,22 +120,23 @@ cdef class Posteriors(Task):
         self.after_asked[d], self.order = <int32_t>self.asked.n, _AS_ADDED
         self.outcome[d], self.number[d] = UNSOLVED, k
         self.log_z[d] = self.path_score[d] = 0.0
-        documents.n_docs = d + 1
+        self.n_docs = d + 1
         return True
 
     def write_down(self, list answers, list log_z, potentials):
         """Write what was found of the documents into the lists, and let go of them.
         Raises HS011 for a score, HS124 for a sum that is out of range."""
         cdef Py_ssize_t d
-        self._finish()
-        for d in range(self.documents.n_docs):
+        self._solve_rest()
+        for d in range(self.n_docs):
             k = self.number[d]
-            if (<Chart>self.documents.charts[d]).is_deferred:
+            if (<Chart>self.charts[d]).is_deferred:
                 check_potentials(self.automaton, potentials[k])
             answers[k] = self._answer_of(d)
             if log_z is not None:
                 log_z[k] = self.log_z[d]
-        self._forget()
+        self.forget()
+        self.asked.clear()
 
     cdef object _answer_of(self, Py_ssize_t d):
         """What was asked for of a document, see `segment_probabilities`."""
@@ -174,22 +163,21 @@ cdef class Posteriors(Task):
         """Load `ManyPotentials`. Returns whether all can be solved together: they are
         sound, and none has more than `most` tokens."""
         cdef Py_ssize_t d
-        is_sound = self.documents.read(self.automaton, potentials)
-        if not is_sound or self.documents.room.n_tokens > most:
-            self.documents.forget()
+        if not self.read_columns(potentials) or self.room.n_tokens > most:
+            self.forget()
             return False
-        if self.outcome.shape[0] < self.documents.n_docs:
-            self._make_room(2 * self.documents.n_docs)
-        for d in range(self.documents.n_docs):
+        if self.outcome.shape[0] < self.n_docs:
+            self._make_room(2 * self.n_docs)
+        for d in range(self.n_docs):
             self.first_asked[d] = self.after_asked[d] = 0
             self.outcome[d], self.number[d] = UNSOLVED, d
             self.log_z[d] = self.path_score[d] = 0.0
         self.order = _AS_ADDED
-        if self.documents.n_docs > 1:
-            sizes = np.diff(np.asarray(self.documents.first))
+        if self.n_docs > 1:
+            sizes = np.diff(np.asarray(self.first))
             self.order = np.argsort(sizes, kind="stable").astype(np.int32)
         self.best = spare_path(self.four.layout)
-        self.best.backward.take_shared(self.documents.shared, self.documents.room)
+        self.best.backward.take_shared(self.shared, self.room)
         self.best.set_method(potentials, "auto")
         return True
 
@@ -199,12 +187,12 @@ cdef class Posteriors(Task):
         cdef Py_ssize_t d, k, n_docs, n_segments, n = 0
         cdef bint is_solved = True
         cdef Listed* row
-        self._finish()
+        self._solve_rest()
         give_back(self.best)
         self.best = None
-        for d in range(self.documents.n_docs):
+        for d in range(self.n_docs):
             is_solved &= self.outcome[d] == SOLVED
-        n_docs, n_segments = self.documents.n_docs, self.asked.n
+        n_docs, n_segments = self.n_docs, self.asked.n
         # Views of arrays take long for a short document.
         integers = np.zeros(n_docs + 3 * n_segments, np.int32)
         numbers = np.empty(n_docs + n_segments)
@@ -212,7 +200,7 @@ cdef class Posteriors(Task):
         cdef double[::1] whole = numbers
         cdef int32_t* span = &n_spans[0] + n_docs
         cdef double* probability = &whole[0] + n_docs
-        for d in range(self.documents.n_docs if is_solved else 0):
+        for d in range(self.n_docs if is_solved else 0):
             for k in range(self.first_asked[d], self.after_asked[d]):
                 row = &self.asked.rows[k]
                 if row.label:
@@ -222,7 +210,8 @@ cdef class Posteriors(Task):
                     n_spans[d] += 1
                     n += 1
             whole[d] = exp(min(self.path_score[d] - self.log_z[d], 0.0))
-        self._forget()
+        self.forget()
+        self.asked.clear()
         if not is_solved:
             return None
         spans = integers[n_docs : n_docs + 3 * n].reshape(n, 3)
@@ -235,44 +224,26 @@ cdef class Posteriors(Task):
     def set_up(self):
         """Make ready for a task, which solves up to four documents together. Returns
         whether the weights permit it."""
-        return self._use(self.one if self.documents.n_docs == 1 else self.four)
-
-    cdef bint _use(self, LaneTables tables):
-        """Make tables ready, if sweeps are needed. Returns as `set_up` does."""
-        lists = self.decides or self.listing is not None
-        self.tables = tables
-        return not self._has_sweeps() or self.documents.reserve(tables, lists, False)
+        self.is_in_range = True
+        self.finds_starts = self.decides or self.listing is not None
+        if self._has_sweeps():
+            self.use(self.one if self.n_docs == 1 else self.four)
+        return self.is_in_range
 
     cdef bint _has_sweeps(self) noexcept nogil:
         """Whether more than Viterbi's paths is asked for."""
         return self.answers or self.decides
 
-    cdef _finish(self):
-        """Solve each document alone that could not be solved beside others, and in logs
-        where that is needed."""
+    cdef _solve_rest(self):
+        """Solve what is left. Raises MemoryError for lists, HS124 for sums."""
         cdef Py_ssize_t d
-        for tables in (self.one, self.logs):
-            if self._has_unsolved() and self.tables is not tables:
-                if self._use(tables):
-                    self.do()
+        self.finish()
         self.asked.check()
         if self.listing is not None:
             self.listing.check()
-        for d in range(self.documents.n_docs):
+        for d in range(self.n_docs):
             if self.outcome[d] == SOLVED:
                 check_sum(self.log_z[d])
-
-    cdef bint _has_unsolved(self) noexcept nogil:
-        """Whether the sweeps of a document have to be run once more."""
-        cdef Py_ssize_t d
-        for d in range(self.documents.n_docs if self._has_sweeps() else 0):
-            if self.outcome[d] == UNSOLVED:
-                return True
-        return False
-
-    @property
-    def n_docs(self):
-        return self.documents.n_docs
 
     def n_of_row(self, potentials):
         """Returns how many numbers four lanes have for each boundary."""
@@ -285,42 +256,30 @@ cdef class Posteriors(Task):
         """Keep the tables for others."""
         cdef list spare = self.four.layout.spare_batches
         cdef Py_ssize_t n = self.asked.room + self.probable.room
-        n += self.documents.n_numbers() + self.outcome.shape[0]
+        n += self.n_numbers() + self.outcome.shape[0]
         self.listing = None
-        for tables in (self.four, self.one, self.logs):
-            n += (<LaneTables>tables).n_numbers()
         if len(spare) < N_SPARE and n <= SMALL:
             spare.append(self)
 
-    cdef _forget(self):
-        """Let go of the documents."""
-        self.documents.forget()
-        for tables in (self.four, self.one, self.logs):
-            (<LaneTables>tables).forget()
-        self.asked.clear()
-
     cdef void run(self) noexcept nogil:
-        cdef Py_ssize_t d, i = 0
-        if not self.documents.finish():
+        cdef Py_ssize_t d
+        if not self.has_numbers():
             return
         if self.best is not None and not self.decides:
-            for d in range(self.documents.n_docs):
+            for d in range(self.n_docs):
                 if self.outcome[d] == UNSOLVED and not self._find_path(d):
                     self.outcome[d] = LEFT
                     return
-        while i < self.documents.n_docs:
-            if self.outcome[self.order[i]] == UNSOLVED:
-                self._solve(i, min(self.tables.n_lanes, self.documents.n_docs - i))
-            i += self.tables.n_lanes
+        self.solve_all(0, self.n_docs)
 
     cdef bint _find_path(self, Py_ssize_t d) noexcept nogil:
         """Ask for the path with the highest score, once. Returns whether there is
         one."""
-        cdef Py_ssize_t k, n = self.documents.size(d)
+        cdef Py_ssize_t k, n = self.size(d)
         cdef const int32_t[:, ::1] path
         if not n or self.first_asked[d] < self.after_asked[d]:
             return True
-        self.documents.move(self.best.backward.chart, d)
+        self.move(self.best.backward.chart, d)
         self.best.run()
         self.best.count()
         path = self.best.backward.path
@@ -330,33 +289,29 @@ cdef class Posteriors(Task):
         self.after_asked[d] = <int32_t>self.asked.n
         return self.best.n_segments > 0
 
-    cdef void _solve(self, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
-        """Solve documents i, .., i + n - 1 of the order."""
+    cdef bint solve(self, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
         cdef Py_ssize_t a, d, k, lowest = MANY
         cdef Py_ssize_t[N_LANES] chart
         if not self._has_sweeps():
             for a in range(n):
                 self.outcome[self.order[i + a]] = SOLVED
-            return
+            return True
         for a in range(self.tables.n_lanes):
             d = self.order[i + min(a, n - 1)]
-            chart[a] = self.documents.put(self.tables, a, d if a < n else -1)
+            chart[a] = self.put(a, d if a < n else -1)
             for k in range(self.first_asked[d], self.after_asked[d] if a < n else 0):
                 lowest = min(lowest, self.asked.rows[k].end)
-        if self.decides or self.listing is not None:
-            lowest = 1
-        self.tables.place_cells()
-        self.tables.stop_at(lowest)
-        if self.tables.longest and not lanes.run(self.tables, None):
-            return
+        if not self.sweep(1 if self.finds_starts else lowest):
+            return False
         for a in range(n):
             d = self.order[i + a]
-            self.outcome[d] = self._read(<Chart>self.documents.chart[chart[a]], d, a)
+            self.outcome[d] = self._read(<Chart>self.chart[chart[a]], d, a)
+        return True
 
     cdef Outcome _read(self, Chart chart, Py_ssize_t d, Py_ssize_t a) noexcept nogil:
         """Read what is asked of a document in lane a."""
         cdef Outcome outcome = SOLVED
-        if not chart.n_tokens and self.documents.shared is not None:
+        if not chart.n_tokens and self.shared is not None:
             return outcome  # its path is certain, even where none is possible
         if not chart.n_tokens:
             self.log_z[d] = chart.final_weight(0)
@@ -446,7 +401,7 @@ cdef class Posteriors(Task):
         self._add_outside(at, chart.n_tokens, by_token)
         self.after_asked[d] = <int32_t>self.asked.n
         if not self.asked.is_complete:
-            return True  # `_finish` raises MemoryError
+            return True  # `_solve_rest` raises MemoryError
         for k in range(self.first_asked[d], self.after_asked[d]):
             state = chart.add_step(
                 state,
