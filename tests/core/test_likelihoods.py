@@ -165,8 +165,7 @@ def test_losses_and_derivatives_are_those_of_enumeration(is_partial, has_rules):
         made, golds, known = enumerated(seed, sizes, *has)
         if is_partial:
             golds = [some_constraints(rng, x) for x in golds]
-        every = zip(made, known, golds, strict=True)
-        found = [by_enumeration(*document) for document in every]
+        found = [by_enumeration(*x) for x in zip(made, known, golds, strict=True)]
         done = solve(made, golds, grammar=grammar)[2]
         assert done.tolist() == [np.isfinite(x) for x, _ in found]
         if not done.any():
@@ -215,7 +214,7 @@ def test_long_documents_as_by_marginals(large):
     golds[4] = core.Constraints(allowed=np.arange(34 * L).reshape(34, L) % 7 > 0)
     loss, (inside, start, end, _, pattern, _, cells), done = solve(made, golds)
     assert done.all()
-    at, n_cells, of_patterns = 0, 0, 0.0
+    at, of_patterns = 0, 0.0
     for problem, gold, found in zip(made, golds, loss, strict=True):
         automaton, potentials, _ = as_core(problem)
         posterior = core.marginals(automaton, potentials)
@@ -233,9 +232,8 @@ def test_long_documents_as_by_marginals(large):
         for x, role in ((inside, "inside"), (start, "start"), (end, "end")):
             np.testing.assert_allclose(x[here], getattr(gradient, role), 1e-11, atol)
         of_cells = gradient.cells["score"]
-        found = cells[n_cells : n_cells + len(of_cells)]
-        np.testing.assert_allclose(found, of_cells, rtol=1e-11, atol=atol)
-        n_cells += len(of_cells)
+        np.testing.assert_allclose(cells[: len(of_cells)], of_cells, 1e-11, atol)
+        cells = cells[len(of_cells) :]
         of_patterns += gradient.pattern
         at = here.stop
     np.testing.assert_allclose(pattern, of_patterns, rtol=1e-11, atol=1e-11 + 10 * atol)
@@ -260,10 +258,9 @@ def test_what_stands_beside_changes_no_bit_of_a_document(has_cells):
     loss, counts, _ = solve(made, golds)
     alone, found, _ = solve(made[2:3], golds[2:3])
     assert alone[0] == loss[2]
-    here = slice(39, 43)
     # `within` is random by place, so that sums are rounded elsewhere
     for x, y in zip(counts[:3], found[:3], strict=True):
-        np.testing.assert_allclose(x[here], y, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(x[39:43], y, rtol=1e-12, atol=1e-13)
 
 
 def test_without_the_role_within():
