@@ -26,6 +26,7 @@ from ..simd.lanes cimport N_LANES
 from ..sweeps cimport lanes
 from ..sweeps.documents cimport SOLVED, Documents
 from .gold_paths cimport GoldPaths
+from .path_counts cimport add_suffixes
 
 
 cdef class Likelihoods(Documents):
@@ -298,6 +299,7 @@ cdef class Likelihoods(Documents):
         """What the gold path counts."""
         cdef Py_ssize_t k, y, m, row, edge, u = 0, token = self.gold.first[d]
         cdef Py_ssize_t n = chart.n_tokens
+        cdef double[::1] pattern = self.pattern[self.block]
         for k in range(n):
             row = self.row[a] + k
             for y in range(self.length.shape[1]):
@@ -308,7 +310,7 @@ cdef class Likelihoods(Documents):
                 u = k
                 self.token[0, row, y] -= 1.0
                 self.length[self.block, y] -= 1.0
-                self._subtract_patterns(edge)
+                add_suffixes(chart, edge, pattern, -1.0)
             elif self.within.shape[0]:
                 self.token[3, row, y] -= 1.0
             if k + 1 == n or self.gold.edge[token + k + 1] >= 0:
@@ -317,13 +319,4 @@ cdef class Likelihoods(Documents):
                 if m >= 0:
                     self.counts.cell[a, m] -= 1.0
         edge = self.gold.chart.layout.final_edge[self.gold.last_state[d]]
-        self._subtract_patterns(edge)
-
-    cdef void _subtract_patterns(self, Py_ssize_t edge) noexcept nogil:
-        """Patterns that are complete on an edge; -1: none is."""
-        cdef Py_ssize_t m
-        while edge >= 0:
-            m = self.gold.chart.layout.edge_pattern[edge]
-            if m >= 0:
-                self.pattern[self.block, m] -= 1.0
-            edge = self.gold.chart.layout.edge_suffix[edge]
+        add_suffixes(chart, edge, pattern, -1.0)

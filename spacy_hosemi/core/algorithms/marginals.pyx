@@ -21,10 +21,8 @@ from ..parallel.tasks import TaskList
 from ..potentials import Potentials, as_array, check_document, check_shape
 from ..sweeps.forward_backward cimport (
     ForwardBackward,
-    chart_for_sums,
     list_segments,
     segment_probability,
-    sum_of,
 )
 from .path_counts cimport add_path
 from .viterbi import check_segments
@@ -45,7 +43,12 @@ def log_partition(automaton, potentials, constraints=None):
     RAISES (TypeError): HS012 potentials; HS019 automaton.
     """
     check_document(automaton, potentials)
-    return sum_of(chart_for_sums(automaton, potentials, constraints))
+    cdef ForwardBackward sweeps = ForwardBackward(
+        automaton, potentials, constraints, counts=False, goes_back=False
+    )
+    sweeps.do()
+    sweeps.finish()
+    return sweeps.log_z
 
 
 def marginals(automaton, potentials, constraints=None, counts=True):

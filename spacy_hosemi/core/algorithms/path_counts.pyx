@@ -36,7 +36,7 @@ cdef double add_path(Chart chart, segments, gradient, double times):
     for u, j, y in segments:
         edge = chart.edge_of(state, y)
         state = chart.state_behind(edge, state, y)
-        _add_suffixes(chart, edge, pattern, times)
+        add_suffixes(chart, edge, pattern, times)
         if chart.observed_arcs is not None:
             _add_active(chart, u, edge, active, times)
         length[y, min(j - u, n_lengths) - 1] += times
@@ -55,7 +55,7 @@ cdef double add_path(Chart chart, segments, gradient, double times):
                 start[u, c] += times
             if c < end.shape[1]:
                 end[j - 1, c] += times
-    _add_suffixes(chart, chart.layout.final_edge[state], pattern, times)
+    add_suffixes(chart, chart.layout.final_edge[state], pattern, times)
     if len(gradient.cells):
         _add_cells(reader, first_column, columns, gradient.cells, times)
     if has_entries:
@@ -68,7 +68,7 @@ cdef double add_path(Chart chart, segments, gradient, double times):
     return total
 
 
-cdef void _add_suffixes(
+cdef void add_suffixes(
     Chart chart, Py_ssize_t edge, double[::1] pattern, double times
 ) noexcept nogil:
     """To each pattern that is complete on the edge; edge -1: none is."""

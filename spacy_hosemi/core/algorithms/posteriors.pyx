@@ -291,21 +291,20 @@ cdef class Posteriors(Documents):
 
     cdef bint solve(self, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
         cdef Py_ssize_t a, d, k, lowest = MANY
-        cdef Py_ssize_t[N_LANES] chart
         if not self._has_sweeps():
             for a in range(n):
                 self.outcome[self.order[i + a]] = SOLVED
             return True
         for a in range(self.tables.n_lanes):
             d = self.order[i + min(a, n - 1)]
-            chart[a] = self.put(a, d if a < n else -1)
+            self.put(a, d if a < n else -1)
             for k in range(self.first_asked[d], self.after_asked[d] if a < n else 0):
                 lowest = min(lowest, self.asked.rows[k].end)
         if not self.sweep(1 if self.finds_starts else lowest):
             return False
         for a in range(n):
             d = self.order[i + a]
-            self.outcome[d] = self._read(<Chart>self.chart[chart[a]], d, a)
+            self.outcome[d] = self._read(<Chart>self.tables.chart[a], d, a)
         return True
 
     cdef Outcome _read(self, Chart chart, Py_ssize_t d, Py_ssize_t a) noexcept nogil:

@@ -47,7 +47,7 @@ cdef class Documents(Task):
     cdef bint use(self, LaneTables tables)
     cdef void solve_all(self, Py_ssize_t i, Py_ssize_t end) noexcept nogil
     cdef bint solve(self, Py_ssize_t i, Py_ssize_t n) noexcept nogil
-    cdef Py_ssize_t put(self, Py_ssize_t lane, Py_ssize_t d) noexcept nogil
+    cdef void put(self, Py_ssize_t lane, Py_ssize_t d) noexcept nogil
     cdef bint sweep(self, Py_ssize_t lowest) noexcept nogil
     cdef Py_ssize_t n_numbers(self)
     cdef forget(self)

@@ -141,17 +141,15 @@ cdef class Documents(Task):
         numbers were in range."""
         return True
 
-    cdef Py_ssize_t put(self, Py_ssize_t lane, Py_ssize_t d) noexcept nogil:
-        """Put a document into a lane, from the first lane on; -1: none. Returns the
-        number of its chart."""
-        cdef Py_ssize_t k = lane if self.shared is not None else d
+    cdef void put(self, Py_ssize_t lane, Py_ssize_t d) noexcept nogil:
+        """Put a document into a lane, from the first lane on; -1: none."""
         if d < 0:
             self.tables.put(lane, None)
-            return -1
-        if self.shared is not None:
-            self.move(<Chart>self.chart[k], d)
-        self.tables.put(lane, <Chart>self.chart[k])
-        return k
+        elif self.shared is None:
+            self.tables.put(lane, <Chart>self.chart[d])
+        else:
+            self.move(<Chart>self.chart[lane], d)
+            self.tables.put(lane, <Chart>self.chart[lane])
 
     cdef bint sweep(self, Py_ssize_t lowest) noexcept nogil:
         """Both sweeps over the documents in lanes, back to boundary `lowest`. Returns

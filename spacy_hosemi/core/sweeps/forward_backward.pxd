@@ -12,6 +12,7 @@ cdef class ForwardBackward(Task):
     cdef LaneTables tables
     cdef LaneCounts expected            # None: only probabilities of segments
     cdef Py_ssize_t first               # boundary at which the backward sweep ends
+    cdef bint goes_back                 # whether there is one
     cdef bint is_fit                    # whether the weights permit scaled arithmetic
     cdef bint is_in_range               # and whether the sweeps did
     cdef double log_z
@@ -24,8 +25,6 @@ cdef class ForwardBackward(Task):
     )
 
 
-cdef Chart chart_for_sums(automaton, potentials, constraints)
-cdef double sum_of(Chart chart)
 cdef double segment_probability(
     LaneTables tables,
     Py_ssize_t a,

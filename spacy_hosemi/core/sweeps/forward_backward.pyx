@@ -33,22 +33,6 @@ cdef Chart chart_for_sums(automaton, potentials, constraints):
     return chart
 
 
-cdef double sum_of(Chart chart):
-    """log Z of a document by the forward sweep alone. RAISES (ValueError): HS124."""
-    cdef LaneTables tables
-    cdef bint is_in_range = chart.n_tokens == 0
-    cdef double log_z = chart.final_weight(0)
-    for kind in (ONE, LOGS):
-        if not is_in_range:
-            tables = LaneTables(chart.automaton, kind)
-            if tables.hold(chart, False, False, False):
-                with nogil:
-                    is_in_range = lanes.sum_up(tables)
-                log_z = lanes.log_z(tables, 0)
-    check_sum(log_z)
-    return log_z
-
-
 cdef double segment_probability(
     LaneTables tables,
     Py_ssize_t a,                       # lane of the document
@@ -118,19 +102,29 @@ cdef double list_segments(
 @cython.final
 cdef class ForwardBackward(Task):
     """Both sweeps over one document, and what they have left; with `counts` for a
-    gradient. Of segments that end before `first`, nothing will be asked."""
+    gradient. Of segments that end before `first`, nothing will be asked; without
+    `goes_back`, only log Z."""
 
     def __init__(
-        self, automaton, potentials, constraints, bint counts, Py_ssize_t first=0
+        self,
+        automaton,
+        potentials,
+        constraints,
+        bint counts,
+        Py_ssize_t first=0,
+        bint goes_back=True,
     ):
         self.chart = chart_for_sums(automaton, potentials, constraints)
-        self.first = first
+        self.first, self.goes_back = first, goes_back
         self._allocate(ONE, counts)
 
     cdef _allocate(self, int kind, bint counts):
         self.tables = self.expected = None  # the other ones, first
         self.tables = LaneTables(self.chart.automaton, kind)
-        self.is_fit = self.tables.hold(self.chart, not counts, counts, True)
+        finds_starts = self.goes_back and not counts
+        self.is_fit = self.tables.hold(
+            self.chart, finds_starts, counts, self.goes_back
+        )
         self.tables.stop_at(self.first)
         if counts:
             self.expected = counts_of_document(self.chart, self.tables)

@@ -18,7 +18,7 @@ cdef class LaneTables:
     cdef ArcWeights weights             # the same for all
     cdef VaryingArcs varying            # None: they are the same at all boundaries
     cdef Py_ssize_t n_groups, n_states, n_lengths, n_rows
-    # by lane; NULL and 0 where there is no document, or it has to wait
+    # by lane; without tokens only the chart is there, and without a document None
     cdef PyObject* chart[N_LANES]
     cdef const double* first[N_LANES]
     cdef const double* more[N_LANES]

@@ -83,9 +83,10 @@ cdef class LaneTables:
         cdef Py_ssize_t n_tokens = 0 if chart is None else chart.n_tokens
         self.longest = n_tokens if lane == 0 else max(self.longest, n_tokens)
         self.lowest, self.n_tokens[lane] = 1, n_tokens
+        self.chart[lane] = <PyObject*>chart
         if n_tokens:
-            self.chart[lane], self.first[lane] = <PyObject*>chart, &chart.first[0, 0]
-            self.more[lane], self.end[lane] = &chart.more[0, 0], &chart.end[0, 0]
+            self.first[lane], self.more[lane] = &chart.first[0, 0], &chart.more[0, 0]
+            self.end[lane] = &chart.end[0, 0]
             self._set_lengths(chart, lane)
 
     cdef void stop_at(self, Py_ssize_t lowest) noexcept nogil:

@@ -6,7 +6,6 @@ from .lane_tables cimport LaneTables
 
 
 cdef bint run(LaneTables tables, LaneCounts counts) noexcept nogil
-cdef bint sum_up(LaneTables tables) noexcept nogil
 cdef double log_z(LaneTables tables, Py_ssize_t a) noexcept nogil
 cdef double probability(
     LaneTables tables,

@@ -50,17 +50,12 @@ cdef double SMALL = 1e-280, LARGE = 1e280, HIGHEST = 600.0
 
 
 cdef bint run(LaneTables tables, LaneCounts counts) noexcept nogil:
-    """Both sweeps; with `counts`, if they are not None, in its memory. Returns whether
-    they can be trusted; if not, counts of tokens may have been written, and those of
-    arcs must be cleared."""
-    return (
-        _forward(tables) and _backward(tables, counts) and _is_in_range(tables)
-    )
-
-
-cdef bint sum_up(LaneTables tables) noexcept nogil:
-    """The forward sweep alone. Returns whether it can be trusted."""
-    return _forward(tables) and _is_in_range(tables)
+    """The forward sweep, and the backward sweep if it is asked for; with `counts`, if
+    they are not None, in its memory. Returns whether they can be trusted; if not,
+    counts of tokens may have been written, and those of arcs must be cleared."""
+    if not _forward(tables) or tables.goes_back and not _backward(tables, counts):
+        return False
+    return _is_in_range(tables)
 
 
 cdef bint _is_in_range(LaneTables tables) noexcept nogil:
