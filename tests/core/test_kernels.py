@@ -421,9 +421,14 @@ def test_lane_rows(call, kind, n_lengths):
             call("lane_leave", kind, *args, 0, 0, 0, 0)
             close(closing, closed)
             close(rest, left)
+            of_starts = opened[0].copy()
+            rest[:], counts[:] = kept, 7.0
+            call("lane_leave", kind, *args, of_starts, 0, 0, counts)
+            close(rest, left)
+            close(counts[:n_groups], expected[0])
+            assert np.all(counts[n_groups:] == 7.0)
             rest[:] = kept
-            args = *args, opened[0].copy(), alpha, running, counts
-            call("lane_leave", kind, *args)
+            call("lane_leave", kind, *args, of_starts, alpha, running, counts)
             close(rest, left)
             close(counts, expected.reshape(-1, lanes.n))
 

@@ -413,8 +413,9 @@ HOSEMI_COMPARING void hosemi_lane_arrive(
      rest[q]    = at_end[j, g] beta[j, q] + keep[j + 1, g] T[j + 1, q]
 
    `rest` has T[j + D] before, `after` has T[j + 1]; where D = 1 both are the same. With
-   `counts`, what the states of each group have together of segments that start at the
-   token, end at j, and go on over the token, having started before, [3 G, lanes]:
+   `opened`, what the states of each group have together of segments that start at the
+   token, [G, lanes], and with `alpha` and `running` of those that end at j, and of those
+   that go on over the token, having started before, [3 G, lanes]:
 
      sum_q opened[q] closing[q]   sum_q alpha[q] beta[q]   sum_q running[q] rest[q]  */
 HOSEMI_INLINE void hosemi_leave_of(
@@ -460,15 +461,15 @@ HOSEMI_INLINE void hosemi_leave_of(
                 );
                 closing[i] = closed;
                 rest[i] = left;
-                if (counting) {
-                    start[a] += hosemi_joint(logs, opened[i], closed);
+                if (counting) start[a] += hosemi_joint(logs, opened[i], closed);
+                if (counting == 2) {
                     end[a] += hosemi_joint(logs, alpha[i], beta[i]);
                     on[a] += hosemi_joint(logs, running[i], left);
                 }
             }
-        if (counting)
+        if (counting) HOSEMI_EACH_LANE counts[lanes * g + a] = start[a];
+        if (counting == 2)
             HOSEMI_EACH_LANE {
-                counts[lanes * g + a] = start[a];
                 counts[size + lanes * g + a] = end[a];
                 counts[2 * size + lanes * g + a] = on[a];
             }
@@ -476,7 +477,8 @@ HOSEMI_INLINE void hosemi_leave_of(
 }
 
 #define HOSEMI_LEAVE(lanes, logs, ...) hosemi_leave_of(lanes, logs, 0, __VA_ARGS__)
-#define HOSEMI_LEAVE_COUNTING(lanes, logs, ...) hosemi_leave_of(lanes, logs, 1, __VA_ARGS__)
+#define HOSEMI_LEAVE_STARTS(lanes, logs, ...) hosemi_leave_of(lanes, logs, 1, __VA_ARGS__)
+#define HOSEMI_LEAVE_COUNTING(lanes, logs, ...) hosemi_leave_of(lanes, logs, 2, __VA_ARGS__)
 
 HOSEMI_KERNEL void hosemi_lane_leave(
     ptrdiff_t kind, const int32_t *first, ptrdiff_t n_groups, ptrdiff_t n_lengths,
@@ -488,6 +490,11 @@ HOSEMI_KERNEL void hosemi_lane_leave(
         HOSEMI_BY_KIND_AND_LENGTH(
             HOSEMI_LEAVE, n_lengths, first, n_groups, n, weight, step, beta, beta_step,
             after, rest, closing, NULL, NULL, NULL, NULL
+        );
+    else if (alpha == NULL)
+        HOSEMI_BY_KIND_AND_LENGTH(
+            HOSEMI_LEAVE_STARTS, n_lengths, first, n_groups, n, weight, step, beta,
+            beta_step, after, rest, closing, opened, NULL, NULL, counts
         );
     else
         HOSEMI_BY_KIND_AND_LENGTH(

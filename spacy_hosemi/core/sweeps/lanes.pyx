@@ -342,6 +342,7 @@ cdef bint _backward(LaneTables tables, LaneCounts counts) noexcept nogil:
     cdef Py_ssize_t j, k, a, row, n = tables.longest
     cdef size_t size = tables.n_states * tables.n_lanes * sizeof(double)
     cdef double* beta = &tables.back_node[tables.n_states, 0]
+    cdef double* start
     cdef double nothing = -INFINITY if tables.in_logs else 0.0
     k = tables.n_lengths * tables.n_states * tables.n_lanes
     fill(&tables.back_node[0, 0], tables.back_node.shape[0] * tables.n_lanes, nothing)
@@ -364,7 +365,10 @@ cdef bint _backward(LaneTables tables, LaneCounts counts) noexcept nogil:
                 if counts is not None:
                     counts.add_final(tables, j, a)
         memcpy(&tables.beta[j, 0, 0], beta, size)
-        if counts is None:
+        if counts is None and tables.finds_starts and not tables.has_cells:
+            start = &tables.starts[j - 1, 0, 0]
+            _leave(tables, j, &tables.opened[j, 0, 0], NULL, NULL, start)
+        elif counts is None:
             _leave(tables, j, NULL, NULL, NULL, NULL)
         else:
             row = j - tables.base
@@ -379,7 +383,7 @@ cdef bint _backward(LaneTables tables, LaneCounts counts) noexcept nogil:
             counts.add_row(tables, j)
         if tables.has_cells:
             lane_cells.leave(tables, j)
-        if tables.finds_starts:
+        if tables.finds_starts and (tables.has_cells or counts is not None):
             kernels.lane_pair(
                 tables.kind,
                 &tables.layout.first_state[0],
@@ -429,7 +433,7 @@ cdef void _leave(
     const double* opened,
     const double* alpha,
     const double* running,
-    double* counts,                     # see lanes.h; NULL: they are not asked for
+    double* counts,                     # see lanes.h; NULL: nothing is asked for
 ) noexcept nogil:
     """B[j - 1] but for long cells, and T[j]."""
     cdef Py_ssize_t n_lengths = tables.n_lengths
