@@ -24,8 +24,7 @@ for each document, the second through the states of all patterns.
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,22 +122,12 @@ class Trained:
     n_wrong: int = 0
 
 
-def n_words(docs: Iterable[Doc]) -> int:
-    """How many words there are."""
-    return sum(map(len, docs))
-
-
 def train(name: str, docs: Sequence[Doc], n_passes: int, seed: int) -> Trained:
     """Train one of MODELS; without anything of a test."""
     found = fitting.by_perceptron(docs, config(name), n_passes, RATE, seed)
     found.component.prune(FORGOTTEN)
-    us = 1e6 / n_words(docs)
+    us = 1e6 / sum(map(len, docs))
     return Trained(name, found.component, us * found.cpu_s, us * found.fit_s)
-
-
-def judge(model: Trained, corpus: str, docs: Sequence[Doc]) -> None:
-    """Fill in which words of a corpus are right."""
-    model.is_right[corpus] = fitting.right_labels(model.component, docs)
 
 
 def train_again(
@@ -155,8 +144,8 @@ def train_again(
             name = model.name
             other = train(name, corpora["train"], n_passes[name], seed)
             us[name].append((other.train_us, other.fit_us))
-            judge(other, "test", corpora["test"])
-            model.n_wrong += int((~other.is_right["test"]).sum())
+            is_right = fitting.right_labels(other.component, corpora["test"])
+            model.n_wrong += int((~is_right).sum())
     for model in models:
         model.train_us, model.fit_us = np.median(us[model.name], axis=0).tolist()
 
@@ -215,9 +204,10 @@ def measure(args: argparse.Namespace) -> list[str]:
     n_passes = dict.fromkeys(MODELS, QUICK_PASSES) if args.quick else N_PASSES
     models = []
     for name in MODELS:
-        models.append(train(name, corpora["train"], n_passes[name], SEEDS[0]))
-        for corpus in ("dev", "test"):
-            judge(models[-1], corpus, corpora[corpus])
+        model = train(name, corpora["train"], n_passes[name], SEEDS[0])
+        for part in ("dev", "test"):
+            model.is_right[part] = fitting.right_labels(model.component, corpora[part])
+        models.append(model)
     test = corpora["test"]
     runs = [
         {NEW: first_pass(x, test), **fitting.parts(x.component, test, METHODS)}
@@ -235,4 +225,4 @@ def measure(args: argparse.Namespace) -> list[str]:
 main = fitting.script(__doc__, measure)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,7 +15,6 @@ package: `benchmarks/configs/references.cfg` without its lists of names.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -101,10 +100,7 @@ def their_features(on_tokens: bool) -> dict[str, Any]:
 
 def measure(args: argparse.Namespace) -> list[str]:
     """Measure the table."""
-    train, test = (
-        fitting.make_docs(fitting.read_records(args.data / "cora" / name, args.quick))
-        for name in ("train.jsonl", "test.jsonl")
-    )
+    train, test = fitting.read_docs(args.data / "cora", args.quick)
 
     def row(name: str, theirs: tuple[str, str], *how: Any) -> list[Any]:
         model = fitting.by_lbfgs(train, *how, quick=args.quick)
@@ -130,4 +126,4 @@ def measure(args: argparse.Namespace) -> list[str]:
 main = fitting.script(__doc__, measure)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

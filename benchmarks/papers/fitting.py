@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 # ruff: noqa: E402 - the other benchmarks are scripts, and no package
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+HERE = Path(__file__).resolve().parent  # where pictures are written
+sys.path.insert(0, str(HERE.parent))
 
 import arguments
 from harness import SEED, Timed, read_lines, report, take_turns
@@ -65,6 +66,15 @@ def make_docs(
         doc.set_ents([Span(doc, i, j, label) for i, j, label in spans(record)])
         docs.append(doc)
     return docs
+
+
+def read_docs(
+    folder: Path, quick: bool, spans: Callable[[Record], Spans] = spans_of
+) -> tuple[list[Doc], list[Doc]]:
+    """Docs of train and of test."""
+    parts = (read_records(folder / f"{x}.jsonl", quick) for x in ("train", "test"))
+    train, test = (make_docs(part, spans) for part in parts)
+    return train, test
 
 
 # --------------------------------------------------------------------------------- fits
@@ -252,16 +262,12 @@ def script(
     options: Mapping[str, Any] | None = None,
 ) -> Callable[[], int]:
     """Returns the `main` of a script, which prints its tables."""
-    here = Path(__file__).resolve().parent
-    shared = {
-        "--data": arguments.path_to("folder with all data sets", required=True),
-        "--pictures": arguments.path_to("where pictures are written", default=here),
-    }
+    data = arguments.path_to("folder with all data sets", required=True)
     return arguments.script(
         description,
         lambda args, folder: report(args, Path(sys.argv[0]).name, *measure(args)),
         "--quick --json",
-        {**shared, **(options or {})},
+        {"--data": data, **(options or {})},
     )
 
 

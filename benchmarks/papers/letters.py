@@ -19,7 +19,6 @@ other. "patterns": those with a weight other than 0 after training, "of" all bef
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import compress
@@ -30,7 +29,6 @@ import fitting
 import numpy as np
 
 # isort: split
-from arguments import number
 from harness import mean_and_spread, shuffled, table
 from numpy.typing import NDArray
 from pictures import picture
@@ -103,22 +101,7 @@ class Trained:
     us: dict[str, float] = field(default_factory=dict)
 
 
-def train(
-    order: int, words: Sequence[Doc], test: Sequence[Doc], n_passes: int
-) -> Trained:
-    """Train a model of some order; see what is right of others; without times."""
-    trained = fitting.by_perceptron(words, config(order), n_passes)
-    component = trained.component
-    n_patterns, is_right = (
-        len(component.automaton.patterns),
-        fitting.right_labels(component, test),
-    )
-    return Trained(component, trained.fit_s, trained.n_first, n_patterns, is_right)
-
-
 METHODS = ("auto", "nonnegative", "automaton")
-
-
 COLUMNS = (
     *("order", "right %", "paper", "p", "patterns|,.0f", "of|,.0f", "training|.1f"),
     *("decoding|.2f", *(f"{method}|.2f" for method in METHODS)),
@@ -130,18 +113,20 @@ def train_folds(args: argparse.Namespace) -> dict[int, list[Trained]]:
     """Train models of all orders on each fold. RETURNS (dict): By order."""
     paths = (args.data / "ocr_letters" / f"{x}.jsonl" for x in ("train", "test"))
     records = [record for path in paths for record in fitting.read_records(path, False)]
-    docs, n_passes = shuffled(fitting.make_docs(records)), 50
-    orders, n_folds = args.orders, args.folds
+    docs, orders, n_folds, n_passes = fitting.make_docs(records), ORDERS, N_FOLDS, 50
+    docs = shuffled(docs)
     if args.quick:
-        docs, n_folds, n_passes = docs[: 2 * N_TRAIN], 1, 10
-        orders = {min(orders), max(orders)}
-    found: dict[int, list[Trained]] = {order: [] for order in sorted(set(orders))}
+        docs, orders, n_folds, n_passes = docs[: 2 * N_TRAIN], ORDERS[::6], 1, 10
+    found: dict[int, list[Trained]] = {order: [] for order in orders}
     with tqdm(total=n_folds * len(found), unit="model", disable=None) as bar:
         for fold in range(n_folds):
             at = slice(fold * N_TRAIN, (fold + 1) * N_TRAIN)
             test = docs[: at.start] + docs[at.stop :]
             for order, of_order in found.items():
-                of_order.append(train(order, docs[at], test, n_passes))
+                fit = fitting.by_perceptron(docs[at], config(order), n_passes)
+                is_right = fitting.right_labels(fit.component, test)
+                sizes = fit.n_first, len(fit.component.automaton.patterns)
+                of_order.append(Trained(fit.component, fit.fit_s, *sizes, is_right))
                 bar.update()
             timed, models = test[:TIMED_WORDS], [x[-1] for x in found.values()]
             runs = [fitting.parts(x.component, timed, METHODS) for x in models]
@@ -186,10 +171,10 @@ def measure(args: argparse.Namespace) -> list[str]:
         f"The last order against the first: {only_last:,} letters that only the last "
         f"has right, {only_first:,} that only the first has; p {p:.2g} at most",
     ]
-    return said if args.quick else [*said, draw_figures(args, found)]
+    return said if args.quick else [*said, draw_figures(found)]
 
 
-def draw_figures(args: argparse.Namespace, found: dict[int, list[Trained]]) -> str:
+def draw_figures(found: dict[int, list[Trained]]) -> str:
     """Draw accuracy and time by order."""
     ours = [(order, *right(of_order)) for order, of_order in found.items()]
     theirs = [(order, value) for order, value in PAPER.items() if order in found]
@@ -204,14 +189,10 @@ def draw_figures(args: argparse.Namespace, found: dict[int, list[Trained]]) -> s
     right_ = {**axes, "ylabel": label, "title": "Time (Figure 8)", "ylim": (0, None)}
     lines = {"ours": ours, "the paper": theirs}
     panels = [({k: v for k, v in lines.items() if v}, left), (times, right_)]
-    return picture(args.pictures / "letters", panels, (8.4, 3.4))
+    return picture(fitting.HERE / "letters", panels, (8.4, 3.4))
 
 
-OPTIONS = {
-    "--orders": dict(type=int, choices=ORDERS, nargs="+", default=ORDERS),
-    "--folds": number(N_FOLDS, "of ten"),
-}
-main = fitting.script(__doc__, measure, OPTIONS)
+main = fitting.script(__doc__, measure)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

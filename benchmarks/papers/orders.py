@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -150,13 +149,9 @@ def _events(
 
 def compare(name: str, args: argparse.Namespace) -> list[Measured]:
     """Train a model of each order on a data set."""
-    task, folder = TASKS[name], args.data / name
-    train, test = (
-        shuffled(fitting.read_records(folder / part, args.quick))
-        for part in ("train.jsonl", "test.jsonl")
-    )
-    train = fitting.make_docs(train[: task.n_train], task.spans)
-    test = fitting.make_docs(test[:N_TEST], task.spans)
+    task = TASKS[name]
+    docs = fitting.read_docs(args.data / name, args.quick, task.spans)
+    train, test = (shuffled(x)[:n] for x, n in zip(docs, (task.n_train, N_TEST)))
     orders = (ORDERS[0], ORDERS[-1]) if args.quick else ORDERS
     found = [measure_one(task, order, train, test, args.quick) for order in orders]
     timed = test[:N_TIMED_DOCS]
@@ -236,10 +231,10 @@ def measure(args: argparse.Namespace) -> list[str]:
         "Higher orders against order 1; times are those of the last order to the first",
         table(columns, [summary(name, models) for name, models in found.items()]),
     ]
-    return said if args.quick else [*said, draw_orders(args, found)]
+    return said if args.quick else [*said, draw_orders(found)]
 
 
-def draw_orders(args: argparse.Namespace, found: dict[str, list[Measured]]) -> str:
+def draw_orders(found: dict[str, list[Measured]]) -> str:
     """Draw what order is worth and what it costs."""
     values: dict[str, Callable[[Measured, Measured], float]] = {
         "F1, more than at order 1": lambda x, first: x.f1 - first.f1,
@@ -256,10 +251,10 @@ def draw_orders(args: argparse.Namespace, found: dict[str, list[Measured]]) -> s
             for name, models in found.items()
         }
         panels.append((lines, {"title": title, "xlabel": "order", "xticks": ORDERS}))
-    return picture(args.pictures / "orders", panels, (9.0, 6.6), 2)
+    return picture(fitting.HERE / "orders", panels, (9.0, 6.6), 2)
 
 
 main = fitting.script(__doc__, measure)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -17,21 +17,11 @@ With --held-out all are measured on a part of train, and test is not read.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from fitting import (
-    Record,
-    by_lbfgs,
-    fresh,
-    make_docs,
-    paper_settings,
-    read_records,
-    script,
-    tell,
-)
+import fitting
 
 # isort: split
 from arguments import flag
@@ -77,7 +67,7 @@ def labels(marks: Sequence[str]) -> list[str]:
     return found
 
 
-def segments(record: Record) -> list[tuple[int, int, str]]:
+def segments(record: fitting.Record) -> list[tuple[int, int, str]]:
     """Runs of one label."""
     found, end = [], 0
     for label, run in groupby(labels(record["punct"])):
@@ -94,7 +84,7 @@ def marks(doc: Doc) -> set[tuple[int, str]]:
 
 def model(kind: str, order: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings of the component and of its features."""
-    settings = paper_settings(kind, order)
+    settings = fitting.paper_settings(kind, order)
     features = {"preset": "none", "inside": INSIDE, "transition": TRANSITION}
     features |= {"min_count": 2}
     if kind == "SC":
@@ -107,24 +97,26 @@ def model(kind: str, order: int) -> tuple[dict[str, Any], dict[str, Any]]:
 def measure(args: argparse.Namespace) -> list[str]:
     """Measure the table, on test or on a third of train."""
     folder = args.data / "punctuation"
-    train = read_records(folder / "train.jsonl", args.quick)
+    train = fitting.read_records(folder / "train.jsonl", args.quick)
     if args.held_out:
         train, test = next(folds(train, 3))
     else:
-        test = read_records(folder / "test.jsonl", args.quick)
-    docs, gold = make_docs(train, segments), make_docs(test, segments)
+        test = fitting.read_records(folder / "test.jsonl", args.quick)
+    docs, gold = fitting.make_docs(train, segments), fitting.make_docs(test, segments)
     rows = []
     for (kind, order), theirs in THEIRS.items():
-        fit = by_lbfgs(docs, *model(kind, order), FIT, args.quick)
-        found = f1(map(marks, map(fit.nlp, fresh(gold))), map(marks, gold))
-        tell(f"punctuation {kind}{order}: F1 {found:.2f}, {fit.cpu_s:.1f} CPU s")
+        fit = fitting.by_lbfgs(docs, *model(kind, order), FIT, args.quick)
+        found = f1(map(marks, map(fit.nlp, fitting.fresh(gold))), map(marks, gold))
+        fitting.tell(
+            f"punctuation {kind}{order}: F1 {found:.2f}, {fit.cpu_s:.1f} CPU s"
+        )
         rows.append([f"{kind}{order}", found, *theirs, fit.cpu_s])
     columns = ["model", "F1|.2f", "paper", "their code", "CPU s|.1f"]
     return ["Nguyen et al. 2011, Table 3: punctuation", table(columns, rows)]
 
 
 OPTIONS = {"--held-out": flag("test on a third of train")}
-main = script(__doc__, measure, OPTIONS)
+main = fitting.script(__doc__, measure, OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

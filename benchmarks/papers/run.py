@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import sys
 
-import letters
 import punctuation
 from fitting import script, tell
 
@@ -28,8 +26,7 @@ def measure(args: argparse.Namespace) -> list[str]:
     return found
 
 
-OPTIONS = letters.OPTIONS | punctuation.OPTIONS
-main = script(__doc__, measure, OPTIONS)
+main = script(__doc__, measure, punctuation.OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -23,7 +23,6 @@ share what their tokens score (SegmentOpt). Ours read the same features of token
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -80,11 +79,7 @@ def models(longest: int) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
 def compare(name: str, args: argparse.Namespace) -> Iterator[Measured]:
     """Train all models on all sizes of a data set. Yields models in the order of
     `models` for each size."""
-    folder = args.data / name
-    train, test = (
-        fitting.make_docs(fitting.read_records(folder / part, args.quick))
-        for part in ("train.jsonl", "test.jsonl")
-    )
+    train, test = fitting.read_docs(args.data / name, args.quick)
     train = shuffled(train)
     is_covered = all(token.ent_type for doc in train for token in doc)
     common = {"max_order": 1, "outside": "none" if is_covered else "run"}
@@ -202,10 +197,10 @@ def measure(args: argparse.Namespace) -> list[str]:
                 lines.setdefault(x.model, []).append((x.size, x.cpu_s))
         axes = {"title": name, "xlabel": "training documents", "ylabel": "CPU s"}
         panels.append((lines, {**axes, "xlim": (0, None), "ylim": (0, None)}))
-    return [*parts, picture(args.pictures / "running_time", panels, (9.6, 3.2))]
+    return [*parts, picture(fitting.HERE / "running_time", panels, (9.6, 3.2))]
 
 
 main = fitting.script(__doc__, measure)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
