@@ -16,11 +16,12 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import spacy
 from fuzz_seeds import CONLL, JSON, RULES, TABS, XML_WORDS, of_formats, packed_pipeline
 
@@ -68,13 +69,13 @@ def place_of(error: BaseException) -> tuple[str, ...]:
     return type(error).__name__, *(f"{name}:{line}" for name, line in names)
 
 
-@cache
-def _place(suffix: str) -> Path:
-    return _FOLDER / f"hosemi-fuzz-{os.getpid()}{suffix}"
+def _asked(run: Callable[..., object]) -> Callable[..., Callable[[bytes], object]]:
+    """Returns what takes all arguments but the data, which come last."""
+    return partial(partial, run)
 
 
 def _file(suffix: str, data: bytes) -> Path:
-    path = _place(suffix)
+    path = _FOLDER / f"hosemi-fuzz-{os.getpid()}{suffix}"
     path.write_bytes(data)
     return path
 
@@ -110,15 +111,12 @@ def forget() -> None:
 # --- lists, tables, trees -------------------------------------------------------------
 
 
+@_asked
 def _list(
-    suffix: str, column: str | None = None, label: str | None = None, encoding="utf8"
-) -> Callable[[bytes], object]:
+    suffix: str, data: bytes, column: Any = None, label: Any = None, encoding="utf8"
+) -> object:
     place = _file if suffix.endswith(".gz") else _in_memory
-
-    def run(data: bytes) -> object:
-        return [*readers._read_entries(place(suffix, data), column, label, encoding)]
-
-    return run
+    return [*readers._read_entries(place(suffix, data), column, label, encoding)]
 
 
 def _table(data: bytes) -> object:
@@ -126,40 +124,31 @@ def _table(data: bytes) -> object:
     return [*readers._read_table(path, ("word", "value"), "utf8")]
 
 
-def _tree(second: str) -> Callable[[bytes], object]:
-    def run(data: bytes) -> object:
-        parents = tree.make_tree_reader(_file(".tree", data), second)()
-        labels = sorted({*parents, *parents.values()})[:50]
-        return tree.LabelTree(labels, parents)
-
-    return run
+@_asked
+def _tree(second: str, data: bytes) -> object:
+    parents = tree.make_tree_reader(_file(".tree", data), second)()
+    return tree.LabelTree(sorted({*parents, *parents.values()})[:50], parents)
 
 
 # --- annotated texts ------------------------------------------------------------------
 
 
-def _annotations(format: str, **more: Any) -> Callable[[bytes], object]:
-    settings = ReaderSettings(**more)
-
-    def run(data: bytes) -> object:
-        given: Any = SimpleNamespace(buffer=io.BytesIO(data), closed=False)
-        stdin, sys.stdin = sys.stdin, given
-        try:
-            return read_annotations("-", format, settings)
-        finally:
-            sys.stdin = stdin
-
-    return run
+@_asked
+def _annotations(format: str, data: bytes, **more: Any) -> object:
+    given: Any = SimpleNamespace(buffer=io.BytesIO(data), closed=False)
+    stdin, sys.stdin = sys.stdin, given
+    try:
+        return read_annotations("-", format, ReaderSettings(**more))
+    finally:
+        sys.stdin = stdin
 
 
-def _lines(encoding: str = "utf-8", column: str = "") -> Callable[[bytes], object]:
-    def run(data: bytes) -> object:
-        found = read_lines(io.BytesIO(data), "x", 40, encoding=encoding)
-        if not column:
-            return [*inputs.read_json_lines(found, "text")]
-        return [*inputs.read_column(found, column)]
-
-    return run
+@_asked
+def _lines(data: bytes, encoding: str = "utf-8", column: str = "") -> object:
+    found = read_lines(io.BytesIO(data), "x", 40, encoding=encoding)
+    if not column:
+        return [*inputs.read_json_lines(found, "text")]
+    return [*inputs.read_column(found, column)]
 
 
 # --- settings, labels, rules ----------------------------------------------------------
@@ -226,9 +215,8 @@ def _archive(suffix: str) -> Callable[[bytes], object]:
     from spacy_hosemi import workers
 
     def run(data: bytes) -> object:
-        path = _file(suffix, data)
         with tempfile.TemporaryDirectory(dir=_FOLDER) as folder:
-            return workers._unpack(path, Path(folder))
+            return workers._unpack(_file(suffix, data), Path(folder))
 
     return run
 
@@ -272,7 +260,7 @@ def targets() -> dict[str, Target]:
         ),
         "lines: json": Target(_lines(), [b'{"text": "Ada"}\n'], json_),
         "lines: utf16": Target(
-            _lines("utf-16"), ['{"text": "A"}\n'.encode("utf-16")], json_
+            _lines(encoding="utf-16"), ['{"text": "A"}\n'.encode("utf-16")], json_
         ),
         "lines: column": Target(_lines(column="b"), [b"a,b\n1,Ada\n"], TABS),
         "label rules": Target(
@@ -337,15 +325,8 @@ def targets() -> dict[str, Target]:
 
 def _checkpoint_bytes() -> bytes:
     """Returns the checkpoint of a fit of two weights."""
-    import numpy as np
-
     found = io.BytesIO()
-    part = checkpoint.SavedFit(
-        n_iterations=1,
-        converged_with=None,
-        identity={"weights": "2"},
-        weights=np.zeros(2),
-    )
+    part = checkpoint.SavedFit(np.zeros(2), {"weights": "2"}, 1, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         checkpoint.write_parts(found, [part])

@@ -8,14 +8,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+import random_models as models
 from harness import Timed, table, take_turns
-from random_models import (
-    first_order,
-    long_segments,
-    random_automaton,
-    random_patterns,
-    random_potentials,
-)
 
 # isort: split
 import numpy as np
@@ -145,18 +139,20 @@ def curve(
 
 def measure_growth(sizes: Sizes) -> list[Curve]:
     """Measure all curves."""
-    first, n_tokens = first_order(), 2 * max(sizes.segments)
-    by_length = {n: random_potentials(first, 1_000, n, -np.inf) for n in sizes.lengths}
-    long = {n: long_segments(first, n_tokens, n) for n in sizes.segments}
+    first, n_tokens = models.first_order(), 2 * max(sizes.segments)
+    by_length = {
+        n: models.random_potentials(first, 1_000, n, -np.inf) for n in sizes.lengths
+    }
+    long = {n: models.long_segments(first, n_tokens, n) for n in sizes.segments}
     best = [len(core.viterbi(first, x)[0]) for x in long.values()]
     expected = [core.marginals(first, x).gradient.start.sum() for x in long.values()]
-    automata = {m: random_patterns(24, m) for m in sizes.patterns}
+    automata = {m: models.random_patterns(24, m) for m in sizes.patterns}
     return [
         curve(
             "length of the document",
             "token",
             "14 labels, first order, segments of any length (D = 1, tail 0).",
-            {n: (first, random_potentials(first, n)) for n in sizes.tokens},
+            {n: (first, models.random_potentials(first, n)) for n in sizes.tokens},
             sizes,
         ),
         curve(
@@ -187,7 +183,7 @@ def measure_growth(sizes: Sizes) -> list[Curve]:
             "24 labels, random patterns of three and of four labels, 100 tokens, "
             "segments of 1 to 16 (tail -inf).",
             {
-                m: (x, random_potentials(x, 100, 16, -np.inf))
+                m: (x, models.random_potentials(x, 100, 16, -np.inf))
                 for m, x in automata.items()
             },
             sizes,
@@ -199,9 +195,9 @@ def measure_growth(sizes: Sizes) -> list[Curve]:
 
 def thread_curve(sizes: Sizes) -> Curve:
     """More and more threads, in wall time."""
-    automaton = random_automaton(14, 3, 200)
+    automaton = models.random_automaton(14, 3, 200)
     documents = [
-        random_potentials(automaton, 50 + 10 * seed, 16, -np.inf, seed)
+        models.random_potentials(automaton, 50 + 10 * seed, 16, -np.inf, seed)
         for seed in range(sizes.documents)
     ]
 
