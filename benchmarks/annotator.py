@@ -24,7 +24,6 @@ mean over seeds; "to random" is the mean difference from random and its standard
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,16 +38,15 @@ from arguments import number, script
 from scores import f1
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import load_config_from_str, load_model_from_config
 
 from spacy_hosemi.component.judging import DocumentResult, judge_pipeline
 from spacy_hosemi.component.penalty_search import DEFAULT
-from spacy_hosemi.configs import KINDS, make_config
+from spacy_hosemi.configs import KINDS
 from spacy_hosemi.explain import uncertainty
 from spacy_hosemi.explain.mistakes import mistakes_of
 from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection.corpus import as_examples, trainable
-from spacy_hosemi.inspection.pipelines import train
+from spacy_hosemi.inspection.pipelines import pipeline_of_kind, train
 
 NAME = "hosemi"
 RANDOM = "random"
@@ -96,8 +94,7 @@ class Task:
 
 def read_task(data: Path, kind: str, args: argparse.Namespace) -> Task:
     """Read a data set."""
-    config = load_config_from_str(make_config(kind))
-    nlp = load_model_from_config(config, auto_fill=True)
+    nlp = pipeline_of_kind(kind)
 
     def drawn(part: str, at_most: int) -> list[Doc]:
         docs = read_docs(data / f"{part}.jsonl", spacy.blank(nlp.lang), "jsonl")
@@ -107,7 +104,7 @@ def read_task(data: Path, kind: str, args: argparse.Namespace) -> Task:
     labels = sorted({ent.label_ for doc in pool for ent in doc.ents})
     config = nlp.config.interpolate()
     block = config["initialize"]["components"][NAME]
-    block["fit"] |= {"l2": DEFAULT, "tolerance": args.tolerance}
+    block["fit"] |= {"l2": DEFAULT, "tolerance": 1e-3}
     test = drawn("dev" if args.dev else "test", args.max_docs)
     return Task(data.name, config, labels, pool, test)
 
@@ -217,10 +214,9 @@ NUMBERS = {"--seeds": number(10), "--first": number(20), "--least": number(150)}
 OPTIONS = NUMBERS | {
     "--kind": dict(nargs="+", choices=KINDS, default=["fields"], help="of each DATA"),
     "--share": number(0.95, "of the F1 of all documents", 0.0),
-    "--tolerance": number(1e-3, "of the fits", 0.0),
 }
 SHARED = "datasets --max-train --max-docs --dev --json"
 main = script(__doc__, measure, SHARED, OPTIONS, max_train=500, max_docs=300)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

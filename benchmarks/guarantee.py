@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from arguments import flag, number, path_to, script, some_of
+from arguments import flag, number, path_to, script
 from harness import SEED, draw, read_lines, report, shuffled, table
 from numpy.typing import NDArray
 from scipy.stats import binom
@@ -116,8 +116,7 @@ def measure_known(args: argparse.Namespace) -> None:
     known = known_model(args.pool, 50)
     rows = []
     for error in args.errors:
-        numbers = args.draws, args.records, error, args.delta
-        shares = exceeded(known, *numbers)
+        shares = exceeded(known, args.draws, args.records, error, args.delta)
         rows.append([f"{error:g}", *(100 * share for share in shares)])
     columns = ("error", "% exceeded|.1f", "% exceeded, doubled|.1f", "% accepted|.1f")
     note = f"{args.draws} draws of {args.records} records, delta {args.delta:g}"
@@ -207,6 +206,9 @@ def _least(chosen: guarantees.Chosen) -> float:
     return 2.0 if chosen.threshold is None else chosen.threshold
 
 
+WAYS = {"records": judge_records, "spans": judge_spans}
+
+
 def rows_of(
     name: str, systems: dict[str, Found], args: argparse.Namespace
 ) -> list[list[Any]]:
@@ -214,13 +216,12 @@ def rows_of(
     rows = []
     n = len(systems["hosemi"].confidence)
     splits = [*halves(n, args.splits)]
-    ways = {"records": judge_records, "spans": judge_spans}
-    for what in args.what:
+    for what, judge in WAYS.items():
         for error in args.errors:
             shares = {}
             row: list[Any] = [name, what, f"{error:g}"]
             for system, found in systems.items():
-                counts = [ways[what](found, x, error, args.delta) for x in splits]
+                counts = [judge(found, x, error, args.delta) for x in splits]
                 total, accepted, wrong = np.array(counts).T
                 risk = wrong / np.maximum(accepted, 1)
                 surely = binom.sf(wrong - 1, np.maximum(accepted, 1), error) < 0.05
@@ -262,7 +263,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
             right = 1 - systems[name].is_wrong.mean()
             print(f"{data.name}, {name}: {len(rest)}, {100 * right:.1f} % exact")
         rows += rows_of(data.name, systems, args)
-        print(table(COLUMNS, rows[-len(args.errors) * len(args.what) :]), flush=True)
+        print(table(COLUMNS, rows[-len(args.errors) * len(WAYS) :]), flush=True)
     report(args, "Promises on real data", table(COLUMNS, rows), rows=rows)
 
 
@@ -285,11 +286,10 @@ OPTIONS = {
     "--delta": number(0.05, "how often a promise may be broken", 0.0),
     "--held-out": flag("judge documents of train that --max-train leaves"),
     "--lang": dict(default="en"),
-    "--what": some_of(("records", "spans")),
 }
 DEFAULTS = {"kind": "references", "max_iter": 300}
 SHARED = "--max-train --max-docs --max-iter --kind --json"
 main = script(__doc__, measure, SHARED, OPTIONS, **DEFAULTS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -34,14 +34,13 @@ from cleanlab.token_classification.rank import get_label_quality_scores
 from sklearn.metrics import average_precision_score
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.util import load_config_from_str, load_model_from_config
 
 from spacy_hosemi.component.folds import folds_of, words_of
 from spacy_hosemi.component.pipe import HighOrderSemiCRF
-from spacy_hosemi.configs import make_config
 from spacy_hosemi.explain.label_errors import cross_fitted, judge_labels
 from spacy_hosemi.formats import read_docs
 from spacy_hosemi.inspection.corpus import trainable
+from spacy_hosemi.inspection.pipelines import pipeline_of_kind
 from spacy_hosemi.labels.alignment import read_annotations
 
 WRONG = "border", "label", "missing", "extra"
@@ -108,11 +107,9 @@ def scores_of(pipe: HighOrderSemiCRF, example: Example) -> tuple[float, float]:
 def row_of(data: Path, args: argparse.Namespace) -> list[Any]:
     """Returns a row of the table."""
     rng = random.Random(args.seed)
-    config = load_config_from_str(make_config(args.kind))
-    nlp = load_model_from_config(config, auto_fill=True)
-    blank = spacy.blank(nlp.lang)
-    docs = [doc for doc in read_docs(data / "train.jsonl", blank, "jsonl") if len(doc)]
-    docs = trainable(docs, nlp)
+    nlp = pipeline_of_kind(args.kind)
+    docs = read_docs(data / "train.jsonl", spacy.blank(nlp.lang), "jsonl")
+    docs = trainable([doc for doc in docs if len(doc)], nlp)
     rng.shuffle(docs)
     docs = docs[: args.max_docs]
     labels = sorted({ent.label_ for doc in docs for ent in doc.ents})
@@ -163,4 +160,4 @@ OPTIONS = {
 main = script(__doc__, measure, "datasets --kind --max-docs", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

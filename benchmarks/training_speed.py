@@ -38,7 +38,7 @@ from typing import Any
 
 import harness
 import numpy as np
-from arguments import number, script, some_of
+from arguments import number, script
 from peers import open_crfsuite, peer_data, spans_of_tags
 from processes import in_process, peak_mb, reset_peak, resident_mb
 from scores import f1
@@ -113,12 +113,9 @@ def now() -> tuple[float, float]:
 def fit_ours(
     config: str, train: str, tests: list[str], path: str, threads: int, is_same: bool
 ) -> dict[str, Any]:
-    """Train a config (in a process of its own), and write the model to a path.
-
-    is_same (bool): Whether no label pattern is forbidden in the fit, and it goes on to
-        CRFsuite's end.
-    RETURNS (Dict[str, Any]): Course, cost, and F1 on the tests.
-    """
+    """Train a config (in a process of its own), and write the model to a path; if
+    is_same, no label pattern is forbidden in the fit, and it goes on to CRFsuite's end.
+    Returns course, cost, and F1 on the tests."""
     settings = {"tolerance": TOLERANCE} if is_same else {}
     settings |= {"threads": threads} if threads > 1 else {}
     nlp, examples, find = prepare(config, train, **settings)
@@ -247,11 +244,8 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train and test both, print everything."""
     splits = read_splits(args, folder / "data", args.config)
     config = without_lists(Config().from_disk(args.config, interpolate=False), args.l2)
-    rows = []
-    if "same" in args.models_of:
-        rows += compare(args, "same", chain_config(config), splits)
-    if "ours" in args.models_of:
-        rows += compare(args, "ours", config, splits)
+    rows = compare(args, "same", chain_config(config), splits)
+    rows += compare(args, "ours", config, splits)
     title = f"{args.data.resolve().name}, {splits.n_docs['train']} documents, "
     title += f"l2 = {args.l2:g}, threads = {args.threads}"
     harness.report(args, title, harness.table(COLUMNS, rows), rows=rows)
@@ -261,9 +255,8 @@ OPTIONS = {
     "--l2": number(0.1, "of all weights", 0.0),
     "--threads": number(1, "of our fit"),
     "--rounds": number(3, "that the medians are of"),
-    "--models-of": some_of(("same", "ours")),
 }
 main = script(__doc__, measure, "data --config --max-train --json", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
