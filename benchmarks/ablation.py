@@ -17,7 +17,6 @@ is known of its error.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -122,4 +121,4 @@ VARIANTS = arguments.some_of([*FAMILIES, ORDER, DROPOUT]) | {"default": []}
 main = script(__doc__, variants, options={"--variants": VARIANTS}, cv=3)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

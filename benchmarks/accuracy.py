@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ from peers import PEERS, Peer, fit_peer
 from processes import shown_command, size_mb
 from scores import WHOLE, exactness_of
 from spacy.language import Language
+from spacy.training import Corpus
 from spacy.util import load_model
 from tqdm import tqdm
 
@@ -82,9 +84,10 @@ def measure_once(args: argparse.Namespace, folder: Path) -> None:
     """Train on train, test on test, print everything."""
     splits = training.read_splits(args, folder, args.config)
     nlp, systems = train_systems(args, splits, {})
-    gold = training.gold_counts(nlp, splits.test)
+    references = (example.reference for example in Corpus(splits.test)(nlp))
+    gold = Counter(ent.label_ for doc in references for ent in doc.ents)
     sizes = ", ".join(
-        f"{x} ({splits.n_tokens[y]}) {y}" for y, x in splits.n_docs.items()
+        f"{n} ({splits.n_tokens[x]}) {x}" for x, n in splits.n_docs.items()
     )
     settings = [f"{name}: {figures['settings']}" for name, figures in systems.items()]
     settings += unreached(nlp, splits)
@@ -103,13 +106,9 @@ def measure_once(args: argparse.Namespace, folder: Path) -> None:
 
 def unreached(nlp: Language, splits: training.Splits) -> list[str]:
     """Say how many gold spans no system can find; nothing, if there are none."""
-    n = {
-        name: training.n_out_of_reach(nlp, getattr(splits, name))
-        for name in ("train", "test")
-    }
-    counts = ", ".join(f"{count} of {name}" for name, count in n.items())
-    said = f"gold spans with a border inside a token, missed by all systems: {counts}"
-    return [said] if any(n.values()) else []
+    n = [training.n_out_of_reach(nlp, path) for path in (splits.train, splits.test)]
+    said = "gold spans with a border inside a token, missed by all systems: "
+    return [f"{said}{n[0]} of train, {n[1]} of test"] if any(n) else []
 
 
 def peer_figures(chain: Peer, test: Path, n_tokens: int) -> dict[str, Any]:
@@ -149,18 +148,11 @@ def score_table(systems: dict[str, Any], gold: dict[str, int]) -> str:
 
 def cost_table(systems: dict[str, Any]) -> str:
     """What training and prediction cost, a line for each system."""
-    columns = {
-        "training, CPU s": ".1f",
-        "features, CPU s": ".1f",
-        "fit, CPU s": ".1f",
-        "training, peak MB": ",.0f",
-        "tokens per CPU s": ",.0f",
-        "model on disk, MB": ".2f",
-    }
+    columns = {f"{x}, CPU s": ".1f" for x in ("training", "features", "fit")}
+    columns |= {"training, peak MB": ",.0f", "tokens per CPU s": ",.0f"}
+    columns |= {"model on disk, MB": ".2f"}
     rows = [[name, *map(x.get, columns)] for name, x in systems.items()]
-    return harness.table(
-        ["system", *(f"{x}|{form}" for x, form in columns.items())], rows
-    )
+    return harness.table(["system", *(f"{x}|{y}" for x, y in columns.items())], rows)
 
 
 # --------------------------------------------------------------------- cross-validation
@@ -234,4 +226,4 @@ SHARED = "data --config --overrides --cv --repeats --max-train --runs --json"
 main = script(__doc__, measure, f"{SHARED} --peer-settings --peer-sample", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

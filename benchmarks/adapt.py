@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -169,4 +168,4 @@ OPTIONS = {
 main = script(__doc__, measure, "data --max-docs --json", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

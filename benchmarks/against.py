@@ -244,4 +244,4 @@ OPTIONS = {
 main = script(__doc__, measure, options=OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -144,15 +144,17 @@ def script(
 
 def run(args: argparse.Namespace, measure: Callable[..., Any]) -> int:
     """Call `measure(args, folder)`, the folder being that of --runs or a temporary one;
-    what is wrong with files or data ends the script with one line. Returns the exit
-    code, which measure may return."""
+    what is wrong with files or data ends the script with one line, and so does an exit
+    code that measure may return. Otherwise returns 0."""
     try:
         if isinstance(getattr(args, "runs", None), Path):
             name = f"{args.data.resolve().name}-{args.config.stem}"
             folder = args.runs / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
             folder.mkdir(parents=True)
-            return measure(args, folder) or 0
-        with tempfile.TemporaryDirectory() as temporary:
-            return measure(args, Path(temporary)) or 0
+            code = measure(args, folder)
+        else:
+            with tempfile.TemporaryDirectory() as temporary:
+                code = measure(args, Path(temporary))
     except (OSError, ValueError) as error:
         sys.exit(f"{error}")
+    return sys.exit(code) if code else 0

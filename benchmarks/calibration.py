@@ -20,7 +20,6 @@ decoding = "mbr", with the expected_f1 chosen then, too:
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -156,4 +155,4 @@ SHARED = "data --config --overrides --max-train --test --runs --json"
 main = script(__doc__, measure, SHARED, OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,4 +84,4 @@ DEFAULTS = {"l2": [0.1], "max_iter": 1000, "decodings": ["viterbi", "mbr"]}
 main = script(__doc__, variants, options={"--variants": VARIANTS}, **DEFAULTS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -21,7 +21,6 @@ import argparse
 import json
 import random
 import re
-import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -295,4 +294,4 @@ OPTIONS = {
 main = script(__doc__, measure, "data --dev --json", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -173,4 +173,4 @@ OPTIONS = {
 main = script(__doc__, measure, "datasets --max-train --max-iter --json", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

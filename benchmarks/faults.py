@@ -25,7 +25,6 @@ import os
 import random
 import shutil
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -220,4 +219,4 @@ OPTIONS = {"--kills": number(200, "by way"), "--corruptions": number(2000)}
 main = script(__doc__, measure, "data --json", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -258,4 +258,4 @@ OPTIONS = {
 main = script(__doc__, measure, "", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

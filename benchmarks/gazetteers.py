@@ -174,23 +174,16 @@ def measure_one(
     path.write_text("".join(f"{entry}\n" for entry in entries), encoding="utf8")
     built, _ = in_process(build, system, attr, path, saved, empty)
     loaded, _ = in_process(load, system, saved, empty, data)
-    disk = {"disk_mb": size_mb(saved) - size_mb(empty)}
-    first = {"entries": len(entries), "attr": attr, "system": system}
-    return {**first, **built, **loaded, **disk}
-
-
-def row(found: dict[str, Any]) -> list[Any]:
-    """The figures of one list."""
-    cells = {name: found[key] for name, key in COLUMNS.items()}
-    for name in ("B an entry, resident|,.0f", "B on disk|,.0f"):
-        cells[name] *= harness.MB / found["entries"]
-    return [*cells.values()]
+    found = {"entries": len(entries), "attr": attr, "system": system, **built, **loaded}
+    found["resident_b"] = harness.MB * found.pop("resident_mb") / len(entries)
+    disk_mb = size_mb(saved) - size_mb(empty)
+    return {**found, "disk_b": harness.MB * disk_mb / len(entries)}
 
 
 COLUMNS = {"entries|,d": "entries", "attr": "attr", "system": "system"}
 COLUMNS |= {"build, CPU s|.2f": "build_cpu_s", "build, MB|,.0f": "build_mb"}
-COLUMNS |= {"load, CPU s|.2f": "load_cpu_s", "B an entry, resident|,.0f": "resident_mb"}
-COLUMNS |= {"B on disk|,.0f": "disk_mb", "new strings|,d": "new_strings"}
+COLUMNS |= {"load, CPU s|.2f": "load_cpu_s", "B an entry, resident|,.0f": "resident_b"}
+COLUMNS |= {"B on disk|,.0f": "disk_b", "new strings|,d": "new_strings"}
 COLUMNS |= {"ms for 1,000 tokens|.2f": "ms", "matches|,.0f": "matches"}
 
 
@@ -215,7 +208,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         args,
         f"{len(entries):,} distinct entries of {args.lists or 'corpus/train.jsonl'}; "
         f"beyond, pairs of them; matched in {data}",
-        harness.table([*COLUMNS], map(row, found)),
+        harness.table([*COLUMNS], ([x[y] for y in COLUMNS.values()] for x in found)),
         found=found,
     )
 
@@ -231,4 +224,4 @@ OPTIONS = {
 main = script(__doc__, measure, "--json", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

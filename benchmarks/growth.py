@@ -131,9 +131,8 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 
 
 OPTIONS = {"--sizes": number([5_000, 10_000, 20_000], "tokens of the documents")}
-main = script(
-    __doc__, measure, "data --config --overrides --models --runs --json", OPTIONS
-)
+SHARED = "data --config --overrides --models --runs --json"
+main = script(__doc__, measure, SHARED, OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

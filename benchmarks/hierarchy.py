@@ -40,7 +40,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -263,7 +262,11 @@ def compare_draws(args: argparse.Namespace, tree: dict[str, str] | None) -> list
         train, test = corpora(args, harness.SEED + k)
         both = [trained(args, train, tree, x)[0] for x in (None, args.threshold[0])]
         for expected in args.expected_f1:
-            found = [predicted_for(expected, x, test) for x in both]
+            found = []
+            for component in both:
+                component.expected_f1 = expected
+                docs = make_docs(component.vocab, test, gold=False)
+                found.append(spans_of(component.pipe(docs)))
             rare = [rare_f1(x, train, test, RARE[0]) for x in found]
             scores = [label_f1(x, test) for x in found]
             scores += [exact_records(x, test) for x in found]
@@ -281,14 +284,6 @@ def compare_draws(args: argparse.Namespace, tree: dict[str, str] | None) -> list
         "Means over draws, and of the differences, with their standard errors:",
         harness.table(["expected F1", *shown, *gained], means),
     ]
-
-
-def predicted_for(
-    expected_f1: float, component: Any, test: Sequence[Record]
-) -> list[Spans]:
-    """What a component predicts that decides for this F1."""
-    component.expected_f1 = expected_f1
-    return spans_of(component.pipe(make_docs(component.vocab, test, gold=False)))
 
 
 def grow(
@@ -352,4 +347,4 @@ SHARED = "data --overrides --max-train --max-iter --dev --json"
 main = script(__doc__, measure, SHARED, OPTIONS, max_iter=200)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -33,7 +33,6 @@ written to --output.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -251,4 +250,4 @@ OPTIONS = {
 main = script(__doc__, measure, "--output", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

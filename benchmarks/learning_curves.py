@@ -36,21 +36,13 @@ from pathlib import Path
 from statistics import mean
 
 import harness
+import training
 from arguments import number, script, some_of
 from peers import fit_peer
 from pictures import picture
 from scores import exactness_of
 from spacy.util import load_model
 from tqdm import tqdm
-from training import (
-    Splits,
-    config_lang,
-    last_step,
-    make_splits,
-    tested,
-    train,
-    write_spacy_config,
-)
 
 NER_EVERY = 200  # steps; only then `spacy train` looks at dev, and keeps a model
 
@@ -68,35 +60,29 @@ class Trained:
     note: str = ""  # what was chosen, or where training ended
 
 
-def subset_splits(
-    args: argparse.Namespace, folder: Path, drawn: harness.Lines, test: harness.Lines
-) -> Splits:
-    """Hold out every tenth document as dev, so that train and dev are nested, too."""
-    rest = [line for i, line in enumerate(drawn) if i % 10 != 9]
-    return make_splits(folder, config_lang(args.config), rest, drawn[9::10], test)
-
-
 def train_systems(
-    args: argparse.Namespace, splits: Splits
+    args: argparse.Namespace, splits: training.Splits
 ) -> Iterator[tuple[str, float, float, float, str]]:
     """Train and test all systems on the same documents. Yields system, F1, records, CPU
     s, note."""
     if {"hosemi", "crfsuite"} & set(args.systems):
-        model, usage, _ = train(args.config, splits, args.overrides)
-        yield "hosemi", *tested(load_model(model), splits.test), usage.cpu_s, ""
+        model, usage, _ = training.train(args.config, splits, args.overrides)
+        found = training.tested(load_model(model), splits.test)
+        yield "hosemi", *found, usage.cpu_s, ""
     if "crfsuite" in args.systems:  # dev is too small to choose c1 and c2 by
         peer = fit_peer(model, splits, given=args.peer_settings, use_dev=False)
-        found, note = peer.scores(splits.test), f"c1 {peer.c1:g}, c2 {peer.c2:g}"
-        yield "crfsuite", *exactness_of(found), peer.usage.cpu_s, note
+        found = exactness_of(peer.scores(splits.test))
+        yield "crfsuite", *found, peer.usage.cpu_s, f"c1 {peer.c1:g}, c2 {peer.c2:g}"
     if "ner" in args.systems:
         config, steps = splits.folder / "ner.cfg", args.max_steps
-        write_spacy_config(config, config_lang(args.config))
+        training.write_spacy_config(config, training.config_lang(args.config))
         settings = {"max_steps": steps, "eval_frequency": NER_EVERY}
         overrides = [f"training.{key}={value}" for key, value in settings.items()]
-        model, usage, _ = train(config, splits, overrides)
-        last = last_step(usage.output)
+        model, usage, _ = training.train(config, splits, overrides)
+        last = training.last_step(usage.output)
         note = f"{last} steps" + (", the most" if last >= steps else "")
-        yield "ner", *tested(load_model(model), splits.test), usage.cpu_s, note
+        found = training.tested(load_model(model), splits.test)
+        yield "ner", *found, usage.cpu_s, note
 
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
@@ -106,11 +92,14 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     if not sizes:
         sys.exit(f"there are only {len(lines)} documents to draw from")
     found: list[Trained] = []
+    lang = training.config_lang(args.config)
     draws = [harness.shuffled(lines, harness.SEED + k) for k in range(args.repeats)]
     trainings = [*product(enumerate(draws), sizes)]
     for (repeat, drawn), size in tqdm(trainings, disable=None):
-        part = folder / f"{repeat}-{size}"
-        splits = subset_splits(args, part, drawn[:size], test)
+        # Every tenth document is dev, so that train and dev are nested, too.
+        rest = [line for i, line in enumerate(drawn[:size]) if i % 10 != 9]
+        part, dev = folder / f"{repeat}-{size}", drawn[9:size:10]
+        splits = training.make_splits(part, lang, rest, dev, test)
         for system, *figures in train_systems(args, splits):
             if system in args.systems:
                 found.append(Trained(system, size, repeat, *figures))
@@ -169,4 +158,4 @@ SHARED = "data --config --overrides --dev --repeats --peer-settings --output --r
 main = script(__doc__, measure, f"{SHARED} --json", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -94,4 +94,4 @@ OPTIONS = {
 main = script(__doc__, measure, "--json", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -154,4 +154,4 @@ SHARED = "data --config --overrides --dev --max-train --passes --runs --json"
 main = script(__doc__, measure, SHARED, OPTIONS, **DEFAULTS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -68,4 +67,4 @@ MISSING = number([0.25, 0.5, 0.75], "shares of the spans to take away", 0.0)
 main = script(__doc__, variants, options={"--missing": MISSING}, test=True)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,7 +15,6 @@ Without --cv it is tested on dev.jsonl. Differences under .3 are noise.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 
 from arguments import number
@@ -47,4 +46,4 @@ OPTIONS = {
 main = script(__doc__, variants, options=OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -166,4 +165,4 @@ DEFAULTS = {"kind": "references", "max_train": 500}
 main = script(__doc__, measure, f"{SHARED} --runs --json", OPTIONS, **DEFAULTS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,7 +4,6 @@ python benchmarks/round_trip.py ../data/anystyle --kind references --max-train 2
 """
 
 import csv
-import sys
 
 import harness
 from arguments import script
@@ -71,4 +70,4 @@ def measure(args, folder):
 main = script(__doc__, measure, "data --kind --max-train --json")
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -262,4 +262,4 @@ OPTIONS = {
 main = script(__doc__, measure, "--json", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -138,4 +138,4 @@ SHARED = "data --overrides --max-train --kind --lists --peer-settings --peer-sam
 main = script(__doc__, measure, f"{SHARED} --json", OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import gc
 import random
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -147,4 +146,4 @@ SHARED = "data --max-iter --output --json"
 main = script(__doc__, measure, SHARED, OPTIONS, max_iter=100)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

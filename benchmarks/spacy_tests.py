@@ -142,4 +142,4 @@ main = script(
 )
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

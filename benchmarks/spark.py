@@ -114,4 +114,4 @@ SHARED = "datasets --max-iter --output --json"
 main = script(__doc__, measure, SHARED, OPTIONS, max_iter=100)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

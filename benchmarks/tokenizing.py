@@ -13,7 +13,6 @@ milliseconds of one call with a fresh vocabulary.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -87,4 +86,4 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 main = script(__doc__, measure, "datasets --passes --json", passes=5)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,17 +100,13 @@ def train(
     command = [sys.executable, "-m", "spacy", "train", str(config)]
     command += ["--paths.train", str(splits.train), "--paths.dev", str(splits.dev)]
     command += ["--output", str(splits.folder)]
-    if splits.dev_is_train and has_end(config):
-        command.append("--training.patience=0")  # the scores on dev say nothing
+    settings = Config().from_disk(config, interpolate=False)["training"]
+    has_end = settings["max_steps"] > 0 or settings["max_epochs"] > 0
+    if splits.dev_is_train and has_end:  # then the scores on dev say nothing
+        command.append("--training.patience=0")
     command += [f"--{override}" for override in overrides]
     usage = measured(command, splits.folder / "train.log")
     return chosen_model(splits), usage, command
-
-
-def has_end(config: Path) -> bool:
-    """Whether training ends without a look at the scores on dev."""
-    training = Config().from_disk(config, interpolate=False)["training"]
-    return training["max_steps"] > 0 or training["max_epochs"] > 0
 
 
 def chosen_model(splits: Splits) -> Path:
@@ -160,12 +155,6 @@ def fresh_examples(nlp: Language, name: str, path: Path) -> list[Example]:
     with nlp.select_pipes(enable=names[: names.index(name)]):
         docs = list(nlp.pipe(example.predicted for example in examples))
     return [Example(doc, x.reference) for doc, x in zip(docs, examples)]
-
-
-def gold_counts(nlp: Language, path: Path) -> Counter[str]:
-    """Count the entities of a .spacy file by label."""
-    references = (example.reference for example in Corpus(path)(nlp))
-    return Counter(ent.label_ for doc in references for ent in doc.ents)
 
 
 def n_out_of_reach(nlp: Language, path: Path) -> int:

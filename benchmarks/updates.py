@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -102,4 +101,4 @@ SHARED = "data --kind --max-train --max-docs --overrides --runs --json"
 main = script(__doc__, measure, SHARED, OPTIONS)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
