@@ -217,7 +217,6 @@ class TrainingSet:
         self,
         begin: int,
         end: int,
-        at: int,
         scores: Mapping[str, Floats],
         cells: NDArray[Any],
         losses: Floats,
@@ -225,10 +224,10 @@ class TrainingSet:
         length: Floats,
     ) -> Bools:
         """Turns scores of tokens and cells into derivatives where lanes can, for blocks
-        `begin` to `end` - 1, from token `at`; adds those by pattern and length, and
-        sets losses. Returns which documents are done, bool [D]."""
+        `begin` to `end` - 1; adds those by pattern and length, and sets losses. Returns
+        which documents are done, bool [D]; the others keep their scores."""
         is_done = np.zeros(len(losses), np.uint8)
-        first_cell, gold_paths = self._lanes
+        _, gold_paths = self._lanes
         if gold_paths is None:
             return is_done.view(bool)
         patterns = np.zeros((end - begin, len(pattern)))
@@ -236,12 +235,11 @@ class TrainingSet:
         within = scores.get("within", np.zeros((0, len(length))))
         by_role = scores["start"], scores["inside"], scores["end"], within
         of_blocks = losses, is_done, patterns, lengths
-        of_cells = cells, first_cell, first_cell[self._blocks[begin]]
         n = self.team.n
         if len(self._tasks) != n:
             self._tasks = [Likelihoods(gold_paths, k, n) for k in range(n)]
         for task in self._tasks:
-            task.take(begin, end, at, *by_role, *of_blocks, *of_cells)
+            task.take(begin, end, *by_role, cells, *of_blocks)
         self.team.run(self._tasks)
         for task in self._tasks:
             task.finish()
@@ -263,7 +261,7 @@ class TrainingSet:
     ) -> None:
         """Adds the gradients of blocks `begin` to `end` - 1, and sets their losses."""
         first, last = self._blocks[begin], self._blocks[end]
-        at, rows = int(self.rows.first[first]), self.rows[first:last]
+        rows = self.rows[first:last]
         borders, vectors = rows.first.tolist(), rows.vectors
         shape = borders[-1], len(state.tail)
         scores = {role: np.zeros(shape) for role in rows.tokens}
@@ -273,7 +271,7 @@ class TrainingSet:
             of_vectors.add_scores(vectors, scores)
         cells = cells_of(state, rows.segments)
         of_all = losses, pattern, length
-        is_done = self._solve_lanes(begin, end, at, scores, cells, *of_all)[first:last]
+        is_done = self._solve_lanes(begin, end, scores, cells, *of_all)[first:last]
         first_cell, _ = self._lanes
         cell_at = (first_cell[first : last + 1] - first_cell[first]).tolist()
         for d in np.flatnonzero(~is_done).tolist():

@@ -86,12 +86,10 @@ def solve(made, golds, borders=None, n_tasks=1, has_within=True, **grammar):
     n_blocks = len(borders) - 1
     pattern, length = np.zeros((n_blocks, len(PATTERNS))), np.zeros((n_blocks, L))
     tasks = [Likelihoods(gold, k, n_tasks) for k in range(n_tasks)]
-    first_cell = np.append(0, np.cumsum([len(x) for x in cells])).astype(np.int64)
     cells = np.concatenate([make_cells([]), *cells])
     for task in tasks:
         by_role = start, inside, end, within
-        of_all = loss, done, pattern, length, cells, first_cell, 0
-        task.take(0, n_blocks, 0, *by_role, *of_all)
+        task.take(0, n_blocks, *by_role, cells, loss, done, pattern, length)
         task.do()
         task.finish()
     of_all = pattern.sum(0), length.sum(0), cells["score"]

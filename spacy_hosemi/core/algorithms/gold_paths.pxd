@@ -7,7 +7,9 @@ from ..chart.load cimport Room
 
 cdef class GoldPaths:
     cdef readonly object automaton
+    cdef int64_t[::1] borders           # [B + 1] documents of blocks
     cdef int64_t[::1] first             # [D + 1] tokens
+    cdef int64_t[::1] first_cell        # [D + 1]
     cdef int32_t[::1] label             # [n]
     cdef int32_t[::1] edge              # [n] of the segment that starts there, or -1
     cdef int32_t[::1] last_state        # [D] -1: no whole path is known

@@ -17,17 +17,19 @@ LARGEST = 4_000_000
 cdef class GoldPaths:
     """Segmentations of D documents, from left to right, or what they must satisfy; None
     leaves one out. Block b has documents borders[b] to borders[b + 1] - 1: in it those
-    with segments come first, and of each kind the longest. `needs` (int64 [D, 3]): at
-    most how many cells a document has, how many longer segments these make explicit,
+    with segments come first, and of each kind the longest. `needs` (int64 [D, 3]):
+    how many cells a document has, at most how many longer segments these make explicit,
     and how many of these begin there."""
 
     def __init__(self, automaton, sizes, golds, borders, needs=None):
         n_documents = len(sizes)
         sizes = np.asarray(sizes, np.int64).reshape(n_documents)
         self.automaton = automaton
+        self.borders = np.array(borders, np.int64)
         self.first = np.concatenate([[0], np.cumsum(sizes)])
         self._set_limits(sizes, golds)
-        needs = np.zeros((n_documents, 3)) if needs is None else needs
+        needs = np.zeros((n_documents, 3), np.int64) if needs is None else needs
+        self.first_cell = np.append(0, np.cumsum(needs[:, 0], dtype=np.int64))
         is_fit, needs = self._fits(sizes, needs)
         self._set_paths(sizes, golds, is_fit)
         is_path = np.asarray(self.last_state) >= 0

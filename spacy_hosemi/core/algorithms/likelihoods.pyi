@@ -14,17 +14,14 @@ class Likelihoods(Task):
         self,
         begin: int,
         end: int,
-        at: int,
         start: Floats,
         inside: Floats,
         last: Floats,
         within: Floats,
+        cells: NDArray[Any],
         loss: Floats,
         done: NDArray[np.uint8],
         pattern: Floats,
         length: Floats,
-        cells: NDArray[Any],
-        first_cell: NDArray[np.int64],
-        cell_at: int,
     ) -> None: ...
     def finish(self) -> None: ...

@@ -42,14 +42,13 @@ cdef class Likelihoods(Documents):
     cdef double[:, :, ::1] token        # [4, n, L] by role: start, inside, last, within
     cdef Cell[::1] copies
     cdef double[::1] agreeing           # [M] counts under constraints
-    # Of the corpus
-    cdef Py_ssize_t token_at, cell_at   # of the first rows of what follows
+    # Of the corpus; of its tokens and cells those of the blocks
+    cdef Py_ssize_t token_at, cell_at   # the first ones
     cdef double[:, ::1] start
     cdef double[:, ::1] inside
     cdef double[:, ::1] last
     cdef double[:, ::1] within
     cdef Cell[::1] corpus_cells
-    cdef const int64_t[::1] first_of_cells
     cdef double[::1] loss
     cdef double[:, ::1] pattern
     cdef double[:, ::1] length
@@ -71,30 +70,28 @@ cdef class Likelihoods(Documents):
         self,
         begin,
         end,
-        at,
         start,
         inside,
         last,
         within,
+        cells,
         loss,
         done,
         pattern,
         length,
-        cells,
-        first_cell,
-        cell_at,
     ):
         """Take scores by role of the tokens of blocks begin .. end - 1 (float64 [n,
-        L]), and cells; derivatives replace them, but for documents left out. `loss` and
-        `done` are by document of the corpus: where done stays 0, it has to be done
-        alone. Derivatives of patterns [blocks, M] and lengths [blocks, L] are 0 before.
-        `at` and `cell_at` are the first token and cell of the arrays; first_cell int64
-        [D + 1] is of the corpus. `finish` is to be called when the task is done."""
-        self.begin, self.end, self.token_at, self.cell_at = begin, end, at, cell_at
+        L]), and their cells; derivatives replace them, but for documents left out.
+        `loss` and `done` are by document of the corpus: where done stays 0, it has to
+        be done alone. Derivatives of patterns [blocks, M] and lengths [blocks, L] are 0
+        before. `finish` is to be called when the task is done."""
+        cdef Py_ssize_t first = self.gold.borders[begin]
+        self.begin, self.end, self.token_at = begin, end, self.gold.first[first]
+        self.cell_at = self.gold.first_cell[first]
         self.start, self.inside, self.last, self.within = start, inside, last, within
         self.loss, self.outcome = loss, done
         self.pattern, self.length = pattern, length
-        self.corpus_cells, self.first_of_cells = cells, first_cell
+        self.corpus_cells = cells
         self.shared = self.gold.rows(self.token[0], self.token[1], self.token[2])
         self.use(self.four)
 
@@ -239,8 +236,8 @@ cdef class Likelihoods(Documents):
 
     cdef Cell[::1] _cells_of(self, Py_ssize_t d) noexcept nogil:
         """Returns the cells of a document of the corpus."""
-        cdef Py_ssize_t i = self.first_of_cells[d] - self.cell_at
-        cdef Py_ssize_t j = self.first_of_cells[d + 1] - self.cell_at
+        cdef Py_ssize_t i = self.gold.first_cell[d] - self.cell_at
+        cdef Py_ssize_t j = self.gold.first_cell[d + 1] - self.cell_at
         return self.corpus_cells[i:j]
 
     cdef double _score(
