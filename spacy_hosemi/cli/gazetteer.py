@@ -6,13 +6,13 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from spacy.language import Language
 
 from ..component.judging import annotate_before
 from ..component.pipe import HighOrderSemiCRF
 from ..explain.gazetteers import (
-    compare_entries,
     compared_words,
     describe_lists,
     find_entries,
@@ -47,9 +47,9 @@ def gazetteer_info_cli(
     """
     Show the lists of names of a pipeline: how they are used, and how large they are.
 
-    Equal entries count once. "nodes" is the number of distinct beginnings of entries,
-    in whole words; "features" is how many features read the list, "weights" how many
-    weights they have for all labels. A list without features makes no difference.
+    Equal entries count once; "features" is how many features read the list, "weights"
+    how many weights they have for all labels. A list without features makes no
+    difference.
 
     \b
     Examples:
@@ -66,12 +66,12 @@ def gazetteer_info_cli(
             *(x.name, x.attr, x.mode, f"{x.dropout:g}"),
             " ".join(map(str, astuple(x.fuzzy))) if x.fuzzy else "",
             x.label or "",
-            *(x.entries, x.nodes, f"{x.bytes / 1e6:.2f}", x.features, x.weights),
+            *(x.entries, f"{x.bytes / 1e6:.2f}", x.features, x.weights),
         )
         for x in lists
     ]
-    header = "list attr mode dropout fuzzy label entries nodes MB features weights"
-    print_table(f"lists of {pipe.name}", header.split(), rows, "lllrllrrrrr")
+    header = "list attr mode dropout fuzzy label entries MB features weights"
+    print_table(f"lists of {pipe.name}", header.split(), rows, "lllrllrrrr")
 
 
 @gazetteer_cli.command("replace", no_args_is_help=True)
@@ -122,9 +122,11 @@ def gazetteer_replace_cli(
     old = lists.tries[name]
     lists.compile(name, entries, nlp, pipe.reads_clean)
     save_pipeline(nlp, output)
-    n = compare_entries(old, lists.tries[name])
-    print_table(f"entries of {name}", ("", "entries"), [*n.items()], "lr")
-    if not n["after"]:
+    new = lists.tries[name]
+    n_both = len(np.intersect1d(old.keys, new.keys))
+    rows = [("before", len(old)), ("after", len(new)), ("in both", n_both)]
+    print_table(f"entries of {name}", ("", "entries"), rows, "lr")
+    if not len(new):
         say("The list is empty now: no entry of the file has a word.")
 
 

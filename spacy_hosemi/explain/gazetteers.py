@@ -7,23 +7,21 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass
 
-import numpy as np
 from spacy.tokens import Doc, Span
 
 from ..component.answers import as_read
 from ..component.pipe import HighOrderSemiCRF
 from ..features.gazetteers.fuzzy import Fuzzy, FuzzyIndex
 from ..features.gazetteers.words import words_of_text
-from ..features.kernels.trie import NO_ENTRY, Trie
+from ..features.kernels.trie import Trie
 from ..features.templates import parse_templates
 from ..model.weights.state import WeightState
 
 
 @dataclass(frozen=True)
 class ListInfo:
-    """A list of names: its settings; distinct entries, and beginnings of these in whole
-    words (`nodes`); memory; the features that read it, and their weights for all
-    labels."""
+    """A list of names: its settings; distinct entries; memory; the features that read
+    it, and their weights for all labels."""
 
     name: str
     attr: str
@@ -32,7 +30,6 @@ class ListInfo:
     fuzzy: Fuzzy | None
     label: str | None
     entries: int
-    nodes: int
     bytes: int
     features: int
     weights: int
@@ -74,20 +71,12 @@ def describe_lists(pipe: HighOrderSemiCRF) -> list[ListInfo]:
                 name,
                 **vars(settings),
                 entries=len(trie),
-                nodes=len(trie.keys),
                 bytes=_memory(trie, lists.fuzzy.get(name)),
                 features=len(rows),
                 weights=n_weights,
             )
         )
     return infos
-
-
-def compare_entries(old: Trie, new: Trie) -> dict[str, int]:
-    """Returns how many entries there were "before" and "after" a list was replaced, and
-    "in both"; the two were compiled with the same attribute."""
-    both = np.intersect1d(*(t.keys[t.source != NO_ENTRY] for t in (old, new)))
-    return {"before": len(old), "after": len(new), "in both": len(both)}
 
 
 def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry]:
@@ -145,8 +134,8 @@ def _rows_by_list(weights: WeightState) -> defaultdict[str, list[int]]:
 
 def _memory(trie: Trie, fuzzy: FuzzyIndex | None) -> int:
     """Returns the bytes of a trie, of its hash table, and of its fuzzy index."""
-    n_slots = max(16, 1 << (2 * len(trie.keys) - 1).bit_length())
-    n_bytes = trie.keys.nbytes + trie.source.nbytes + 4 * n_slots  # int32
+    n_slots = max(16, 1 << (2 * len(trie) - 1).bit_length())
+    n_bytes = sum(x.nbytes for x in vars(trie).values()) + 16 * n_slots
     if fuzzy is not None:
         n_bytes += sum(map(sys.getsizeof, fuzzy.texts)) + fuzzy.index.nbytes
     return n_bytes

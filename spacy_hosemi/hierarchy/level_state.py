@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import srsly
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints, Places
@@ -25,7 +24,6 @@ from ..labels.patterns import ALL_BIGRAMS
 from ..model.weights.packing import (
     check_finite,
     check_format,
-    pack_counts,
     pack_floats,
     shape_of,
     to_single,
@@ -34,7 +32,7 @@ from ..model.weights.packing import (
 )
 from ..model.weights.pairs import WeightPairs
 from ..model.weights.state import Cached
-from ..msgpack import read_msgpack
+from ..msgpack import read_msgpack, write_msgpack
 from .tree import LabelTree
 
 FORMAT = 1
@@ -110,11 +108,11 @@ class LevelState(Cached):
 
     def to_bytes(self) -> bytes:
         """Returns the weights in single precision, without what `connect` adds."""
-        return srsly.msgpack_dumps(
+        return write_msgpack(
             {
                 "format": FORMAT,
-                "first_pair": [pack_counts(x.first) for x in self.pairs],
-                "columns": [pack_counts(x.columns) for x in self.pairs],
+                "first_pair": [x.first for x in self.pairs],
+                "columns": [x.columns for x in self.pairs],
                 "matrix": [pack_floats(matrix) for matrix in self.matrix],
                 "patterns": self.patterns,
                 "pattern": [pack_floats(pattern) for pattern in self.pattern],

@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 import spacy
-import srsly
 from spacy.training import Example
 from thinc.api import Adam
 
@@ -17,6 +16,7 @@ from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 from spacy_hosemi.model.weights.penalty_groups import by_penalty_group
 from spacy_hosemi.model.weights.vector import vector_values
+from spacy_hosemi.msgpack import read_msgpack, write_msgpack
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from ..helpers import (
@@ -360,7 +360,7 @@ def reading():
 )
 def test_what_cannot_be_read(kind, change, reading):
     weights = copy.deepcopy(weights_of(reading))
-    loaded = srsly.msgpack_loads(weights.to_bytes())
+    loaded = read_msgpack(weights.to_bytes())
     if not change or "other" in change:
         loaded[kind] = change and {"other": loaded[kind][kind]}
     else:
@@ -368,7 +368,7 @@ def test_what_cannot_be_read(kind, change, reading):
         present = {k: x for k, x in parts.items() if x is not None}
         loaded[kind] = {kind: present}
     with pytest.raises(ValueError, match="HS062"):
-        weights.from_bytes(srsly.msgpack_dumps(loaded))
+        weights.from_bytes(write_msgpack(loaded))
 
 
 @pytest.mark.parametrize(

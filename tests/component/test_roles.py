@@ -19,6 +19,7 @@ from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.weights import doc_scorer
 from spacy_hosemi.model.weights.doc_scorer import TokenScores
 from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
+from spacy_hosemi.msgpack import read_msgpack, write_msgpack
 
 from .. import oracles
 from ..helpers import (
@@ -467,13 +468,13 @@ def test_a_cfg_with_other_patterns(ordered, tmp_path):
 def test_weights_in_columns_of_another_role(ordered, role):
     """They would be read out of bounds."""
     weights = ordered.get_pipe("hosemi").weights
-    loaded = srsly.msgpack_loads(to_bytes(weights))
+    loaded = read_msgpack(to_bytes(weights))
     columns = np.array(loaded["columns"])
     is_theirs = np.repeat(_rows(ordered.get_pipe("hosemi"), role), weights.pairs.sizes)
     columns[is_theirs] = 5 if role == "inside" else 0
     loaded["columns"] = columns.astype(np.int32)
     with pytest.raises(ValueError, match="HS062"):
-        from_bytes(srsly.msgpack_dumps(loaded), weights.extractor)
+        from_bytes(write_msgpack(loaded), weights.extractor)
 
 
 def test_pruning_drops_patterns_without_weights(ordered, tmp_path):

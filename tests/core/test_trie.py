@@ -1,12 +1,13 @@
 """Tries of words: against a search that compares tuples."""
 
+from itertools import accumulate
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from spacy_hosemi.features.kernels.trie import (
-    NO_ENTRY,
     SHARED,
     EntryFinder,
     Trie,
@@ -16,7 +17,7 @@ from spacy_hosemi.features.kernels.trie import (
 
 # Two words, so that entries overlap and repeat: the least and the largest there is.
 WORDS = [0, 2**64 - 1]
-DOCS = [2, 7, 2**64 - 1]  # what a source may be, apart from NO_ENTRY and SHARED
+DOCS = [2, 7, 2**64 - 1]  # what a source may be, apart from SHARED
 entry = st.lists(st.sampled_from(WORDS), max_size=4).map(tuple)
 entries_E = st.lists(entry, max_size=8)
 words_n = st.lists(st.sampled_from(WORDS), max_size=10)
@@ -61,63 +62,9 @@ def oracle(entries, words, sources=None) -> list[tuple[int, int, int]]:
     return found
 
 
-# --- by hand ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "entries, words, expected",
-    [
-        ([], [5, 6], []),
-        ([(5,)], [], []),
-        ([(5,)], [5], [(0, 1)]),
-        ([(5,)], [6], []),
-        ([(5, 6)], [5], []),  # the entry is longer than the document
-        ([(5, 6)], [5, 6, 5, 6], [(0, 2), (2, 4)]),
-        ([(5, 5)], [5, 5, 5], [(0, 2), (1, 3)]),
-        ([(5, 6, 7), (6,)], [5, 6, 7], [(0, 3), (1, 2)]),  # one inside the other
-        ([(5, 6, 7), (5,)], [5, 6, 6], [(0, 1)]),  # (5, 6) is a node, but no entry
-        ([(5, 6), (6, 7), (5, 6, 7)], [5, 6, 7], [(0, 2), (0, 3), (1, 3)]),
-        ([(), (5,), ()], [5, 5], [(0, 1), (1, 2)]),
-        ([()], [5], []),
-        ([(0,), (0, 0)], [0, 0], [(0, 1), (0, 2), (1, 2)]),
-    ],
-)
-def test_matches(entries, words, expected):
-    assert find(build(entries), words) == [(i, j, SHARED) for i, j in expected]
-
-
-@pytest.mark.parametrize(
-    "sources, expected",
-    [
-        (None, SHARED),
-        ([7], 7),
-        ([7, 7], 7),
-        ([7, 8], SHARED),
-        ([7, SHARED], SHARED),
-        ([SHARED, 7], SHARED),
-        ([7, 8, 7], SHARED),
-        ([8, 7, 7], SHARED),
-    ],
-)
-def test_source_of_an_entry(sources, expected):
-    entries = [(5, 6)] * len(sources or [None])
-    trie = build(entries, sources)
-    assert find(trie, [5, 6]) == [(0, 2, expected)]
-    assert len(trie) == 1
-    assert sorted(trie.source.tolist()) == [NO_ENTRY, expected]
-
-
-def test_one_source_says_nothing_of_other_entries():
-    trie = build([(5,), (6,), (5, 6)], [7, 8, SHARED])
-    assert find(trie, [5, 6]) == [(0, 1, 7), (0, 2, SHARED), (1, 2, 8)]
-
-
 def test_lists_without_sources_are_small():
     assert build([(5, 6)]).source.dtype == np.uint8
     assert build([(5, 6)], [7]).source.dtype == np.uint64
-
-
-# --- against the oracle -----------------------------------------------------------
 
 
 @given(entries_E, words_n)
@@ -140,9 +87,9 @@ def test_sources(data, words):
 def test_size_is_the_number_of_distinct_entries(entries):
     trie = build(entries)
     distinct = set(entries) - {()}
-    nodes = {e[:k] for e in distinct for k in range(1, len(e) + 1)}
-    assert len(trie) == len(distinct)
-    assert len(trie.keys) == len(trie.source) == len(nodes)
+    inner = {e[:k] for e in distinct for k in range(1, len(e))}
+    assert len(trie) == len(trie.keys) == len(trie.source) == len(distinct)
+    assert len(trie.prefixes) == len(inner)
 
 
 @given(st.data(), entries_E)
@@ -153,12 +100,35 @@ def test_the_order_of_entries_does_not_matter(data, entries):
     assert build(sorted(set(entries))).keys.tolist() == left.keys.tolist()
 
 
+def mix(way, word) -> int:
+    """`hosemi_mix`, again."""
+    way ^= word + 0x9E3779B97F4A7C15 + (way << 6) + (way >> 2) & 2**64 - 1
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        way = (way ^ way >> 33) * factor & 2**64 - 1
+    return way ^ way >> 33
+
+
 @given(entries_E, words_n)
-def test_from_its_arrays(entries, words):
-    trie = build(entries, [DOCS[k % 3] for k in range(len(entries))])
-    again = Trie(fixed(trie.keys, np.uint64), fixed(trie.source, trie.source.dtype))
-    assert find(again, words) == find(trie, words)
-    assert len(again) == len(trie)
+def test_tries_of_older_models(entries, words):
+    """Whole hashes of entries and of all that they begin with; 0: no entry."""
+    nodes = {}
+    for k, entry in enumerate(entries):
+        ways = [*accumulate(entry, mix, initial=0)][1:]
+        nodes = {**dict.fromkeys(ways, 0), **nodes}
+        if ways:
+            nodes[ways[-1]] = DOCS[k % 3]
+    source = [nodes[way] for way in sorted(nodes)]
+    trie = Trie.of_nodes(np.array(sorted(nodes), "u8"), np.array(source, "u8"))
+    assert trie.keys.tolist() == build(entries).keys.tolist()
+    found = [(i, j) for i, j, _ in find(trie, words)]
+    assert found == [(i, j) for i, j, _ in oracle(entries, words)]
+
+
+@given(entries_E, words_n)
+def test_prefixes_only_say_where_to_stop(entries, words):
+    trie = build(entries)
+    every = Trie(trie.keys, trie.source, np.arange(2**22, dtype=np.uint32))
+    assert find(every, words) == find(trie, words)
 
 
 def test_random_words():
@@ -249,28 +219,18 @@ def test_columns_of_matches(problem):
 
 
 @pytest.mark.parametrize("n_sources", [0, 1, 3])
-def test_each_node_has_a_source(n_sources):
-    with pytest.raises(ValueError, match=rf"\({n_sources},\) sources, \(2,\) nodes"):
-        Trie(np.array([5, 6], np.uint64), np.ones(n_sources, np.uint8))
+def test_each_entry_has_a_source(n_sources):
+    keys, prefixes = np.array([5, 6], np.uint64), np.zeros(0, np.uint32)
+    with pytest.raises(ValueError, match=rf"\({n_sources},\) sources, \(2,\) entries"):
+        Trie(keys, np.ones(n_sources, np.uint8), prefixes)
 
 
-def test_the_strategies_reach_what_matters():
-    """Overlaps, duplicates, empty entries, and matches of every length."""
-    seen = set()
-
-    @settings(max_examples=100)
-    @given(entries_E, words_n)
-    def collect(entries, words):
-        found = oracle(entries, words)
-        seen.update(j - i for i, j, _ in found)
-        pairs = zip(found, found[1:])
-        seen.update("overlap" for (_, j, _), (i, _, _) in pairs if i < j)
-        seen.update("empty" for entry in entries if not entry)
-        if len(set(entries)) < len(entries):
-            seen.add("duplicate")
-
-    collect()
-    assert seen >= {1, 2, 3, "overlap", "empty", "duplicate"}
+@pytest.mark.parametrize(
+    "prefixes", [np.array([2**22], "u4"), np.zeros(1, "u8"), np.zeros((1, 1), "u4")]
+)
+def test_prefixes_are_places_in_a_table(prefixes):
+    with pytest.raises(ValueError, match="entries"):
+        Trie(np.zeros(1, np.uint64), np.ones(1, np.uint8), prefixes)
 
 
 @given(

@@ -5,17 +5,18 @@ import zlib
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+import srsly
 from hypothesis import given
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from spacy_hosemi.model.weights.packing import (
-    pack_counts,
     pack_floats,
     pack_names,
     to_single,
     unpack_floats,
     unpack_names,
 )
+from spacy_hosemi.msgpack import read_msgpack, write_msgpack
 
 singles = st.one_of(
     st.just(0.0), st.just(-np.inf), st.floats(-1e6, 1e6, allow_nan=False, width=32)
@@ -49,29 +50,56 @@ def test_zeros_cost_a_bit_at_most():
     assert size_of(packed) <= 400 + 1000 + 20
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        *({"shape": shape} for shape in ([3, 2], [4], [400])),
-        {"values": np.ones(7, "f")},
-        {"is_stored": zlib.compress(b"")},
-    ],
-)
-def test_parts_that_do_not_fit(change):
-    packed = {**pack_floats(np.ones((4, 2))), **change}
-    with pytest.raises(ValueError):
-        unpack_floats(packed)
-
-
-@pytest.mark.parametrize(
-    "numbers, dtype",
-    [([], "uint8"), ([0, 255], "uint8"), ([256], "uint16"), ([70_000], "uint32")],
-)
-def test_counts_get_the_smallest_type(numbers, dtype):
-    packed = pack_counts(np.array(numbers, np.int64))
-    assert packed.dtype == np.dtype(dtype) and packed.tolist() == numbers
-
-
 @given(st.lists(st.text(st.characters(exclude_characters="\n"), min_size=1)))
 def test_names_come_back(names):
     assert unpack_names(pack_names(names)) == names
+    older = zlib.compress("\n".join(names).encode("utf8", "surrogatepass"))
+    assert unpack_names(older) == names
+
+
+# --- columns of numbers -------------------------------------------------------------
+
+
+@given(
+    st.sampled_from("u1 u2 u4 u8 i4 i8 f4 f8".split()).flatmap(
+        lambda kind: arrays(kind, st.integers(0, 40))
+    ),
+    st.booleans(),
+)
+def test_columns_come_back(column, is_sorted):
+    column = np.sort(column) if is_sorted else column
+    data = {"a": [column, "b", {"c": column.reshape(1, -1)}], b"d": {}}
+    found = read_msgpack(write_msgpack(data))
+    assert found["a"][1] == "b" and found[b"d"] == {}
+    for again in (found["a"][0], found["a"][2]["c"][0]):
+        assert again.dtype == column.dtype and again.tobytes() == column.tobytes()
+    assert found["a"][0].flags.writeable
+
+
+def test_hashes_in_order_are_small():
+    """And so they are if an update has put others behind them."""
+    hashes = np.random.default_rng(0).integers(0, 2**64, 1020, np.uint64)
+    hashes[:1000].sort()
+    assert len(write_msgpack(hashes)) < 7.2 * len(hashes) + 100
+
+
+def changed_column(**changes) -> bytes:
+    stored = {b"planes": [b"abc", b""], "type": "<u2", "size": 3, "adds": True}
+    assert read_msgpack(srsly.msgpack_dumps(stored)).tolist() == [97, 195, 294]
+    return srsly.msgpack_dumps({**stored, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"type": kind} for kind in ("O", "V2", "S2", "<u4", 3, "no type", "M8[s]")),
+        *({"size": size} for size in (2, -3, 10**12, 3.5, "3", None)),
+        *({b"planes": x} for x in ([b"abc"], [b"ab", b""], [b"abc", 3], 3, None)),
+        {b"planes": [b"abc", zlib.compress(b"ab")]},
+        {b"planes": [b"abc", zlib.compress(b"abc")[:-1]]},
+    ],
+    ids=str,
+)
+def test_columns_that_are_none(changes):
+    with pytest.raises((ValueError, TypeError, zlib.error)):
+        read_msgpack(changed_column(**changes))

@@ -55,19 +55,15 @@ def make_fuzzy(settings: Mapping[str, Any] | None) -> Fuzzy | None:
         return None
     names = tuple(Fuzzy.__dataclass_fields__)
     if not isinstance(settings, Mapping) or not set(settings) <= set(names):
-        expected = f"null, or a block of {names}"
-        raise ValueError(
-            Errors.HS034.format(name="fuzzy", found=shown(settings), expected=expected)
-        )
+        args = {"found": shown(settings), "expected": f"null, or a block of {names}"}
+        raise ValueError(Errors.HS034.format(name="fuzzy", **args))
     fuzzy = Fuzzy(**settings)
     is_edit = fuzzy.similarity == "edit"
-    threshold = number(above=0.0, most=1.0)
-    if is_edit:
-        threshold = number(least=LEAST_EDIT, most=1.0)
+    least = {"least": LEAST_EDIT} if is_edit else {"above": 0.0}
     for name, kind in (
         ("similarity", choice(SIMILARITIES)),
         ("units", choice(UNITS[1:] if is_edit else UNITS)),
-        ("threshold", threshold),
+        ("threshold", number(**least, most=1.0)),
     ):
         read(f"fuzzy.{name}", kind, getattr(fuzzy, name), Errors.HS034)
     if is_edit:

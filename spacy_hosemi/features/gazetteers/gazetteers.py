@@ -24,10 +24,11 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from ...values import TEXT, Setting, choice, number, or_null, read_all, shown
 from ..instances import Instances, doc_of
-from ..kernels.trie import SHARED, EntryFinder, Trie
+from ..kernels.trie import SHARED, EntryFinder, Trie, count_wordless, locate
 from .fuzzy import NO_ENTRIES, Fuzzy, FuzzyIndex, make_fuzzy
 from .matches import FuzzyMatches, Ints, Matches, Words
 from .words import (
+    AROUND,
     ATTRIBUTES,
     EMPTY,
     DocWords,
@@ -35,7 +36,6 @@ from .words import (
     alnum_words,
     entry_words,
     token_words,
-    wordless,
 )
 
 MODES = ("feature", "hard")
@@ -135,7 +135,7 @@ class Gazetteers:
         return bool(self.settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (self.settings, self.to_dict())
+        return Gazetteers, (self.settings,), self.to_dict()
 
     def compile(
         self,
@@ -198,8 +198,8 @@ class Gazetteers:
             found.append((words, lists, start, end))
         if not found:
             return self._no_matches
-        around = wordless(alnum, docs)
-        parts = [words.locate(i, j, k, *around) for words, i, j, k in found]
+        around = count_wordless(alnum.first, alnum.last, docs.first, AROUND)
+        parts = [locate(*x, words.first, words.last, *around) for words, *x in found]
         places = parts[0]
         if len(parts) > 1:
             places = np.concatenate(parts, axis=1)
@@ -230,7 +230,8 @@ class Gazetteers:
         for doc in docs:
             tokens = Instances([doc])
             alnum = alnum_words(tokens)
-            before, after = wordless(alnum, tokens)
+            where = alnum.first, alnum.last, tokens.first
+            before, after = count_wordless(*where, AROUND)
             for name, index in self.fuzzy.items():
                 attr, dropout = self.settings[name].attr, self.settings[name].dropout
                 words = alnum if attr == "ALNUM" else token_words(tokens, attr, True)
@@ -238,7 +239,8 @@ class Gazetteers:
                 similar = index.find(words.texts, *words.borders, counts)
                 entries.append(similar)
                 lists = np.full(len(similar.start), names.index(name), np.int32)
-                where = words.locate(lists, similar.start, similar.end, before, after)
+                args = similar.start, similar.end, words.first, words.last
+                where = locate(lists, *args, before, after)
                 where[[1, 2, 4, 5]] += first_token
                 parts.append(where)
             first_token += len(doc)
@@ -280,10 +282,7 @@ class Gazetteers:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the entries, for `load`."""
-        data: dict[str, Any] = {
-            name: {"keys": trie.keys, "source": trie.source}
-            for name, trie in self.tries.items()
-        }
+        data: dict[str, Any] = {x: vars(trie).copy() for x, trie in self.tries.items()}
         for name, index in self.fuzzy.items():
             data[name] |= {"texts": "\n".join(index.texts), "from": index.source}
         return data
@@ -292,8 +291,11 @@ class Gazetteers:
         """Takes entries from `to_dict`; KeyError or ValueError if it is not of ours."""
         tries, indices = {}, {}
         for name in self.settings:
-            keys, source = data[name]["keys"], data[name]["source"]
-            tries[name] = Trie(np.array(keys), np.array(source))
+            keys, source = (np.asarray(data[name][x]) for x in ("keys", "source"))
+            if "prefixes" in data[name]:
+                tries[name] = Trie(keys, source, data[name]["prefixes"])
+            else:
+                tries[name] = Trie.of_nodes(keys, source)
         for name, index in self.fuzzy.items():
             source = np.array(data[name]["from"])
             texts = data[name]["texts"].split("\n") if source.size else []
@@ -301,6 +303,8 @@ class Gazetteers:
                 raise ValueError(f"{len(texts)} entries of {source.shape} documents")
             indices[name] = FuzzyIndex(index.fuzzy, texts, source)
         self.tries, self.fuzzy = tries, indices
+
+    __setstate__ = load  # of pickles
 
 
 def _counts(
@@ -316,12 +320,6 @@ def _counts(
         fates = [_fate(mark, map(hash_string, words)) for words in texts]
         keep &= np.array(fates)[which] >= dropout
     return keep
-
-
-def _unpickle(settings: Mapping[str, Gazetteer], data: Any) -> Gazetteers:
-    gazetteers = Gazetteers(settings)
-    gazetteers.load(data)
-    return gazetteers
 
 
 def _fate(mark: int, words: Iterable[int]) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc
 
-from ..kernels.trie import NO_ENTRY, Trie
+from ..kernels.trie import Trie
 from .fuzzy import FuzzyIndex
 from .gazetteers import Gazetteers
 from .words import words_of_text
@@ -62,27 +62,26 @@ def with_entry(lists: Gazetteers, name: str, entry: Entry) -> Gazetteers:
     keys = np.union1d(trie.keys, added.keys)
     source = np.zeros(len(keys), np.uint64)
     for part in (trie, added):
-        at = np.searchsorted(keys, part.keys)
-        source[at] = np.where(part.source != NO_ENTRY, part.source, source[at])
+        source[np.searchsorted(keys, part.keys)] = part.source
+    prefixes = np.union1d(trie.prefixes, added.prefixes)
     index = lists.fuzzy.get(name)
     if index is not None:
         texts = (text for text in index.texts if text != entry.text)
         index = FuzzyIndex(index.fuzzy, [*texts, entry.text])
-    return lists.changed(name, Trie(keys, source), index)
+    return lists.changed(name, Trie(keys, source, prefixes), index)
 
 
 def without_entry(lists: Gazetteers, name: str, entry: Entry) -> Gazetteers:
     """Returns the lists, without an entry of that of a name."""
     trie, removed = lists.tries[name], _trie_of([entry.values])
-    source = np.array(trie.source)
     # Not by a table of all numbers between: NumPy 2.0 fails there for some of uint64.
-    ends = removed.keys[removed.source != NO_ENTRY]
-    source[np.isin(trie.keys, ends, kind="sort")] = NO_ENTRY
+    is_left = np.isin(trie.keys, removed.keys, kind="sort", invert=True)
     index = lists.fuzzy.get(name)
     if index is not None:
         texts = [text for text in index.texts if text != entry.text]
         index = FuzzyIndex(index.fuzzy, texts)
-    return lists.changed(name, Trie(trie.keys, source), index)
+    trie = Trie(trie.keys[is_left], trie.source[is_left], trie.prefixes)
+    return lists.changed(name, trie, index)
 
 
 def _trie_of(entries: Iterable[tuple[int, ...]]) -> Trie:

@@ -75,10 +75,8 @@ class Matches:
         value of the `best` matches that begin at the token, cover it, end with it; 0:
         none."""
         best = self.best(n_tokens)
-        where = best.lists, best.start, best.end, best.values
-        columns: NDArray[np.uint8] = columns_of_matches(
-            *where, n_tokens, len(self.names)
-        )
+        where = best.lists, best.start, best.end, best.values, n_tokens
+        columns: NDArray[np.uint8] = columns_of_matches(*where, len(self.names))
         return columns
 
     def best(self: AnyMatches, n_tokens: int) -> AnyMatches:

@@ -20,6 +20,7 @@ from typing import IO
 
 from ...errors import Errors, Warnings
 from ...text.rows import next_row
+from ...values import shown
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".txt", ".jsonl", *DELIMITERS)
@@ -283,14 +284,14 @@ def _parse_pattern(line: str) -> tuple[str, object]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{_shorten(line.strip())} is not JSON") from error
+        raise ValueError(f"{shown(line.strip())} is not JSON") from error
     if not isinstance(value, dict):
-        raise ValueError(f"{_shorten(value)} is not an object")
+        raise ValueError(f"{shown(value)} is not an object")
     for key in ("label", "pattern"):
         if key not in value:
-            raise ValueError(f"{_shorten(value)} has no {key!r}")
+            raise ValueError(f"{shown(value)} has no {key!r}")
     if not isinstance(value["label"], str):
-        raise ValueError(f"the label {_shorten(value['label'])} is not a string")
+        raise ValueError(f"the label {shown(value['label'])} is not a string")
     return value["label"], value["pattern"]
 
 
@@ -298,7 +299,7 @@ def _text_of(pattern: object) -> str:
     if isinstance(pattern, str):
         return pattern
     if not isinstance(pattern, list) or not pattern:
-        raise ValueError(f"the pattern {_shorten(pattern)} is no string and no tokens")
+        raise ValueError(f"the pattern {shown(pattern)} is no string and no tokens")
     return " ".join(map(_text_of_token, pattern))
 
 
@@ -308,12 +309,7 @@ def _text_of_token(token: object) -> str:
         # The case of keys does not matter to spaCy's Matcher either.
         if key.upper() in TOKEN_KEYS and isinstance(value, str):
             return value
-    raise ValueError(f"the token pattern {_shorten(token)} is not supported")
-
-
-def _shorten(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 100 else text[:100] + "..."
+    raise ValueError(f"the token pattern {shown(token)} is not supported")
 
 
 # --- tables ---------------------------------------------------------------------------

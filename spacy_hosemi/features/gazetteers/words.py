@@ -24,17 +24,17 @@ from ..kernels.alnum_words import (
     word_rows,
     words_of_tokens,
 )
-from ..kernels.trie import Trie, count_wordless, locate
+from ..kernels.trie import Trie
 from ..word_cache import WordCache
 from .matches import Ints, Words
 
 ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")
 
-EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
+EMPTY = Trie(*(np.zeros(0, x) for x in (np.uint64, np.uint8, np.uint32)))
 
 # The number of tokens without letters and digits on each side of a match that a segment
 # may include.
-_AROUND = 3
+AROUND = 3
 
 # The most memory for cached words: that of 200,000.
 CACHE_BYTES = 16_000_000
@@ -62,14 +62,6 @@ class DocWords:
         is_border = np.ones(len(self.first) + 1, np.uint8)
         is_border[1:-1] = self.first[1:] != self.last[:-1]
         return is_border[:-1], is_border[1:]
-
-    def locate(
-        self, lists: Ints, start: Ints, end: Ints, before: Ints, after: Ints
-    ) -> NDArray[np.int32]:
-        """Returns the arrays of `Matches`, int32 [6, K], from matches in words."""
-        where = lists, start, end, self.first, self.last, before, after
-        places: NDArray[np.int32] = locate(*where)
-        return places
 
 
 def alnum_words(docs: Instances, cache: WordCache | None = None) -> DocWords:
@@ -113,12 +105,6 @@ def token_words(docs: Instances, attr: str, with_texts: bool = False) -> DocWord
     if with_texts:
         texts = [d.vocab.strings[v] for d, of in zip(docs, by_doc) for v in of.tolist()]
     return DocWords(values, tokens, tokens, texts, docs.first)
-
-
-def wordless(words: DocWords, docs: Instances) -> tuple[Ints, Ints]:
-    """Counts adjacent tokens without a word before and after each border of tokens, up
-    to three: two arrays int32 [n + 1]."""
-    return count_wordless(words.first, words.last, docs.first, _AROUND)
 
 
 @dataclass(frozen=True)

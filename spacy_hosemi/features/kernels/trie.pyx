@@ -1,8 +1,8 @@
 """All entries of lists that occur in a sequence of words.
 
-A node of a trie of words is identified by a 64-bit hash of the words that lead to it.
-So a trie is two arrays, built by sorting and read by hashing. (The probability that two
-of a million nodes have the same hash is 1 in 40 million.)
+An entry is 48 bits of a hash of its words: other words are taken for one of a million
+entries with a probability of 4e-9. What an entry begins with is 22 bits, which say
+where to stop: where they are those of something else, a word more is looked up.
 """
 
 import numpy as np
@@ -10,10 +10,16 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from ...core.simd.simd cimport mix, prefetch
-from .key_table cimport RowTable
+from .key_table cimport RowTable, may_have
 
-# Values of `source`: the node is no entry; or an entry not only of one document.
-NO_ENTRY, SHARED = 0, 1
+# The value of `source` of an entry that is not only of one document.
+SHARED = 1
+
+# The first bits of hashes are kept: of entries, and of what longer entries begin with.
+cdef enum:
+    KEY_BITS = 48
+    PREFIX_BITS = 22
+_KEY_SHIFT, _PREFIX_SHIFT = np.uint64(64 - KEY_BITS), np.uint64(64 - PREFIX_BITS)
 
 # The first node of this many words ahead is fetched from memory.
 cdef Py_ssize_t AHEAD = 8
@@ -25,25 +31,38 @@ class Trie:
     """Has entries as sequences of words, which are 64-bit numbers. Nothing changes a
     trie.
 
-    keys (uint64 [N]): The nodes, sorted.
-    source (uint8 or uint64 [N]): NO_ENTRY; SHARED; or the only document that the entry
-        was found in.
+    keys (uint64 [N]): KEY_BITS of the hash of each entry, sorted.
+    source (uint8 or uint64 [N]): SHARED; or the only document that has the entry.
+    prefixes (uint32 [P]): PREFIX_BITS of what longer entries begin with, sorted.
     """
 
-    def __init__(self, keys, source):
-        self.keys, self.source = (np.asarray(x).view() for x in (keys, source))
-        for array in (self.keys, self.source):
+    def __init__(self, keys, source, prefixes):
+        arrays = (np.asarray(x).view() for x in (keys, source, prefixes))
+        self.keys, self.source, self.prefixes = arrays
+        for array in (self.keys, self.source, self.prefixes):
             array.setflags(write=False)
         if not (
             self.keys.shape == self.source.shape == (self.keys.size,)
             and self.keys.dtype == np.uint64
             and self.source.dtype in (np.uint8, np.uint64)
+            and self.prefixes.shape == (self.prefixes.size,)
+            and self.prefixes.dtype == np.uint32
+            and not self.prefixes.max(initial=0) >> PREFIX_BITS
         ):
-            raise ValueError(f"{self.source.shape} sources, {self.keys.shape} nodes")
+            raise ValueError(f"{self.source.shape} sources, {self.keys.shape} entries")
 
     def __len__(self):
         """Returns the number of distinct entries."""
-        return int(np.count_nonzero(self.source))
+        return len(self.keys)
+
+    @staticmethod
+    def of_nodes(nodes, source):
+        """Returns the trie of an older model: whole hashes of entries and of what they
+        begin with, sorted; those that are no entries have the source 0."""
+        is_entry = Trie(nodes, source, np.zeros(0, np.uint32)).source != 0
+        keys, at = np.unique(nodes[is_entry] >> _KEY_SHIFT, return_index=True)
+        prefixes = np.unique(nodes >> _PREFIX_SHIFT).astype(np.uint32)
+        return Trie(keys, source[is_entry][at], prefixes)
 
     @staticmethod
     def build(const uint64_t[::1] words, const int64_t[::1] first, sources=None):
@@ -54,22 +73,21 @@ class Trie:
         _hash_ways(words, first, ways)
         first_ = np.asarray(first)
         full = np.flatnonzero(np.diff(first_))
-        ends = ways[first_[full + 1] - 1]
-        ways.sort()
-        is_new = np.ones(len(ways), bool)
-        is_new[1:] = ways[1:] != ways[:-1]
-        keys = ways[is_new]  # np.unique takes four times as long
-        order = np.argsort(ends)  # sorted keys are found faster
-        full, rows = full[order], np.searchsorted(keys, ends[order])
+        last = first_[full + 1] - 1
+        prefixes = np.unique(np.delete(ways, last) >> _PREFIX_SHIFT).astype(np.uint32)
+        keys, rows = np.unique(ways[last] >> _KEY_SHIFT, return_inverse=True)
         if sources is None:
-            source = np.zeros(len(keys), np.uint8)
-            source[rows] = SHARED
-            return Trie(keys, source)
+            return Trie(keys, np.full(len(keys), SHARED, np.uint8), prefixes)
         by_entry = np.asarray(sources, np.uint64)[full]
         source = np.zeros(len(keys), np.uint64)
         source[rows] = by_entry
         source[rows[source[rows] != by_entry]] = SHARED  # of several documents
-        return Trie(keys, source)
+        return Trie(keys, source, prefixes)
+
+
+cdef inline uint64_t _key_of(uint64_t way) noexcept nogil:
+    """Returns the key of a hash; all 64 bits vary, since tables look at both ends."""
+    return way >> 16 << 16 | way >> 48
 
 
 cdef class EntryFinder:
@@ -77,9 +95,11 @@ cdef class EntryFinder:
     up once for all of them. Any number of threads may use it. numbers (int32): Of the
     lists; None: 0, 1, .."""
 
-    cdef RowTable _nodes                # those of all lists, each once
-    cdef const int32_t[::1] _first      # [N + 1] those that end there: _first[n] ..
+    cdef RowTable _nodes                # entries of all lists, each once
+    cdef const int32_t[::1] _first      # [N + 1] the lists that have them: _first[n] ..
     cdef object _list, _source          # [E] .. the list and the source of each
+    cdef const uint64_t[::1] _prefixes  # a bit for each that there may be ..
+    cdef int _shift                     # .. of these bits of a hash
 
     def __init__(self, tries, numbers=None):
         numbers = range(len(tries)) if numbers is None else numbers
@@ -88,15 +108,20 @@ cdef class EntryFinder:
         keys = keys[order]
         is_new = np.ones(len(keys), bool)
         is_new[1:] = keys[1:] != keys[:-1]
-        self._nodes = RowTable(keys[is_new])
+        distinct = keys[is_new]  # in the table as `_key_of` has them
+        self._nodes = RowTable(distinct << _KEY_SHIFT | distinct >> np.uint64(32))
         sources = [np.asarray(x.source, np.uint64) for x in tries]
-        source = np.concatenate([_NO_SOURCES, *sources])[order]
-        lists = np.repeat(numbers, [len(x.keys) for x in tries])[order]
-        is_entry = source != NO_ENTRY
-        node = (np.cumsum(is_new) - 1)[is_entry]
-        self._source, self._list = source[is_entry], lists[is_entry].astype(np.int32)
-        sizes = np.bincount(node, minlength=np.count_nonzero(is_new))
-        self._first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        self._source = np.concatenate([_NO_SOURCES, *sources])[order]
+        lists = np.repeat(numbers, [len(x) for x in tries])
+        self._list = lists[order].astype(np.int32)
+        self._first = np.append(np.flatnonzero(is_new), len(keys)).astype(np.int32)
+        n_prefixes = sum(len(x.prefixes) for x in tries)
+        n_bits = min(PREFIX_BITS, max(6, int(16 * n_prefixes).bit_length()))
+        is_there = np.zeros(1 << n_bits, np.uint8)
+        for trie in tries:
+            is_there[trie.prefixes >> np.uint32(PREFIX_BITS - n_bits)] = True
+        bits = np.packbits(is_there, bitorder="little").view("<u8")
+        self._prefixes, self._shift = bits.astype(np.uint64), 64 - n_bits
 
     def find(
         self,
@@ -108,16 +133,36 @@ cdef class EntryFinder:
         """Returns all entries in the words of documents, overlapping ones too: list,
         start and end in words, half-open, all int32 [K], and source, uint64 [K]; by
         list, start and length."""
-        cdef Py_ssize_t n, room = 256
+        cdef const uint64_t* slots = &self._nodes._slots[0, 0]
+        cdef Py_ssize_t d, i, j, k, n = 257, room = 256, n_words = words.shape[0]
         cdef int32_t[:, ::1] places_
-        while True:
+        cdef uint64_t way
+        cdef int32_t node
+        while n > room:
+            room, n = n, 0
             places = np.empty((3, room), np.int32)
             places_ = places
             with nogil:
-                n = self._find(words, begins, ends, docs, places_)
-            if n <= room:
-                break
-            room = n
+                for d in range(docs.shape[0] - 1):
+                    for i in range(docs[d], docs[d + 1]):
+                        if i + AHEAD < n_words:
+                            way = _key_of(mix(0, words[i + AHEAD]))
+                            prefetch(slots + 2 * (way & self._nodes._mask))
+                        if not begins[i]:
+                            continue
+                        way = 0
+                        for j in range(i, docs[d + 1]):
+                            way = mix(way, words[j])
+                            node = self._nodes.row(_key_of(way)) if ends[j] else -1
+                            k = self._first[node] if node >= 0 else 0
+                            while node >= 0 and k < self._first[node + 1]:
+                                if n < room:
+                                    places_[0, n] = <int32_t>k
+                                    places_[1, n] = <int32_t>i
+                                    places_[2, n] = <int32_t>(j + 1)
+                                n, k = n + 1, k + 1
+                            if not may_have(&self._prefixes[0], self._shift, way):
+                                break
         if not n:
             return (*_NO_ENTRIES, _NO_SOURCES)
         entry, start, end = places[:, :n]
@@ -125,41 +170,6 @@ cdef class EntryFinder:
         order = lists.argsort(kind="stable")
         columns = lists.take(order), start.take(order), end.take(order)
         return *columns, self._source.take(entry.take(order))
-
-    cdef Py_ssize_t _find(
-        self,
-        const uint64_t[::1] words,          # IN  as `find` takes them
-        const uint8_t[::1] begins,
-        const uint8_t[::1] ends,
-        const int32_t[::1] docs,
-        int32_t[:, ::1] places,             # OUT [3, room] entry, start and end
-    ) noexcept nogil:
-        """Returns how many entries there are; those without room are not written."""
-        cdef const uint64_t* slots = &self._nodes._slots[0, 0]
-        cdef Py_ssize_t d, i, j, k, n = 0, n_words = words.shape[0]
-        cdef uint64_t way
-        cdef int32_t node
-        for d in range(docs.shape[0] - 1):
-            for i in range(docs[d], docs[d + 1]):
-                if i + AHEAD < n_words:
-                    way = mix(0, words[i + AHEAD])
-                    prefetch(slots + 2 * (way & self._nodes._mask))
-                if not begins[i]:
-                    continue
-                way = 0
-                for j in range(i, docs[d + 1]):
-                    way = mix(way, words[j])
-                    node = self._nodes.row(way)
-                    if node < 0:
-                        break
-                    for k in range(self._first[node], self._first[node + 1]):
-                        if not ends[j]:
-                            break
-                        if n < places.shape[1]:
-                            places[0, n] = <int32_t>k
-                            places[1, n], places[2, n] = <int32_t>i, <int32_t>(j + 1)
-                        n += 1
-        return n
 
 
 def locate(

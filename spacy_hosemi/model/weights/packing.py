@@ -13,22 +13,22 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf, prod
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import Errors
+from ...msgpack import inflate, read_msgpack, write_msgpack
 
 # An array has at most _MOST_VALUES values plus _VALUES_A_BYTE for each stored byte:
 # untrained weights of 500 labels have 30 a byte.
 _MOST_VALUES, _VALUES_A_BYTE = 2**24, 256
 
-# Names have at most _MOST_BYTES bytes plus _BYTES_A_BYTE for each stored byte: names of
-# real features have 5 to 10.
-_MOST_BYTES, _BYTES_A_BYTE = 2**26, 200
+# How texts become bytes: words of documents may have half of a character.
+_TEXT = "utf8", "surrogatepass"
 
-# Bytes of bits that are inflated at a time.
+# Bytes of bits that are unpacked at a time.
 _PORTION = 2**20
 
 
@@ -61,69 +61,50 @@ def unpack_floats(packed: Any, dtype: Any = np.float64) -> NDArray[Any]:
     are written."""
     shape = shape_of(packed)
     bits, stored, size = packed["is_stored"], packed["values"], prod(shape)
-    if not isinstance(bits, bytes) or not isinstance(stored, np.ndarray):
-        raise TypeError("no packed array")
     if stored.dtype != np.float32 or stored.ndim != 1:
         raise ValueError(f"weights are of the type {stored.dtype}, {stored.shape}")
     if size > _MOST_VALUES + _VALUES_A_BYTE * (len(bits) + stored.nbytes):
         raise ValueError(f"{size} weights in {len(bits) + stored.nbytes} bytes")
-    values, at, n_read = np.zeros(size, dtype), 0, 0
-    for portion in _inflate_portions(bits, (size + 7) // 8):
-        is_stored = np.unpackbits(np.frombuffer(portion, np.uint8)).view(bool)
-        part = values[at : at + len(is_stored)]
-        is_stored_here = is_stored[: len(part)]
-        n_stored = int(np.count_nonzero(is_stored_here))
-        part[is_stored_here] = stored[n_read : n_read + n_stored]
-        at, n_read = at + len(is_stored), n_read + n_stored
-    if at != (size + 7) // 8 * 8 or n_read != len(stored):
-        raise ValueError(f"{n_read} of {len(stored)} weights, {at} of {size} bits")
+    bits = np.frombuffer(inflate(bits, (size + 7) // 8), np.uint8)
+    values, n_read = np.zeros(size, dtype), 0
+    for at in range(0, len(bits), _PORTION):
+        part = values[8 * at : 8 * (at + _PORTION)]
+        is_stored = np.unpackbits(bits[at : at + _PORTION], count=len(part)).view(bool)
+        n_stored = int(np.count_nonzero(is_stored))
+        np.place(part, is_stored, stored[n_read : n_read + n_stored])
+        n_read += n_stored
+    if n_read != len(stored):
+        raise ValueError(f"{n_read} of {len(stored)} weights")
     return values.reshape(shape)
 
 
-def _inflate_portions(data: bytes, size: int) -> Iterator[bytes]:
-    """Yields portions of what `zlib.compress` compressed; where that is larger than
-    expected, no more than one portion too many."""
-    stream, n_missing = zlib.decompressobj(), size
-    for start in range(0, len(data), _PORTION):
-        compressed = data[start : start + _PORTION]
-        while compressed and n_missing >= 0 and not stream.eof:
-            portion = stream.decompress(compressed, _PORTION)
-            compressed = stream.unconsumed_tail
-            n_missing -= len(portion)
-            yield portion
-    if n_missing >= 0 and not stream.eof:
-        raise zlib.error("incomplete or truncated stream")
+def pack_names(names: Sequence[str]) -> dict[str, Any]:
+    """Returns names as they are stored: distinct beginnings up to "=", distinct rests,
+    and the numbers of both for each name. No name may have a line end."""
+    packed: dict[str, Any] = {}
+    ends = [name.find("=") + 1 for name in names]
+    for part, texts in (
+        ("template", [name[:end] for name, end in zip(names, ends)]),
+        ("value", [name[end:] for name, end in zip(names, ends)]),
+    ):
+        distinct = sorted({*texts})
+        number = {text: n for n, text in enumerate(distinct)}
+        packed[f"{part}s"] = zlib.compress("\n".join(distinct).encode(*_TEXT))
+        numbers = np.fromiter(map(number.__getitem__, texts), np.int64, len(texts))
+        packed[part] = write_msgpack(numbers)
+    return packed
 
 
-def inflate(data: Any, size: int | None = None) -> bytes:
-    """Returns what `zlib.compress` compressed: `size` bytes, or at most 64 MB and 200
-    times as many as are stored."""
-    if not isinstance(data, bytes):
-        raise TypeError("expected bytes")
-    most = _MOST_BYTES + _BYTES_A_BYTE * len(data) if size is None else size
-    stream = zlib.decompressobj()
-    inflated = stream.decompress(data, most + 1)
-    if len(inflated) > most or (size is not None and len(inflated) != size):
-        raise ValueError(f"{len(data)} bytes are not {most} when decompressed")
-    if not stream.eof:
-        raise zlib.error("incomplete or truncated stream")
-    return inflated
-
-
-def pack_counts(counts: NDArray[Any]) -> NDArray[Any]:
-    """Returns the numbers, from 0 up, in the smallest type that holds them."""
-    return counts.astype(np.min_scalar_type(counts.max(initial=0)))
-
-
-def pack_names(names: Sequence[str]) -> bytes:
-    """Returns names as they are stored; no name may have a line end."""
-    return zlib.compress("\n".join(names).encode("utf8", "surrogatepass"))
-
-
-def unpack_names(packed: bytes) -> list[str]:
-    """Inverts `pack_names`."""
-    names = inflate(packed).decode("utf8", "surrogatepass")
-    return names.split("\n") if names else []
+def unpack_names(packed: Any) -> list[str]:
+    """Inverts `pack_names`; older models have all names in one text."""
+    if isinstance(packed, bytes):
+        names = inflate(packed).decode(*_TEXT)
+        return names.split("\n") if names else []
+    parts = []
+    for part in ("template", "value"):
+        distinct = inflate(packed[f"{part}s"]).decode(*_TEXT).split("\n")
+        parts.append(map(distinct.__getitem__, read_msgpack(packed[part]).tolist()))
+    return [template + value for template, value in zip(*parts, strict=True)]
 
 
 class Names(Sequence[str]):
@@ -131,17 +112,13 @@ class Names(Sequence[str]):
     `size` must be R. Nobody reads them to predict, so they stay as they were saved
     until somebody does. Any number of threads may read what nobody extends."""
 
-    def __init__(self, names: list[str] | bytes, size: int | None = None) -> None:
+    def __init__(self, names: list[str] | Any, size: int | None = None) -> None:
         self._names = names
         self._size = len(names) if size is None else size
 
     def __len__(self) -> int:
         return self._size
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
     def __getitem__(self, at: Any) -> Any:
         return self._unpacked()[at]
 
@@ -161,18 +138,18 @@ class Names(Sequence[str]):
         all_names.extend(names)
         self._size = len(all_names)
 
-    def packed(self) -> bytes:
+    def packed(self) -> dict[str, Any]:
         """Returns the names as they are stored."""
         names = self._names
-        return names if isinstance(names, bytes) else pack_names(names)
+        return names if isinstance(names, dict) else pack_names(self._unpacked())
 
     def _unpacked(self) -> list[str]:
         """Raises ValueError HS062 if packed names cannot be read, or are not R."""
         names = self._names
-        if isinstance(names, bytes):
+        if not isinstance(names, list):
             try:
                 names = unpack_names(names)
-            except (ValueError, zlib.error) as e:
+            except Exception as e:  # whatever somebody has put there
                 raise truncated(repr(e)) from None
             if len(names) != self._size:
                 raise truncated(f"{len(names)} names of {self._size} features")
@@ -192,12 +169,12 @@ def check_finite(name: str, values: NDArray[Any], *, may_forbid: bool = False) -
         raise ValueError(Errors.HS313.format(name=name, found=wrong))
 
 
-def check_format(version: Any, expected: int) -> None:
+def check_format(version: Any, expected: int, older: int | None = None) -> None:
     """Raises ValueError: HS062 if a saved file names no format, HS063 if it has another
-    format than this version reads."""
+    format than this version writes, or reads."""
     if type(version) is not int:
         raise truncated(f"format is {version!r}")
-    if version != expected:
+    if version not in (expected, older):
         raise ValueError(Errors.HS063.format(found=version, expected=expected))
 
 

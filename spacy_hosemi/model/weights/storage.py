@@ -9,18 +9,15 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-import srsly
 from numpy.typing import NDArray
 
 from ...errors import Errors
 from ...features import Extensions, Extractor, Gazetteers, Tables
-from ...msgpack import read_msgpack
+from ...msgpack import inflate, read_msgpack, write_msgpack
 from .packing import (
     Names,
     check_finite,
     check_format,
-    inflate,
-    pack_counts,
     pack_floats,
     shape_of,
     truncated,
@@ -31,12 +28,15 @@ from .penalty_groups import PENALTY_GROUPS, TRANSITIONS
 from .state import WeightState, with_rows
 from .vector import as_vector
 
-FORMAT = 5
+# Of 5, written until 0.3.0, the sizes are larger: see `read_msgpack`, `unpack_names`,
+# `Gazetteers.load`.
+FORMAT, OLDER_FORMAT = 6, 5
 
 # What an extractor must store besides its settings.
 _PARTS = ("gazetteers", "tables", "extensions")
 _FLOATS = ("pattern", "length", "tail")
 _PLAIN = {"learn_length": bool, "is_trained": bool, "n_docs": int}
+_PLAIN |= {"n_observed": int, "grows": bool}
 
 # Of this thread: see `beside`.
 _BESIDE: ContextVar[list[NDArray[np.float32]] | None] = ContextVar("_BESIDE")
@@ -63,22 +63,16 @@ def to_bytes(state: WeightState) -> bytes:
     else:
         arrays.append(weights)
     if state.pairs is not None:
-        packed["first_pair"] = pack_counts(state.pairs.first)
-        packed["columns"] = pack_counts(state.pairs.columns)
-    if state.n_observed:
-        packed["n_observed"] = state.n_observed
-    if state.grows != (state.pairs is None):
-        packed["grows"] = state.grows
-    if functions := state.extractor.features.functions.names:
-        packed["functions"] = functions
+        packed |= {"first_pair": state.pairs.first, "columns": state.pairs.columns}
     parts = {x: getattr(state.extractor, x).to_dict() for x in _PARTS}
-    return srsly.msgpack_dumps(
+    return write_msgpack(
         {
             "format": FORMAT,
             "keys": state.table.keys,
             "names": state.names.packed(),
             "family": zlib.compress(state.group.tobytes()),
-            "counts": pack_counts(state.counts),
+            "counts": state.counts,
+            "functions": state.extractor.features.functions.names,
             **{x: getattr(state, x) for x in _PLAIN},
             **packed,
             **{name: data for name, data in parts.items() if data},
@@ -97,7 +91,7 @@ def from_bytes(data: bytes, extractor: Extractor) -> WeightState:
         version, needed = saved["format"], {*saved.get("functions", ())}
     except Exception as e:
         raise truncated(repr(e)) from None
-    check_format(version, FORMAT)
+    check_format(version, FORMAT, OLDER_FORMAT)
     if not needed <= {*functions}:
         args = {"found": functions, "expected": sorted(needed)}
         raise ValueError(Errors.HS111.format(**args))
@@ -108,7 +102,7 @@ def from_bytes(data: bytes, extractor: Extractor) -> WeightState:
     for name in _FLOATS:
         check_finite(name, getattr(state, name), may_forbid=True)
     if "matrix" in saved:  # what is mapped may not be read yet
-        check_finite("matrix", state.of_features)
+        check_finite("matrix", saved["matrix"]["values"])
     return state
 
 
@@ -116,12 +110,10 @@ def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
     extractor = unread(extractor)
     for part in _PARTS:
         getattr(extractor, part).load(saved.get(part, {}))
-    pairs = None
+    pairs, saved = None, {"n_observed": 0, "grows": "columns" not in saved, **saved}
     if "first_pair" in saved:
-        pairs = WeightPairs(
-            np.array(saved["first_pair"], np.int32),
-            np.array(saved["columns"], np.int32),
-        )
+        columns = (np.array(saved[x], np.int32) for x in ("first_pair", "columns"))
+        pairs = WeightPairs(*columns)
     keys = saved["keys"]
     if not (isinstance(keys, np.ndarray) and keys.dtype == np.uint64 and keys.ndim):
         raise ValueError("keys are no hashes")
@@ -130,11 +122,10 @@ def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
     group = np.frombuffer(inflate(saved["family"], n_rows), np.uint8)
     if group.max(initial=0) >= len(PENALTY_GROUPS):
         raise ValueError(f"there is no penalty group {group.max()}")
-    if not isinstance(saved["names"], bytes):
+    if not isinstance(saved["names"], (bytes, dict)):
         raise TypeError("names are not packed")
     names = Names(saved["names"], n_rows)
     counts = np.array(saved["counts"], np.int64)
-    n_observed, grows = saved.get("n_observed", 0), saved.get("grows", pairs is None)
     # Arrays that do not fit together would be read out of bounds.
     _check(
         {
@@ -144,8 +135,6 @@ def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
             "length of": (floats["length"].ndim, 2),
             "counts": (len(counts), n_rows),
             "length": (len(floats["length"]), n_labels),
-            "n_observed": (type(n_observed), int),
-            "grows": (type(grows), bool),
             **{x: (type(saved[x]), kind) for x, kind in _PLAIN.items()},
         }
     )
@@ -159,7 +148,7 @@ def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
     else:
         raise ValueError("its weights are in a file of their own")
     if pairs is not None:
-        pairs.check(n_rows, n_labels + n_observed)
+        pairs.check(n_rows, n_labels + saved["n_observed"])
         is_transition = (group == TRANSITIONS).repeat(pairs.sizes)
         if ((pairs.columns >= n_labels) != is_transition).any():
             raise ValueError("weights in columns of another role")
@@ -169,8 +158,6 @@ def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
         **floats,
         of_features=of_features,
         counts=counts,
-        n_observed=n_observed,
-        grows=grows,
         **{x: saved[x] for x in _PLAIN},
     )
 
