@@ -132,22 +132,18 @@ def fields(expected):
 
 def less(expected, problem, gold):
     """Expected counts less those of the gold."""
-    inside, start, end = (
-        x.copy() for x in (expected.inside, expected.start, expected.end)
-    )
-    pattern, length = expected.pattern.copy(), expected.length[:, 0].copy()
+    inside, start, end, _, pattern, length, cells = map(np.copy, fields(expected))
     for i, j, y in gold:
         inside[i:j, y] -= 1
         start[i, y] -= 1
         end[j - 1, y] -= 1
-        length[y] -= 1
+        length[0, y] -= 1
     labels = tuple(y for _, _, y in gold)
     for m, z in enumerate(problem.patterns):
-        pattern[m] -= oracles.n_fired(z, labels)
-    cells = expected.cells.copy()
+        pattern[0, m] -= oracles.n_fired(z, labels)
     for k, (i, j, y, _) in enumerate(problem.cells):
         cells[k] -= (i, j, y) in gold
-    return inside, start, end, inside - start, pattern[None], length[None], cells
+    return inside, start, end, inside - start, pattern, length, cells
 
 
 @pytest.mark.parametrize("is_partial", [False, True])
@@ -285,8 +281,7 @@ def test_documents_that_are_left_out_keep_their_scores(bad):
 def test_gold_that_is_impossible_is_not_done():
     made, golds = finite_problems(10, [4, 3])
     made = [x._replace(pattern=np.full(len(PATTERNS), -INF)) for x in made]
-    golds[0] = [(0, 1, 0), (1, 4, 1)]
-    assert not solve(made, golds)[2][0]
+    assert not solve(made, [[(0, 1, 0), (1, 4, 1)], golds[1]])[2][0]
 
 
 def test_large_documents_are_left_to_others(monkeypatch):
