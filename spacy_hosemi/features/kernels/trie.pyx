@@ -43,10 +43,9 @@ class Trie:
             array.setflags(write=False)
         if not (
             self.keys.shape == self.source.shape == (self.keys.size,)
-            and self.keys.dtype == np.uint64
             and self.source.dtype in (np.uint8, np.uint64)
             and self.prefixes.shape == (self.prefixes.size,)
-            and self.prefixes.dtype == np.uint32
+            and self.keys.dtype == np.uint64 and self.prefixes.dtype == np.uint32
             and not self.prefixes.max(initial=0) >> PREFIX_BITS
         ):
             raise ValueError(f"{self.source.shape} sources, {self.keys.shape} entries")

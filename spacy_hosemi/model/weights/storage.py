@@ -28,8 +28,7 @@ from .penalty_groups import PENALTY_GROUPS, TRANSITIONS
 from .state import WeightState, with_rows
 from .vector import as_vector
 
-# Of 5, written until 0.3.0, the sizes are larger: see `read_msgpack`, `unpack_names`,
-# `Gazetteers.load`.
+# 5 is read by `read_msgpack`, `unpack_names` and `Gazetteers.load`, too.
 FORMAT, OLDER_FORMAT = 6, 5
 
 # What an extractor must store besides its settings.
