@@ -6,10 +6,11 @@ by our extractor. Written for speed, as far as that goes with lists of strings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 WINDOW = 3
+N_CACHED = 100_000
 _SHAPES = str.maketrans(
     {
         **dict.fromkeys("abcdefghijklmnopqrstuvwxyz", "x"),
@@ -19,7 +20,7 @@ _SHAPES = str.maketrans(
 )
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(N_CACHED)
 def shape(word: str) -> str:
     """Upper case, lower case and digits of a word, runs cut to four characters."""
     found: list[str] = []
@@ -29,7 +30,7 @@ def shape(word: str) -> str:
     return "".join(found)
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(N_CACHED)
 def word_features(word: str) -> tuple[str, ...]:
     """What a word says by itself: affixes of 1 to 4 characters, and kinds of signs."""
     lower = word.lower()
@@ -45,7 +46,11 @@ def word_features(word: str) -> tuple[str, ...]:
     return (*features, *(kind for kind, holds in kinds.items() if holds))
 
 
-def plain_features(words: Sequence[str]) -> list[list[str]]:
+def plain_features(
+    words: Sequence[str],
+    shape: Callable[[str], str] = shape,
+    word_features: Callable[[str], Sequence[str]] = word_features,
+) -> list[list[str]]:
     """What CRFsuite reads of each word: words in lower case and shapes up to three
     tokens away, the pairs with both neighbours, and `word_features`."""
     around = ["^"] * WINDOW, ["$"] * WINDOW

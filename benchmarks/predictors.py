@@ -11,12 +11,13 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from peers import Spans, open_crfsuite, spans_of_tags
-from plain_features import plain_features, shape, word_features
+from plain_features import N_CACHED, plain_features, shape, word_features
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_model
@@ -101,13 +102,12 @@ def _hosemi(nlp: Language) -> Any:
 
 
 def chain(path: Path, has_marginals: bool = False) -> Ready:
-    """Open a chain of CRFsuite on features written by hand, with their caches empty."""
-    shape.cache_clear()
-    word_features.cache_clear()
+    """Open a chain of CRFsuite on features written by hand, with caches of its own."""
+    caches = [lru_cache(N_CACHED)(x.__wrapped__) for x in (shape, word_features)]
     tagger = open_crfsuite(path)
 
     def of_words(words: Sequence[str]) -> Spans:
-        tags = tagger.tag(plain_features(words))
+        tags = tagger.tag(plain_features(words, *caches))
         if has_marginals:
             for i, tag in enumerate(tags):
                 tagger.marginal(tag, i)

@@ -75,16 +75,18 @@ with open(sys.argv[4], "w", encoding="utf-8") as file:
 """
 
 
-def in_process(function: Callable[..., Any], *args: Any) -> tuple[Any, Usage]:
+def in_process(
+    function: Callable[..., Any], *args: Any, under: Sequence[str] = ()
+) -> tuple[Any, Usage]:
     """Call the function of a script in a process of its own, with arguments as JSON has
-    them, and paths, which become strings. Returns the result, as JSON has it, and what
-    it took."""
+    them, and paths, which become strings; under a command that starts it. Returns the
+    result, as JSON has it, and what it took."""
     module = Path(sys.modules[function.__module__].__file__ or "")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "call.json"
         path.write_text(json.dumps(args, default=str), encoding="utf-8")
         paths = "|".join((str(module.parent), str(ROOT / "benchmarks")))
-        command = [sys.executable, "-c", CALLER, paths, module.stem]
+        command = [*under, sys.executable, "-c", CALLER, paths, module.stem]
         usage = measured([*command, function.__name__, str(path)])
         return json.loads(path.read_text(encoding="utf-8")), usage
 

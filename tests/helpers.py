@@ -371,6 +371,13 @@ def hosemi(*args, code=0, **more) -> Result:
     return result
 
 
+def message_of(make_reader, path, **arguments) -> str:
+    """The error of a reader, which comes when its lines are read."""
+    with pytest.raises(ValueError) as info:
+        list(make_reader(path, **arguments)())
+    return str(info.value)
+
+
 def random_vectors(words=WORDS, width=5, seed=0) -> Vectors:
     data = np.random.default_rng(seed).normal(1.0, 2.0, (len(words), width))
     return Vectors(data=data.astype("f"), keys=[*map(get_string_id, words)])

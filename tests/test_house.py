@@ -38,7 +38,7 @@ CEILINGS = {
     "package: longest Python file": 400,
     "package: longest other file": 600,
     "tests: lines": 51_450,
-    "benchmarks: lines": 11_850,
+    "benchmarks: lines": 11_810,
     "predict: modules": 12,
     "predict: changes": 18,
     "predict: calls": 32,

@@ -360,6 +360,14 @@ def test_a_build_is_the_same_as_itself(folders, monkeypatch, capsys, tmp_path):
     assert found.count("same") == 1 + len(against.TASKS)
 
 
+def test_instructions_are_those_of_the_functions_themselves(monkeypatch, tmp_path):
+    scripts = import_module("instructions")
+    monkeypatch.setattr(scripts, "in_process", lambda *_, under: None)
+    text = "ob=(1) /x/libpython3.so.1\n1 100\ncob=(2) /lanes.cp.so\ncalls=3 2\n1 5000\n"
+    (tmp_path / "callgrind").write_text(f"{text}ob=(2)\n+3 40\nob=(3)\n1 7\n", "utf8")
+    assert scripts.count(tmp_path) == {"libpython3": 100, "lanes": 40, "others": 7}
+
+
 # --- features as one would write them by hand -------------------------------------
 
 
@@ -368,15 +376,11 @@ def test_a_build_is_the_same_as_itself(folders, monkeypatch, capsys, tmp_path):
     [("", ""), ("Ada", "Xxx"), ("1989", "dddd"), ("Nocedal's", "Xxxxx'x"), ("é", "é")],
 )
 def test_shape(word, expected):
-    from plain_features import shape
-
-    assert shape(word) == expected
+    assert import_module("plain_features").shape(word) == expected
 
 
 def test_plain_features_of_two_words():
-    from plain_features import plain_features
-
-    first, second = plain_features(["Ada", "12"])
+    first, second = import_module("plain_features").plain_features(["Ada", "12"])
     assert {"w=ada", "w-1=^", "w+1=12", "w+2=$", "x=Xxx", "title"} <= set(first)
     assert {"p1=a", "p4=ada", "s2=da", "ww+1=ada 12", "w-1w=^ ada"} <= set(first)
     expected = {"w=12", "w-1=ada", "w+1=$", "digits", "has digit", "x-1x=Xxx dd"}
@@ -386,9 +390,7 @@ def test_plain_features_of_two_words():
 
 @given(st.lists(st.text(min_size=1, max_size=5), max_size=5))
 def test_plain_features_are_distinct(words):
-    from plain_features import plain_features
-
-    found = plain_features(words)
+    found = import_module("plain_features").plain_features(words)
     assert len(found) == len(words)
     assert all(len(set(token)) == len(token) for token in found)
 
@@ -406,9 +408,7 @@ def test_plain_features_are_distinct(words):
     ],
 )
 def test_which_features_read_lists(feature, expected):
-    from peers import is_of_list
-
-    assert is_of_list(feature) is expected
+    assert import_module("peers").is_of_list(feature) is expected
 
 
 # --- lists of names ---------------------------------------------------------------

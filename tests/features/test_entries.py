@@ -15,6 +15,8 @@ from spacy_hosemi.features.gazetteers.readers import (
     make_gazetteer_reader,
 )
 
+from ..helpers import message_of
+
 APPLE = {"label": "ORG", "pattern": "Apple"}
 SF = {"label": "GPE", "pattern": [{"LOWER": "san"}, {"LOWER": "francisco"}]}
 REGEX = {"label": "ORG", "pattern": [{"LOWER": {"REGEX": "app.*"}}]}
@@ -30,11 +32,7 @@ def as_jsonl(*patterns):
 
 
 def message(path, **arguments):
-    """What the reader says; it says it when the entries are read, not before."""
-    texts = make_gazetteer_reader(path, **arguments)()
-    with pytest.raises(ValueError) as info:
-        list(texts)
-    return str(info.value)
+    return message_of(make_gazetteer_reader, path, **arguments)
 
 
 # --- each form --------------------------------------------------------------------

@@ -13,7 +13,7 @@ from spacy_hosemi.features.gazetteers.readers import make_table_reader
 from spacy_hosemi.features.lexemes import LexemeReader
 from spacy_hosemi.features.naming import feature_names
 
-from ..helpers import make_doc
+from ..helpers import make_doc, message_of
 from .test_gazetteers import THROUGH, spans_of
 
 NLP = spacy.blank("en")
@@ -175,10 +175,7 @@ TABLE_ROWS = [("Ada", "01"), ("New York", "1, 0"), ("Ada", "00")]
 
 
 def message(path, **arguments):
-    rows = make_table_reader(path, **arguments)()
-    with pytest.raises(ValueError) as info:
-        list(rows)
-    return str(info.value)
+    return message_of(make_table_reader, path, **arguments)
 
 
 @pytest.mark.parametrize(
