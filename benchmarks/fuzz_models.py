@@ -23,6 +23,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hosemi.component import saved_files
+from spacy_hosemi.msgpack import read_msgpack, write_msgpack
 
 _FEATURES = {
     "preset": "none",
@@ -75,7 +76,7 @@ class Model:
 
     def packed(self, cfg: Any, weights: list[Any]) -> bytes:
         """Returns a component with these parts, and digests that fit."""
-        shims = [x if isinstance(x, bytes) else srsly.msgpack_dumps(x) for x in weights]
+        shims = [x if isinstance(x, bytes) else write_msgpack(x) for x in weights]
         data = srsly.msgpack_dumps({**self.model, "shims": [shims]})
         parts = {"model": {"sha256": saved_files.digest_of(data)}}
         sealed = saved_files.sealed(cfg, parts)
@@ -115,7 +116,7 @@ def _make(config: dict[str, Any]) -> Model:
     whole = srsly.msgpack_loads(pipe.to_bytes(exclude=["vocab"]))
     cfg, _ = saved_files.unsealed(whole["cfg"])
     inner = srsly.msgpack_loads(whole["model"])
-    weights = [srsly.msgpack_loads(x) for x in inner["shims"][0]]
+    weights = [read_msgpack(x) for x in inner["shims"][0]]
     return Model(nlp, cfg, inner, weights)
 
 
@@ -123,19 +124,15 @@ def changed(model: Model, rng: random.Random) -> bytes:
     """Returns the component with something changed."""
     kind = rng.randrange(10)
     weights = [*model.weights]
-    if kind == 0:  # which digests find
-        data = bytearray(model.packed(model.cfg, weights))
-        for _ in range(rng.choice((1, 2, 9))):
-            data[rng.randrange(len(data))] = rng.randrange(256)
-        return bytes(data)
-    if kind == 1:
-        which = rng.randrange(len(weights))
-        data = bytearray(srsly.msgpack_dumps(weights[which]))
+    if kind < 2:
+        which, whole = rng.randrange(len(weights)), model.packed(model.cfg, weights)
+        data = bytearray(write_msgpack(weights[which]) if kind else whole)
         for _ in range(rng.choice((1, 1, 2, 9))):
             data[rng.randrange(len(data))] = rng.randrange(256)
-        return model.packed(
-            model.cfg, [*weights[:which], bytes(data), *weights[which + 1 :]]
-        )
+        weights[which] = bytes(data)
+        if kind == 0:  # which digests find
+            return bytes(data)
+        return model.packed(model.cfg, weights)
     cfg = model.cfg
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         if kind < 4:
@@ -143,7 +140,11 @@ def changed(model: Model, rng: random.Random) -> bytes:
             cfg = found if isinstance(found, dict) else cfg
         else:
             which = rng.randrange(len(weights))
-            weights[which] = _changed(weights[which], rng)
+            if kind < 9:
+                weights[which] = _changed(weights[which], rng)
+            else:  # columns as they are stored
+                stored = srsly.msgpack_loads(write_msgpack(model.weights[which]))
+                weights[which] = bytes(srsly.msgpack_dumps(_changed(stored, rng)))
     return model.packed(json.loads(json.dumps(cfg, default=str)), weights)
 
 

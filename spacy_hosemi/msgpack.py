@@ -42,10 +42,12 @@ def write_msgpack(data: Any) -> bytes:
     return bytes(srsly.msgpack_dumps(_mapped(_packed, data)))
 
 
-def read_msgpack(data: bytes) -> Any:
-    """Returns values, maybe arrays; raises any exception for other bytes."""
+def read_msgpack(data: bytes, most: int | None = None) -> Any:
+    """Returns values, maybe arrays; raises any exception for other bytes. most: how
+    many bytes all columns may have; None: as many as are inflated."""
+    most = _MOST_BYTES + _BYTES_A_BYTE * len(data) if most is None else most
     with collecting():
-        unpack = partial(_unpacked, [_MOST_BYTES + _BYTES_A_BYTE * len(data)])
+        unpack = partial(_unpacked, [most])
         return _mapped(unpack, srsly.msgpack_loads(data))
 
 
@@ -96,7 +98,8 @@ def _unpacked(n_left: list[int], stored: Any) -> Any:
         return stored
     dtype, size, planes = np.dtype(stored["type"]), stored["size"], stored[_PLANES]
     n_left[0] -= size * dtype.itemsize
-    if dtype.kind not in "uif" or len(planes) != dtype.itemsize or n_left[0] < 0:
+    is_sound = dtype.kind in "uif" and len(planes) == dtype.itemsize
+    if type(size) is not int or not is_sound or n_left[0] < 0:
         raise ValueError(f"{size} numbers of the type {dtype}, {len(planes)} planes")
     numbers = np.zeros(size, dtype)
     for k, plane in enumerate(planes):

@@ -153,7 +153,7 @@ def from_bytes(data: bytes) -> LevelState:
 
 def _read(saved: Mapping[str, Any]) -> LevelState:
     pairs = [
-        WeightPairs(np.array(first, np.int32), np.array(columns, np.int32))
+        WeightPairs(np.array(first), np.array(columns))
         for first, columns in zip(saved["first_pair"], saved["columns"])
     ]
     empty = empty_levels(pairs, saved["patterns"])

@@ -92,14 +92,6 @@ def test_size_is_the_number_of_distinct_entries(entries):
     assert len(trie.prefixes) == len(inner)
 
 
-@given(st.data(), entries_E)
-def test_the_order_of_entries_does_not_matter(data, entries):
-    left, right = build(entries), build(data.draw(st.permutations(entries)))
-    assert left.keys.tolist() == right.keys.tolist()
-    assert left.source.tolist() == right.source.tolist()
-    assert build(sorted(set(entries))).keys.tolist() == left.keys.tolist()
-
-
 def mix(way, word) -> int:
     """`hosemi_mix`, again."""
     way ^= word + 0x9E3779B97F4A7C15 + (way << 6) + (way >> 2) & 2**64 - 1

@@ -347,6 +347,10 @@ def test_parts_that_do_not_fit(key, changes):
             weights_of(build_span_scorer()).from_bytes(saved(**{key: change}))
 
 
+def n_names() -> int:
+    return len(read_msgpack(trained_bytes())["keys"])
+
+
 def test_unreadable_bytes():
     objects = [1, 2], {}, {"format": FORMAT}
     for data in (
@@ -360,11 +364,12 @@ def test_unreadable_bytes():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda n: pack_names(unpack_names(n)[:-1]),
+        lambda n: pack_names(unpack_names(n, n_names())[:-1]),
         lambda n: {**n, "value": n["value"][:-1]},
         lambda n: {**n, "template": write_msgpack(np.full(10**4, 255, np.uint8))},
         lambda n: {x: n[x] for x in ("templates", "template")},
-        lambda n: zlib.compress("\n".join(unpack_names(n)).encode())[:-1],
+        lambda n: zlib.compress("\n".join(unpack_names(n, n_names())).encode())[:-1],
+        lambda n: {**n, "value": write_msgpack(np.full(n_names(), -1))},
     ],
 )
 def test_unreadable_names(change):

@@ -95,16 +95,26 @@ def pack_names(names: Sequence[str]) -> dict[str, Any]:
     return packed
 
 
-def unpack_names(packed: Any) -> list[str]:
-    """Inverts `pack_names`; older models have all names in one text."""
+def unpack_names(packed: Any, size: int) -> list[str]:
+    """Inverts `pack_names` of so many names; older models have all in one text."""
     if isinstance(packed, bytes):
-        names = inflate(packed).decode(*_TEXT)
-        return names.split("\n") if names else []
+        return _lines(packed, size) if size or inflate(packed) else []
     parts = []
     for part in ("template", "value"):
-        distinct = inflate(packed[f"{part}s"]).decode(*_TEXT).split("\n")
-        parts.append(map(distinct.__getitem__, read_msgpack(packed[part]).tolist()))
+        distinct = _lines(packed[f"{part}s"], size)
+        numbers = read_msgpack(packed[part], 8 * size)
+        if numbers.shape != (size,) or numbers.min(initial=0) < 0:
+            raise ValueError(f"{numbers.shape} numbers of {size} names")
+        parts.append(map(distinct.__getitem__, numbers.tolist()))
     return [template + value for template, value in zip(*parts, strict=True)]
+
+
+def _lines(packed: Any, most: int) -> list[str]:
+    """Returns lines that were compressed; each takes memory, even an empty one."""
+    text = inflate(packed).decode(*_TEXT)
+    if text.count("\n") >= max(most, 1):
+        raise ValueError(f"more than {most} texts")
+    return text.split("\n")
 
 
 class Names(Sequence[str]):
@@ -148,7 +158,7 @@ class Names(Sequence[str]):
         names = self._names
         if not isinstance(names, list):
             try:
-                names = unpack_names(names)
+                names = unpack_names(names, self._size)
             except Exception as e:  # whatever somebody has put there
                 raise truncated(repr(e)) from None
             if len(names) != self._size:

@@ -111,8 +111,8 @@ def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
         getattr(extractor, part).load(saved.get(part, {}))
     pairs, saved = None, {"n_observed": 0, "grows": "columns" not in saved, **saved}
     if "first_pair" in saved:
-        columns = (np.array(saved[x], np.int32) for x in ("first_pair", "columns"))
-        pairs = WeightPairs(*columns)
+        columns = (np.array(saved[x]) for x in ("first_pair", "columns"))
+        pairs = WeightPairs(*columns)  # `check` looks at their types
     keys = saved["keys"]
     if not (isinstance(keys, np.ndarray) and keys.dtype == np.uint64 and keys.ndim):
         raise ValueError("keys are no hashes")
@@ -124,7 +124,7 @@ def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
     if not isinstance(saved["names"], (bytes, dict)):
         raise TypeError("names are not packed")
     names = Names(saved["names"], n_rows)
-    counts = np.array(saved["counts"], np.int64)
+    counts = saved["counts"]
     # Arrays that do not fit together would be read out of bounds.
     _check(
         {
@@ -132,7 +132,8 @@ def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
             "pattern": (floats["pattern"].ndim, 1),
             "tail": (floats["tail"].ndim, 1),
             "length of": (floats["length"].ndim, 2),
-            "counts": (len(counts), n_rows),
+            "counts": (counts.shape, (n_rows,)),
+            "whether counts are whole": (counts.dtype.kind in "ui", True),
             "length": (len(floats["length"]), n_labels),
             **{x: (type(saved[x]), kind) for x, kind in _PLAIN.items()},
         }
@@ -156,7 +157,7 @@ def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
         **with_rows(keys, names, pairs, n_labels, group),
         **floats,
         of_features=of_features,
-        counts=counts,
+        counts=counts.astype(np.int64),
         **{x: saved[x] for x in _PLAIN},
     )
 
