@@ -29,10 +29,10 @@ INSTALLED = Path(spacy_hosemi.__file__).parent
 # What was measured last. These only fall: whoever deletes lowers them. Calls are those
 # of Python functions, changes those from one module to another.
 CEILINGS = {
-    "package: lines": 57_250,
-    "package: lines of code": 41_740,
-    "package: files": 384,
-    "package: classes": 288,
+    "package: lines": 57_180,
+    "package: lines of code": 41_670,
+    "package: files": 380,
+    "package: classes": 286,
     "package: names of two classes": 0,
     "package: classes that must go": 1,
     "package: longest Python file": 400,
