@@ -142,7 +142,7 @@ def from_bytes(data: bytes) -> LevelState:
         raise truncated(repr(e)) from None
     check_format(version, FORMAT)
     try:
-        state = _read(saved)
+        state = _read(saved, len(data))
     except Exception as e:  # whatever somebody has put there
         raise truncated(repr(e)) from None
     for matrix, pattern in zip(state.matrix, state.pattern):
@@ -151,9 +151,9 @@ def from_bytes(data: bytes) -> LevelState:
     return state
 
 
-def _read(saved: Mapping[str, Any]) -> LevelState:
+def _read(saved: Mapping[str, Any], n_bytes: int) -> LevelState:
     pairs = [
-        WeightPairs(np.array(first), np.array(columns))
+        WeightPairs.read(first, columns, n_bytes)
         for first, columns in zip(saved["first_pair"], saved["columns"])
     ]
     empty = empty_levels(pairs, saved["patterns"])

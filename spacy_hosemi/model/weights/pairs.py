@@ -20,6 +20,14 @@ class WeightPairs:
     first: Ints  # [R + 1]: row r has columns[first[r]:first[r + 1]]
     columns: Ints  # [N], ascending within a row
 
+    @classmethod
+    def read(cls, first: Any, columns: Any, n_bytes: int) -> WeightPairs:
+        """Returns pairs out of a file of n bytes; older models have smaller types."""
+        arrays = [np.asarray(x) for x in (first, columns)]
+        if all(x.dtype.kind in "ui" and x.nbytes <= n_bytes for x in arrays):
+            arrays = [x.astype(np.int32) for x in arrays]
+        return cls(*arrays)
+
     @property
     def sizes(self) -> Ints:
         """The number of weights of each row [R]."""

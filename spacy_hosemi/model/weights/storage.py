@@ -95,7 +95,7 @@ def from_bytes(data: bytes, extractor: Extractor) -> WeightState:
         args = {"found": functions, "expected": sorted(needed)}
         raise ValueError(Errors.HS111.format(**args))
     try:
-        state = _read(saved, extractor)
+        state = _read(saved, extractor, len(data))
     except Exception as e:  # whatever somebody has put there
         raise truncated(repr(e)) from None
     for name in _FLOATS:
@@ -105,14 +105,13 @@ def from_bytes(data: bytes, extractor: Extractor) -> WeightState:
     return state
 
 
-def _read(saved: Mapping[str, Any], extractor: Extractor) -> WeightState:
+def _read(saved: Mapping[str, Any], extractor: Extractor, n_bytes: int) -> WeightState:
     extractor = unread(extractor)
     for part in _PARTS:
         getattr(extractor, part).load(saved.get(part, {}))
     pairs, saved = None, {"n_observed": 0, "grows": "columns" not in saved, **saved}
     if "first_pair" in saved:
-        columns = (np.array(saved[x]) for x in ("first_pair", "columns"))
-        pairs = WeightPairs(*columns)  # `check` looks at their types
+        pairs = WeightPairs.read(saved["first_pair"], saved["columns"], n_bytes)
     keys = saved["keys"]
     if not (isinstance(keys, np.ndarray) and keys.dtype == np.uint64 and keys.ndim):
         raise ValueError("keys are no hashes")
