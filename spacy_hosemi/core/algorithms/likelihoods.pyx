@@ -97,8 +97,8 @@ cdef class Likelihoods(Documents):
 
     cdef void run(self) noexcept nogil:
         cdef Py_ssize_t b = self.begin + self.which
-        cdef bint is_fit = self.is_in_range
-        while b < self.end and is_fit:
+        cdef bint is_permitted = self.is_in_range  # by the weights, see `use`
+        while b < self.end and is_permitted:
             self.block = b - self.begin
             self.solve_all(
                 self.gold.first_in_order[b], self.gold.first_in_order[b + 1]

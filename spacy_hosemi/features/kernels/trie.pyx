@@ -1,8 +1,8 @@
 """All entries of lists that occur in a sequence of words.
 
-An entry is 48 bits of a hash of its words: other words are taken for one of a million
-entries with a probability of 4e-9. What an entry begins with is 22 bits, which say
-where to stop: where they are those of something else, a word more is looked up.
+A trie keeps 48 bits of a hash of the words of each entry: other words are taken for one
+of a million entries with a probability of 4e-9. Of the beginnings of longer entries it
+keeps 22 bits, by which a search stops; chance hits there only cost another look-up.
 """
 
 import numpy as np

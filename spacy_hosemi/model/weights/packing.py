@@ -96,7 +96,7 @@ def pack_names(names: Sequence[str]) -> dict[str, Any]:
 
 
 def unpack_names(packed: Any, size: int) -> list[str]:
-    """Inverts `pack_names` of so many names; older models have all in one text."""
+    """Inverts `pack_names` of `size` names; older models have one text for all."""
     if isinstance(packed, bytes):
         return _lines(packed, size) if size or inflate(packed) else []
     parts = []

@@ -22,7 +22,8 @@ class WeightPairs:
 
     @classmethod
     def read(cls, first: Any, columns: Any, n_bytes: int) -> WeightPairs:
-        """Returns pairs out of a file of n bytes; older models have smaller types."""
+        """Returns pairs as a file of n bytes has them: older ones have smaller types.
+        What is larger than the file was inflated; `check` refuses other types then."""
         arrays = [np.asarray(x) for x in (first, columns)]
         if all(x.dtype.kind in "ui" and x.nbytes <= n_bytes for x in arrays):
             arrays = [x.astype(np.int32) for x in arrays]
