@@ -49,7 +49,7 @@ LONGEST = 4096  # bytes of an input
 SECONDS = 10
 MEGABYTES = 2000
 BLOCK = 2000  # loads of one process
-MEMORY = 8 * 2**30
+MEMORY = 8 * 2**30  # beside what the parent has taken
 
 # What confuses readers of any format.
 WORDS = (
@@ -197,7 +197,8 @@ def _load_some(
 ) -> None:
     """Load, and write finds to a pipe, each place once."""
     warnings.simplefilter("ignore")
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+    resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, taken + MEMORY))
     threading.stack_size(2**20)  # settings may ask for a thousand threads
     names, seen, answered = [*models], set[Any](), 0
     for k in numbers:

@@ -40,7 +40,7 @@ def predict(model: str, way: str, n_times: int, warm: Any, docs: Any) -> None:
     system = predictors.pipeline(Path(model))
     inputs = [system.inputs(way, x) for x in (warm, docs, docs)]
     for given in inputs[: 1 + n_times]:
-        system.runs[way](given)
+        system.run(way, given)
 
 
 def count(folder: Path, *args: Any) -> Counter[str]:

@@ -10,12 +10,13 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from peers import Spans, open_crfsuite, spans_of_tags
 from plain_features import N_CACHED, plain_features, shape, word_features
 from spacy.language import Language
@@ -24,6 +25,8 @@ from spacy.util import load_model
 from training import entity_component
 
 import spacy_hosemi
+from spacy_hosemi.features import clean_docs
+from spacy_hosemi.features.word_cache import WordCache
 
 WAYS = ("text-pipe", "doc-pipe", "text-call", "doc-call", "text-extract")
 # A word as one would cut texts for CRFsuite: letters, digits, or another character.
@@ -41,6 +44,15 @@ class Ready:
 
     runs: dict[str, Run]
     to_doc: Callable[[Given], Any] = itemgetter(0)
+    # What it knows of words; else all pipelines of this process would learn together.
+    kinds: WordCache = field(
+        default_factory=lambda: WordCache(clean_docs._write_kinds, np.uint8, 2**22)
+    )
+
+    def run(self, way: str, inputs: Sequence[Any]) -> list[Any]:
+        """Returns the findings of each input."""
+        clean_docs._KINDS = self.kinds
+        return self.runs[way](inputs)
 
     def inputs(self, way: str, docs: Sequence[Given]) -> list[Any]:
         """What a way is given: words as trained, or raw texts."""
@@ -62,19 +74,10 @@ def pipeline(path: Path, **settings: Any) -> Ready:
     nlp = load_model(path)
     for name, value in settings.items():
         setattr(_hosemi(nlp), name, value)
-
-    def in_batches(given: Sequence[Any]) -> list[Any]:
-        return [spans_of(doc) for doc in nlp.pipe(given)]
-
-    def one_by_one(given: Sequence[Any]) -> list[Any]:
-        return [spans_of(nlp(x)) for x in given]
-
-    def into_table(given: Sequence[Any]) -> Any:
-        return spacy_hosemi.extract(nlp, given)
-
-    runs: list[Run] = [in_batches, in_batches, one_by_one, one_by_one]
+    runs: list[Run] = 2 * [lambda given: [spans_of(doc) for doc in nlp.pipe(given)]]
+    runs += 2 * [lambda given: [spans_of(nlp(x)) for x in given]]
     if any(nlp.get_pipe_meta(name).factory == "hosemi" for name in nlp.pipe_names):
-        runs.append(into_table)
+        runs.append(partial(spacy_hosemi.extract, nlp))
     return Ready(dict(zip(WAYS, runs)), lambda words: Doc(nlp.vocab, *words))
 
 
@@ -113,14 +116,10 @@ def chain(path: Path, has_marginals: bool = False) -> Ready:
                 tagger.marginal(tag, i)
         return spans_of_tags(tags)
 
-    def of_texts(texts: Sequence[str]) -> list[Spans]:
-        return [of_words(WORD.findall(text)) for text in texts]
-
-    def of_docs(docs: Sequence[Sequence[str]]) -> list[Spans]:
-        return [of_words(words) for words in docs]
-
     # It knows neither batches nor Docs.
-    return Ready(dict(zip(WAYS, (of_texts, of_docs) * 2)))
+    runs: list[Run] = [lambda texts: [*map(of_words, map(WORD.findall, texts))]]
+    runs += [lambda docs: [*map(of_words, docs)]]
+    return Ready(dict(zip(WAYS, runs * 2)))
 
 
 def ready_chain(path: Path) -> Ready:
