@@ -27,7 +27,7 @@ def describe(
     number of characters, and for the key of each span, "start:end:label" in characters,
     its score. Raises IndexError if a span is not within its document.
 
-    tokens: ORTH, SPACY and LENGTH of each token of all documents. first: the first
+    tokens: ORTH, SPACY and the length of each token of all documents. first: the first
     token of each document, and n. n_spans, spans: see `Predictions`; no two overlap.
     names and numbers in the vocabulary are those of labels, by their index. scores: of
     each span, or none.

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import (  # type: ignore[import-not-found]
     ENT_IOB,
-    IS_SPACE,
-    LENGTH,
+    IDX,
     ORTH,
     SENT_START,
     SPACY,
@@ -38,8 +37,9 @@ Keys = NDArray[np.uint64]
 SCOPES = ("doc", "sents")
 
 # What `Instances` read of each token in one call, as `split_tokens` takes it: numbers,
-# since `Doc.to_array` takes half as long again for names.
-_READ: Any = (ORTH, SPACY, ENT_IOB, SENT_START, IS_SPACE, LENGTH)
+# since `Doc.to_array` takes half as long again for names. An attribute of a word, such
+# as its length, takes four times as long as one of a token.
+_READ: Any = (ORTH, SPACY, ENT_IOB, SENT_START, IDX)
 
 
 # Not frozen: to create a frozen one takes five times as long.
@@ -77,13 +77,12 @@ class Instances(list[Doc]):
     parts (Sequence[Doc]): One or more documents, or sentences, of n tokens together.
     like (Optional[Instances]): As many; documents of it are not read again.
 
-    tokens (uint64 [3, n]): ORTH, SPACY and LENGTH of each token.
+    tokens (uint64 [3, n]): ORTH, SPACY and the length of each token of documents.
     orths, spaces (uint64 [n]): The first two.
     first (int32 [N + 1]), borders (List[int]): The first token of each instance, if
         they are concatenated, and n.
-    has_ents (List[bool] [N]): Whether an instance has entities, blocked or missing
-        tokens.
-    has_limits (List[bool] [N]): Whether it has sentence starts or whitespace.
+    has_ents (List[bool] [N]): Whether it has entities, blocked or missing tokens.
+    has_limits (List[bool] [N]): Whether sentences start in it; decoders add whitespace.
     is_clean (bool): Whether all words are known to be in their clean form.
     RAISES (TypeError): HS230 one is no document.
     """
@@ -109,7 +108,8 @@ class Instances(list[Doc]):
             borders = [*accumulate(map(len, self), initial=0)]
             self.first = np.array(borders, np.int32)
         self.borders = borders
-        split = split_tokens(tokens, borders)
+        last = [len(x[-1]) if len(x) and x.doc is not None else 0 for x in self]
+        split = split_tokens(tokens, borders, last)
         self.tokens, self.has_ents, self.has_limits = split
         self.orths, self.spaces = self.tokens[0], self.tokens[1]
 
@@ -237,9 +237,8 @@ class TokenRange:
 
     def __getitem__(self, key: int | slice) -> Token | Span:
         place = self._tokens[key]
-        if isinstance(place, int):
-            return self.doc[place]
-        return self.doc[place.start : place.stop]
+        part = place if isinstance(place, int) else slice(place.start, place.stop)
+        return self.doc[part]
 
     def __iter__(self) -> Iterator[Token]:
         return (self.doc[i] for i in self._tokens)

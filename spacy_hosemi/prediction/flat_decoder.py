@@ -20,6 +20,7 @@ from ..labels.constraints import borders_of
 from ..labels.inventory import OUTSIDE, Segment, Span
 from ..labels.partial import NOTHING, PartialLabels
 from ..labels.projection import Projection
+from ..labels.whitespace import whitespace
 from ..model.state import ModelState
 from ..model.weights.doc_scorer import DocScorer
 from .answers import spans_above
@@ -114,6 +115,8 @@ class FlatDecoder(Decoder):
             dirty = [d for d, is_plain in enumerate(is_clean) if not is_plain]
             docs, words = self._clean(docs, dirty, corrections)
             corrections = corrections and corrections.of_words(words[0])
+        for d in words if self._reads_clean else range(len(docs)):  # others have none
+            docs.has_limits[d] |= whitespace(docs[d]) is not None
         if options.scope == "doc":
             scores = yield from self.scorer.steps(docs)
             batch = Batch(self, docs, scores, range(len(docs) + 1), words=words)

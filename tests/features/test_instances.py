@@ -31,11 +31,11 @@ def test_batch_equals_what_each_document_says():
     assert batch.first.tolist() == np.cumsum([0, *map(len, docs)]).tolist()
     assert batch.orths.tolist() == [x for doc in docs for x in doc.to_array(ORTH)]
     assert batch.spaces.tolist() == [x for doc in docs for x in doc.to_array(SPACY)]
+    assert batch.tokens[2].tolist() == [len(token) for doc in docs for token in doc]
     for doc, has_ents, has_limits in zip(docs, batch.has_ents, batch.has_limits):
         if len(doc) > 1:
             assert has_ents == doc.has_annotation(ENT_IOB)
-            limits = [doc.has_annotation(x) for x in (SENT_START, IS_SPACE)]
-            assert has_limits == any(limits)
+            assert has_limits == doc.has_annotation(SENT_START)
         else:
             assert not has_ents and not has_limits
 
@@ -67,6 +67,6 @@ def test_error_no_document():
 
 def test_error_arrays_that_do_not_fit():
     with pytest.raises(ValueError, match="3 tokens"):
-        split_tokens(np.zeros((3, 5), np.uint64), [0, 2])
+        split_tokens(np.zeros((3, 5), np.uint64), [0, 2], [1])
     with pytest.raises(ValueError, match="2 tokens"):
-        split_tokens(np.zeros((2, 4), np.uint64), [0, 2])
+        split_tokens(np.zeros((2, 4), np.uint64), [0, 2], [1])
