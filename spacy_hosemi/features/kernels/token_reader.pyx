@@ -32,9 +32,9 @@ def split_tokens(const uint64_t[:, ::1] tokens, list borders, list last):
         is_given = is_begun = False
         for i in range(start, end):
             split_[0, i], split_[1, i] = tokens[i, ORTH], tokens[i, SPACY]
-            if i > start:
-                split_[2, i - 1] = tokens[i, IDX] - tokens[i - 1, IDX] - split_[1, i - 1]
             split_[2, i] = <uint64_t>length
+            if i + 1 < end:
+                split_[2, i] = tokens[i + 1, IDX] - tokens[i, IDX] - tokens[i, SPACY]
             is_given = is_given or tokens[i, ENT_IOB] != 0
             is_begun = is_begun or (i > start and tokens[i, SENT_START] != 0)
         has_ents.append(is_given)
