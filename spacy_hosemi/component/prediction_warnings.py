@@ -29,9 +29,9 @@ SHARE, TIMES = 0.1, 2.0
 
 
 class PredictionWarnings:
-    """Gives the warnings of a component, and counts for them documents that were
-    predicted, at most LAST and those of one batch, their tokens, and those of these
-    that entities had before."""
+    """Gives the warnings of a component. For them it counts the first LAST documents
+    that are predicted, and the rest of their batch; their tokens, and how many of the
+    tokens were in entities before."""
 
     def __init__(self) -> None:
         self._has_warned = False

@@ -179,10 +179,10 @@ class Functions:
     def read(
         self, docs: Sequence[Doc], seed: Callable[[str, str], int]
     ) -> tuple[Listed, ...]:
-        """Returns the features that the functions list for concatenated documents, one
-        Listed for each function and role; seed: (role, function) -> 64 bits. Raises
-        HS107 to HS110 if a function returns anything else, HS387 if it raises an error
-        itself. None is called without tokens."""
+        """Returns what the functions list for concatenated documents: a Listed for each
+        function and role, whose 64 bits are seed(role, function). No function is called
+        for a document without tokens. Raises HS107 to HS110 if a function returns
+        anything else, HS387 if it raises an error."""
         listed = []
         for name in self.functions:
             parts = [self._items(name, doc) for doc in docs if len(doc)]

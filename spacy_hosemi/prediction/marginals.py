@@ -39,7 +39,7 @@ class DocMarginals:
 
     @cached_property
     def gradient(self) -> Potentials:
-        """Returns the gradient as of Marginals; of the words, if those are read."""
+        """Returns the gradient of log Z by the tokens or clean words that were read."""
         gradients = [part.gradient for part in self._parts]
         roles = {
             role: np.concatenate([getattr(g, role) for g in gradients])
