@@ -77,7 +77,7 @@ class Instances(list[Doc]):
     parts (Sequence[Doc]): One or more documents, or sentences, of n tokens together.
     like (Optional[Instances]): As many; documents of it are not read again.
 
-    tokens (uint64 [3, n]): ORTH, SPACY and the length of each token of documents.
+    tokens (uint64 [3, n]): ORTH, SPACY and length of each token; 0 in texts.
     orths, spaces (uint64 [n]): The first two.
     first (int32 [N + 1]), borders (List[int]): The first token of each instance, if
         they are concatenated, and n.
@@ -206,9 +206,9 @@ class TokenColumns:
             if self.doc is not None:
                 self.arrays[name] = self.doc.to_array(name)
             elif name == _READ:
-                columns = np.zeros((len(self.arrays[ORTH]), len(_READ)), np.uint64)
-                columns[:, 0], columns[:, 1] = self.arrays[ORTH], self.arrays[SPACY]
-                self.arrays[name] = columns
+                orths, spaces = self.arrays[ORTH], self.arrays[SPACY]
+                unset, places = np.zeros_like(orths), np.cumsum(spaces) - spaces
+                self.arrays[name] = np.stack([orths, spaces, unset, unset, places], 1)
         return self.arrays[name]
 
     def has_annotation(self, name: Any) -> bool:
