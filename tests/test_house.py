@@ -30,7 +30,7 @@ INSTALLED = Path(spacy_hosemi.__file__).parent
 # of Python functions, changes those from one module to another.
 CEILINGS = {
     "package: lines": 57_180,
-    "package: lines of code": 41_680,
+    "package: lines of code": 41_670,
     "package: files": 380,
     "package: classes": 286,
     "package: names of two classes": 0,

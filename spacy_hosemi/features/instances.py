@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -94,11 +94,8 @@ class Instances(list[Doc]):
         for part in self:
             if not isinstance(part, (Doc, TokenRange)):
                 raise TypeError(Errors.HS230.format(found=shown(part)))
-        if like is None:
-            columns = [part.to_array(_READ) for part in self]
-        else:
-            triples = zip(self, like, like._columns)
-            columns = [x if a is b else a.to_array(_READ) for a, b, x in triples]
+        known: Any = repeat((None, None)) if like is None else zip(like, like._columns)
+        columns = [x if a is b else a.to_array(_READ) for a, (b, x) in zip(self, known)]
         self._columns: list[NDArray[Any]] = columns
         if len(columns) == 1:
             tokens = columns[0]
@@ -122,9 +119,8 @@ class Instances(list[Doc]):
         texts = cls.__new__(cls)
         columns = TokenColumns(vocab, None)
         columns.arrays |= {"ORTH": orths, ORTH: orths, "SPACY": spaces, SPACY: spaces}
-        borders = pairwise(first.tolist())
-        ranges: list[Any] = [TokenRange(columns, i, j) for i, j in borders]
-        texts.extend(ranges)
+        ranges = (TokenRange(columns, *pair) for pair in pairwise(first.tolist()))
+        texts.extend(cast(Any, ranges))
         texts.orths, texts.spaces, texts.first = orths, spaces, first
         texts.has_ents = texts.has_limits = [False] * len(texts)
         texts.is_clean = True

@@ -77,9 +77,8 @@ def _entities(doc: Doc) -> Iterator[tuple[int, int, str, int, int]]:
     borders = np.append(np.flatnonzero(iob != 1), len(doc))
     ends = borders[np.searchsorted(borders, starts, "right")]
     columns = starts, ends, label[starts], place[starts], (place + length)[ends - 1]
-    strings = doc.vocab.strings
     for i, j, y, i_char, j_char in zip(*(column.tolist() for column in columns)):
-        yield i, j, strings[y], i_char, j_char
+        yield i, j, doc.vocab.strings[y], i_char, j_char
 
 
 def limits_of(doc: Doc, name: str, has_ents: bool, has_sents: bool) -> dict[str, Any]:

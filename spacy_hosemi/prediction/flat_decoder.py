@@ -115,7 +115,7 @@ class FlatDecoder(Decoder):
             dirty = [d for d, is_plain in enumerate(is_clean) if not is_plain]
             docs, words = self._clean(docs, dirty, corrections)
             corrections = corrections and corrections.of_words(words[0])
-        for d in words if self._reads_clean else range(len(docs)):  # others have none
+        for d in words if self._reads_clean else range(len(docs)):  # clean: none
             docs.has_limits[d] |= whitespace(docs[d]) is not None
         if options.scope == "doc":
             scores = yield from self.scorer.steps(docs)

@@ -23,7 +23,8 @@ def split_tokens(const uint64_t[:, ::1] tokens, list borders, list last):
     cdef Py_ssize_t n = tokens.shape[0], start = 0, end, i
     cdef list has_ents = [], has_sents = []
     cdef bint is_given, is_begun
-    if tokens.shape[1] != N_COLUMNS or borders[1:][len(last) - 1 :] != [n]:
+    cdef bint fits = tokens.shape[1] == N_COLUMNS and len(borders) == len(last) + 1
+    if not fits or borders[len(last)] != n:
         raise ValueError(f"{n} tokens, borders {borders}")
     # One array: a view of an array takes longer than the tokens of a short text.
     split = np.empty((3, n), np.uint64)
