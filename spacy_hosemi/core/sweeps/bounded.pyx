@@ -124,7 +124,7 @@ cdef void _set_rest(
         &chart.more[j, g] if goes_on else NULL,
         &chart.tail[g],
         beta,
-        &backward.rests[j + 1, 0] if goes_on else beta,
+        <const double*>&backward.rests[j + 1, 0] if goes_on else beta,
         &backward.rests[j, 0],
     )
 

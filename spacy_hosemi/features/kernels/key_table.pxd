@@ -14,7 +14,7 @@ cdef extern from *:
     #endif
         for (ptrdiff_t t = 0; t < n; t++) {
             const uint64_t value = values[places[t]], h = hosemi_mix(seeds[t], value);
-            keys[t] = (seeds[t] != 0) & (value != 0) ? h : 0;
+            keys[t] = ((seeds[t] != 0) & (value != 0)) ? h : 0;
         }
     }
 

@@ -191,10 +191,10 @@ cdef class RowTable:
         cdef Py_ssize_t n_old = len(self.keys)
         self.keys = np.concatenate([self.keys, np.asarray(keys, np.uint64)])
         self.keys.setflags(write=False)
-        cdef Py_ssize_t size = max(16, self._mask + 1)
+        cdef Py_ssize_t n_slots = <Py_ssize_t>self._mask + 1, size = max(16, n_slots)
         while size < 2 * len(self.keys):
             size *= 2
-        if size > self._mask + 1:
+        if size > n_slots:
             # Key and row are adjacent: each access to a large table waits for memory.
             self._slots = np.zeros((size, 2), np.uint64)
             self._mask = size - 1
