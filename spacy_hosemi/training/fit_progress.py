@@ -101,8 +101,6 @@ class FitProgress:
                 self._look(dev)
                 assert self._kept is not None
                 self.best, self.loss, self.n_kept, scores = self._kept
-                weights = self.to_weights(self.best)
-                self._batch.weights.set_vector(weights, copy=False)
                 dev = {"dev": scores, "kept": self.n_kept}
             self._save()
         seconds = time.monotonic() - self._began
@@ -135,13 +133,12 @@ class FitProgress:
         self._changes.append(change)
         self.best, self.loss, self.n_steps = x, value, self.n_steps + 1
         left = iterations_left(self._changes, self._settings["tolerance"])
+        shown = {"loss": f"{value:.1f}", "gradient": f"{self._norm:.2g}"}
         if left is not None:  # from here on in seconds
             seconds = (time.monotonic() - self._began) / (self.n_steps - self._n_before)
             left = seconds * min(left, self.max_iter - self.n_steps)
-        watched = self._watch()
-        shown = {"loss": f"{value:.1f}", "gradient": f"{self._norm:.2g}"}
-        if left is not None:
             shown["left"] = f"~{left:.0f}s"
+        watched = self._watch()
         self._bar.set_postfix(shown, refresh=False)
         self._bar.update()
         self._log(
@@ -224,7 +221,6 @@ class FitProgress:
         if self._checkpoint is None:
             return
         x = self.best if self._kept is None else self._kept[0]
-        converged_with = {**self._settings} if self.is_converged else None
-        args = self._identity, self.n_steps, converged_with
-        part = SavedFit(self.to_weights(x), *args)
-        self._checkpoint.write(self._batch.level - 1, part)
+        settings = {**self._settings} if self.is_converged else None
+        args = self.to_weights(x), self._identity, self.n_steps, settings
+        self._checkpoint.write(self._batch.level - 1, SavedFit(*args))

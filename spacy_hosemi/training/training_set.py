@@ -102,7 +102,6 @@ class TrainingSet:
         self.rows, self.golds = rows, golds
         # Called by a fit with a log or patience, such as for scores on other documents.
         self.watch: Watch | None = None
-        self.team = ALONE  # shares the work; the same bits for any number of threads
         self._levels = levels
         self._chosen: Sequence[int] = range(len(rows))
         self._cut()
@@ -112,8 +111,14 @@ class TrainingSet:
         n_labels = len(self.weights.state.tail)
         sizes = np.diff(self.rows.first).tolist()
         self._blocks, self._chunks = cut_blocks(sizes, n_labels)
-        self._tasks: list[Likelihoods] = []
+        self.work_as(ALONE)
         vars(self).pop("_lanes", None)  # those of the set that this is a part of
+
+    def work_as(self, team: Team) -> None:
+        """Lets a team share the work, to the same bits, and memory of its own go from
+        one evaluation to the next: new memory takes longer, and there were two."""
+        self.team, self._scores = team, np.empty(0)
+        self._tasks: list[Likelihoods] = []
 
     def __len__(self) -> int:
         """How many documents there are."""
@@ -161,10 +166,9 @@ class TrainingSet:
             keys += [state.pairs.first, state.pairs.columns]
         patterns = [*automaton.patterns, *automaton.observed]
         of_patterns = digest(repr(patterns), repr(state.length.shape))
-        vectors = {}
-        if self.rows.vectors is not None:
-            vectors = {"vectors": digest(self.rows.vectors)}
-        return vectors | {
+        vectors = self.rows.vectors
+        of_vectors = {} if vectors is None else {"vectors": digest(vectors)}
+        return of_vectors | {
             "labels": ", ".join(automaton.labels),
             "features": f"{len(state.names)} ({digest(*keys)})",
             "label patterns": f"{len(patterns)} ({of_patterns})",
@@ -235,8 +239,7 @@ class TrainingSet:
         within = scores.get("within", np.zeros((0, len(length))))
         by_role = scores["start"], scores["inside"], scores["end"], within
         of_blocks = losses, is_done, patterns, lengths
-        n = self.team.n
-        if len(self._tasks) != n:
+        if len(self._tasks) != (n := self.team.n):
             self._tasks = [Likelihoods(gold_paths, k, n) for k in range(n)]
         for task in self._tasks:
             task.take(begin, end, *by_role, cells, *of_blocks)
@@ -263,8 +266,12 @@ class TrainingSet:
         first, last = self._blocks[begin], self._blocks[end]
         rows = self.rows[first:last]
         borders, vectors = rows.first.tolist(), rows.vectors
-        shape = borders[-1], len(state.tail)
-        scores = {role: np.zeros(shape) for role in rows.tokens}
+        shape = len(rows.tokens), borders[-1], len(state.tail)
+        if self._scores.size < (size := np.prod(shape)):
+            self._scores = np.empty(size)
+        by_role = self._scores[:size].reshape(shape)
+        by_role[:] = 0.0
+        scores = dict(zip(rows.tokens, by_role))
         add_tokens(state, rows.tokens, scores, state.matrix, False, self.team)
         of_vectors = state.of_vectors
         if of_vectors is not None and vectors is not None:
@@ -302,8 +309,8 @@ def sharing(batch: Trainable, threads: int) -> Iterator[Team]:
         if not isinstance(batch, TrainingSet):
             yield team
             return
-        batch.team = team
+        batch.work_as(team)
         try:
             yield team
         finally:
-            batch.team = ALONE
+            batch.work_as(ALONE)
