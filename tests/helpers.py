@@ -9,6 +9,7 @@ import pickle
 import re
 import signal
 import time
+import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -314,6 +315,16 @@ def assert_gradient(pipe, examples, atol=1e-6) -> np.ndarray:
     pipe.set_weights(weights)
     matrix = pipe.weights.matrix
     return gradient[: matrix.size].reshape(matrix.shape)
+
+
+def peak_of(call):
+    """RETURNS (int): The most memory that a call took, in bytes."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def assert_linear(function, few, many, times) -> None:

@@ -5,7 +5,6 @@ import gzip
 import io
 import tarfile
 import tempfile
-import tracemalloc
 import warnings
 import zipfile
 import zlib
@@ -24,19 +23,9 @@ from spacy_hosemi.hierarchy.level_weights import LevelWeights
 from spacy_hosemi.model.weights.packing import pack_floats, unpack_floats
 from spacy_hosemi.msgpack import inflate, read_msgpack
 
-from ..helpers import make_nlp, make_trained
+from ..helpers import make_nlp, make_trained, peak_of
 
 MB = 1_000_000
-
-
-def peak(call):
-    """RETURNS (int): The most memory that a call took, in bytes."""
-    tracemalloc.start()
-    try:
-        call()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def packed_model(nlp):
@@ -98,7 +87,7 @@ def test_an_array_is_not_made_before_its_size_is_checked(trained, name, shape):
         with pytest.raises(ValueError, match="HS062"):
             load(data)
 
-    assert peak(refused) < 100 * MB
+    assert peak_of(refused) < 100 * MB
 
 
 @pytest.mark.parametrize("shape", [(-1, 2), (2, "2"), (1, 1, 1), (True, 4), (2.0, 2)])
@@ -141,7 +130,7 @@ def test_text_that_grows_without_end(trained, name, packed):
         with pytest.raises(ValueError, match="HS062"):
             read()
 
-    assert peak(refused) < 250 * MB
+    assert peak_of(refused) < 250 * MB
 
 
 @pytest.mark.parametrize("size", [200 * MB, 10**12])
@@ -153,7 +142,7 @@ def test_a_column_that_grows_without_end(size):
         with pytest.raises(ValueError):
             read_msgpack(srsly.msgpack_dumps({"keys": stored}))
 
-    assert peak(refused) < 250 * MB
+    assert peak_of(refused) < 250 * MB
 
 
 @pytest.mark.parametrize("size", [None, 5])
@@ -304,13 +293,13 @@ def test_a_line_that_is_no_entry(tmp_path, name):
         with pytest.raises(ValueError, match="HS315.*line 2.*|HS085.*line 1"):
             entries(path)
 
-    assert peak(refused) < 20 * MB
+    assert peak_of(refused) < 20 * MB
 
 
 def test_entries_that_come_again_take_no_memory():
     lists, nlp = Gazetteers({"names": make_gazetteer(fuzzy={})}), spacy.blank("en")
     many = (f"Ada {k % 10}" for k in range(MB))
-    assert peak(lambda: lists.compile("names", many, nlp)) < 5 * MB
+    assert peak_of(lambda: lists.compile("names", many, nlp)) < 5 * MB
     assert len(lists.tries["names"]) == len(lists.fuzzy["names"]) == 10
 
 

@@ -3,7 +3,6 @@
 import errno
 import gc
 import tempfile
-import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -31,6 +30,7 @@ from ..helpers import (
     make_batch,
     make_examples,
     make_nlp,
+    peak_of,
     randomize,
 )
 
@@ -73,16 +73,6 @@ def test_blocks_and_chunks():
     assert cut(5, 3, 3, 2, 9, 1, chunk=8)[1] == [(0, 2), (2, 3), (3, 4)]
     assert cut(5, 3, 3, 2, 9, 1, chunk=1)[1] == [(0, 1), (1, 2), (2, 3), (3, 4)]
     assert cut(5, 4, 4, 4, chunk=8)[1] == [(0, 2), (2, 3)]
-
-
-def peak_of(function):
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        function()
-        return tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
 
 
 def test_scores_of_few_documents_are_in_memory(monkeypatch):
