@@ -237,7 +237,7 @@ class Errors(metaclass=_Coded):
     columns, child and parent, with a tab between them."""
     HS077 = "table.{name} is {found}; expected {expected}."
     HS029 = """model.gazetteers.{name}.label is {found!r}; expected one of the labels
-    {expected}. Correct it, or give all labels in [initialize.components] labels."""
+    {expected}. Correct it, or name it in [initialize.components.hosemi] labels."""
     # labels
     HS040 = """the label {found!r} cannot be one; expected text that is not empty, and
     not 'O', which is outside, nor '^' or '$', the begin and the end in patterns, and no

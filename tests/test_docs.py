@@ -106,6 +106,19 @@ def test_code_fits_the_page():
             assert max(map(len, block.text.splitlines())) <= 90, (page.name, block.line)
 
 
+def test_no_page_is_stopped_by_what_another_has_written():
+    wrote = {}
+    for page in PAGES:
+        for block in read_blocks(page.read_text("utf8")):
+            if block.kind == "bash" and block.key != "not run":
+                for line in block.text.replace("\\\n", "").splitlines():
+                    given = re.findall(r"(?:init|convert \S+|-o|--output) (\S+)", line)
+                    if "spacy hosemi" in line and " -f" not in line:
+                        for path in given:
+                            other = wrote.setdefault(path, page.name)
+                            assert other == page.name, (path, page.name, other)
+
+
 def test_readme_is_one_screen():
     assert len((ROOT / "README.md").read_text("utf8").splitlines()) <= 90
 
