@@ -108,7 +108,7 @@ def _in_characters(
         raise ValueError(f"{raw} has white space alone; expected a word")
     if span.value is not None and not same(part, span.value):
         wanted = f"the file says {shown(span.value)}"
-        raise ValueError(f"{raw} is {shown(part)}, {wanted}; correct either")
+        raise ValueError(f"{raw} is {shown(part)}, {wanted}; correct one of the two")
     return mended
 
 

@@ -111,12 +111,12 @@ class TrainingSet:
         n_labels = len(self.weights.state.tail)
         sizes = np.diff(self.rows.first).tolist()
         self._blocks, self._chunks = cut_blocks(sizes, n_labels)
-        self.work_as(ALONE)
+        self.share_with(ALONE)
         vars(self).pop("_lanes", None)  # those of the set that this is a part of
 
-    def work_as(self, team: Team) -> None:
-        """Lets a team share the work, to the same bits, and memory of its own go from
-        one evaluation to the next: new memory takes longer, and there were two."""
+    def share_with(self, team: Team) -> None:
+        """Lets a team share the evaluations from now on, to the same bits. Frees the
+        scores and tasks of those before, which the next one would use again."""
         self.team, self._scores = team, np.empty(0)
         self._tasks: list[Likelihoods] = []
 
@@ -309,8 +309,8 @@ def sharing(batch: Trainable, threads: int) -> Iterator[Team]:
         if not isinstance(batch, TrainingSet):
             yield team
             return
-        batch.work_as(team)
+        batch.share_with(team)
         try:
             yield team
         finally:
-            batch.work_as(ALONE)
+            batch.share_with(ALONE)

@@ -92,7 +92,7 @@ def test_each_kind_trains(kind, is_rich, folder, tmp_path, capfd, monkeypatch):
     elif is_rich:
         save_vectors(vectors, lang)
     path = tmp_path / "new" / f"{kind}.cfg"
-    init(path, "--for", kind, *more * is_rich)
+    said = init(path, "--for", kind, *more * is_rich).stderr
     docs = references(marked, lang)
     data = save(tmp_path / "data.spacy", docs)
     many = save(tmp_path / "many.spacy", 20 * docs)  # `debug data` counts them
@@ -106,6 +106,7 @@ def test_each_kind_trains(kind, is_rich, folder, tmp_path, capfd, monkeypatch):
     assert sizes == (expected if is_rich else {})
     tables = lists.TABLES if is_rich and kind == "names" else ()
     assert {*extractor.tables.settings} == {*tables}
+    assert said.endswith(", ".join(["tiny", *tables]) + "\n") == is_rich
     if is_rich:
         vectors.rename(tmp_path / "gone")
         pipe = spacy.load(tmp_path / "model" / "model-last").get_pipe("hosemi")
