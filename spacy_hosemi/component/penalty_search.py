@@ -85,8 +85,8 @@ def distance(l2: float) -> float:
 
 @dataclass(frozen=True)
 class Trial:
-    """What one value, of l2 or of the strength of `adapt`, has reached, with the
-    decoding that was best for it, by document that was judged."""
+    """The counts of each judged document at one value, of l2 or of the strength of
+    `adapt`, with the decoding that was best at this value."""
 
     value: float
     decoding: str

@@ -65,7 +65,7 @@ def check_results(
 
 
 def _units(results: Sequence[DocumentResult]) -> list[int]:
-    """Numbers the groups of results from 0; one without a group is a group."""
+    """Numbers the groups of results from 0; a result without a group is one."""
     numbers: dict[int | str, int] = {}
     keys = (k if x.group is None else x.group for k, x in enumerate(results))
     return [numbers.setdefault(key, len(numbers)) for key in keys]
